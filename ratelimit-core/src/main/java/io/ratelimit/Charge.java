@@ -1,0 +1,41 @@
+package io.ratelimit;
+
+import static io.ratelimit.Check.check;
+
+/**
+ * What one policy asks of one call: so many tokens from the bucket of this key.
+ *
+ * @param policy who asks
+ * @param spec the spec of the bucket, most often the policy's own
+ * @param key which bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
+ * @param cost the tokens, at least 1; more than the capacity can never be allowed
+ */
+public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost) {
+
+    public Charge {
+        check(cost >= 1, "cost", "at least 1", cost);
+    }
+
+    /**
+     * A charge without the key that the policy needs: it is never allowed, and the store isn't asked. For policies that
+     * deny whom they can't tell.
+     */
+    public static Charge withoutKey(ThrottlePolicy policy, long cost) {
+        return of(policy, Keys.MISSING, cost);
+    }
+
+    /** A charge to the policy's own spec. */
+    public static Charge of(ThrottlePolicy policy, String key, long cost) {
+        return new Charge(policy, policy.spec(), key, cost);
+    }
+
+    boolean hasKey() {
+        return !key.equals(Keys.MISSING);
+    }
+
+    /** Without the key: it may come from a client and has no place in a log. */
+    @Override
+    public String toString() {
+        return "Charge[policy=" + policy.name() + ", cost=" + cost + "]";
+    }
+}

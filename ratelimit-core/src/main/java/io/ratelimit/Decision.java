@@ -1,0 +1,126 @@
+package io.ratelimit;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Whether a call may go ahead, and if not, why and when. Over several buckets it goes ahead only if all of them have the
+ * tokens, and a no takes nothing from any.
+ *
+ * @param outcome yes, or which kind of no
+ * @param remaining the whole tokens left; of several buckets the fewest
+ * @param retryNanos when denied, the nanoseconds after which the same call could go ahead; of several buckets the
+ *     longest, and the random addition of its policy. Zero when allowed, and when no time can mend it
+ * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero when full
+ * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
+ * @param answers what each bucket said to its charge, in the order asked; empty for a bucket without a policy
+ */
+public record Decision(
+        Outcome outcome,
+        long remaining,
+        long retryNanos,
+        long nextTokenNanos,
+        long resetNanos,
+        List<Answer> answers) {
+
+    /** The kinds of yes and no. */
+    public enum Outcome {
+        /** The tokens were taken. */
+        ALLOWED,
+        /** The tokens are not there; they will be after the retry time. */
+        DENIED,
+        /** The call costs more than the bucket can ever hold. */
+        NEVER_FITS,
+        /** The call lacks the key that the policy needs, and the policy denies such calls. */
+        MISSING_KEY
+    }
+
+    /**
+     * What one bucket said to its charge. It may have had the tokens although another bucket, and so the whole, said
+     * no; then it has them still.
+     */
+    public record Answer(Charge charge, Decision decision) {
+
+        public boolean allowed() {
+            return decision.allowed();
+        }
+
+        public ThrottlePolicy policy() {
+            return charge.policy();
+        }
+    }
+
+    private static final Decision NOTHING_ASKED =
+            new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, List.of());
+
+    /** The answer to a charge {@link Charge#withoutKey without a key}. */
+    static Answer missingKey(Charge charge) {
+        return new Answer(charge, new Decision(Outcome.MISSING_KEY, 0, 0, 0, 0, List.of()));
+    }
+
+    /** The decision of one bucket, of what {@link Level#take} returned. */
+    static Decision of(Level level, long taken, long nanos) {
+        Ticks ticks = level.ticks();
+        long missing = taken >= 0 ? taken : Math.max(level.missing(nanos), 0);
+        boolean denied = taken < 0 && taken != Level.NEVER_FITS;
+        return new Decision(
+                taken >= 0 ? Outcome.ALLOWED : denied ? Outcome.DENIED : Outcome.NEVER_FITS,
+                ticks.tokens(ticks.full() - missing),
+                denied ? ticks.nanosUntil(-taken, nanos) : 0,
+                ticks.nanosUntil(ticks.untilNextToken(missing), nanos),
+                ticks.nanosUntil(missing, nanos),
+                List.of());
+    }
+
+    /** The decision that follows from what each bucket said. */
+    public static Decision of(List<Answer> answers) {
+        if (answers.isEmpty()) {
+            return NOTHING_ASKED;
+        }
+        Outcome outcome = Outcome.ALLOWED;
+        long remaining = Long.MAX_VALUE;
+        long nextToken = 0;
+        long reset = 0;
+        Answer slowest = answers.get(0);
+        for (Answer answer : answers) {
+            Decision one = answer.decision();
+            outcome = one.outcome.compareTo(outcome) > 0 ? one.outcome : outcome;
+            remaining = Math.min(remaining, one.remaining);
+            nextToken = Math.max(nextToken, one.nextTokenNanos);
+            reset = Math.max(reset, one.resetNanos);
+            slowest = one.retryNanos > slowest.decision().retryNanos ? answer : slowest;
+        }
+        long retry = outcome == Outcome.DENIED ? retryNanos(slowest) : 0;
+        return new Decision(outcome, remaining, retry, nextToken, reset, answers);
+    }
+
+    private static long retryNanos(Answer slowest) {
+        return slowest.decision().retryNanos + slowest.policy().retryJitter().nextNanos();
+    }
+
+    public boolean allowed() {
+        return outcome == Outcome.ALLOWED;
+    }
+
+    /** {@link #retryNanos()} as a duration. */
+    public Duration retryAfter() {
+        return Duration.ofNanos(retryNanos);
+    }
+
+    /** {@link #resetNanos()} as a duration. */
+    public Duration resetAfter() {
+        return Duration.ofNanos(resetNanos);
+    }
+
+    /** The answers that were a no, in the order asked. */
+    public List<Answer> violations() {
+        List<Answer> violations = new ArrayList<>(answers.size());
+        for (Answer answer : answers) {
+            if (!answer.allowed()) {
+                violations.add(answer);
+            }
+        }
+        return violations;
+    }
+}

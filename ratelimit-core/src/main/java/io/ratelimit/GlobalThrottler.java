@@ -1,0 +1,47 @@
+package io.ratelimit;
+
+import java.util.List;
+
+/** A throttler with one bucket for all calls. */
+public final class GlobalThrottler implements Throttler {
+
+    private static final String KEY = "";
+
+    private final ThrottlePolicy policy;
+    private final Throttlers throttlers;
+
+    /**
+     * A throttler of its own, with its bucket in memory.
+     *
+     * @throws IllegalArgumentException if the policy has a key
+     */
+    public GlobalThrottler(ThrottlePolicy policy) {
+        this(policy, Throttlers.local(List.of()));
+    }
+
+    GlobalThrottler(ThrottlePolicy policy, Throttlers throttlers) {
+        Check.check(policy.isGlobal(), "the policy of a global throttler", "one without a key", policy.key());
+        this.policy = policy;
+        this.throttlers = throttlers;
+    }
+
+    @Override
+    public ThrottlePolicy policy() {
+        return policy;
+    }
+
+    @Override
+    public Throttler forKey(String... parts) {
+        throw new IllegalArgumentException("the policy '" + policy.name() + "' is global and has no keys");
+    }
+
+    @Override
+    public Charge charge(long cost) {
+        return Charge.of(policy, KEY, cost);
+    }
+
+    @Override
+    public Decision decide(long cost) {
+        return throttlers.decide(List.of(charge(cost)));
+    }
+}

@@ -1,0 +1,75 @@
+package io.ratelimit;
+
+/**
+ * Composes the key of a bucket from parts, so that no two different lists of parts give the same key: not
+ * {@code a:b} and {@code c} for {@code a} and {@code b:c}, and nothing that a client can send for what stands in for a
+ * missing part. A key of one part is most often the part itself.
+ *
+ * <p>Keys of more than one form begin with a NUL and a letter that says which: r for a part that itself begins with NUL,
+ * s for a stand-in, m for several parts, x for none. Stores may add forms of their own.
+ */
+public final class Keys {
+
+    private static final char MARK = '\0';
+
+    /** In place of a key that is missing and has no stand-in. */
+    static final String MISSING = MARK + "x";
+
+    private Keys() {}
+
+    /**
+     * A part that a caller sent.
+     *
+     * @param ignoreCase whether it equals the same text in other case, as {@link String#equalsIgnoreCase} compares
+     */
+    public static String part(String text, boolean ignoreCase) {
+        String folded = ignoreCase ? fold(text) : text;
+        return !folded.isEmpty() && folded.charAt(0) == MARK ? MARK + "r" + folded : folded;
+    }
+
+    /** What stands in for a missing part; never equal to a part that was sent. */
+    public static String standIn(String text) {
+        return MARK + "s" + text;
+    }
+
+    /** The key of these parts, each made by {@link #part} or {@link #standIn}. */
+    public static String join(String... parts) {
+        if (parts.length == 1) {
+            return parts[0];
+        }
+        int length = 2;
+        for (String part : parts) {
+            length += part.length() + 4;
+        }
+        StringBuilder key = new StringBuilder(length).append(MARK).append('m');
+        for (String part : parts) {
+            key.append(part.length()).append(':').append(part);
+        }
+        return key.toString();
+    }
+
+    /** Folds case char by char, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */
+    private static String fold(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            if (fold(text.charAt(i)) != text.charAt(i)) {
+                return foldFrom(text, i);
+            }
+        }
+        return text;
+    }
+
+    private static String foldFrom(String text, int start) {
+        char[] folded = text.toCharArray();
+        for (int i = start; i < folded.length; i++) {
+            folded[i] = fold(folded[i]);
+        }
+        return new String(folded);
+    }
+
+    private static char fold(char c) {
+        if (c < 128) {
+            return c >= 'A' && c <= 'Z' ? (char) (c + 32) : c;
+        }
+        return Character.toLowerCase(Character.toUpperCase(c));
+    }
+}

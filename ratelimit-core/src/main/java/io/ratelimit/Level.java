@@ -1,0 +1,128 @@
+package io.ratelimit;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
+/** The level of one bucket under one spec: all that is kept for a key. Thread-safe and lock-free. */
+final class Level {
+    /*
+     * Why one long is enough. The plain way keeps a count and the time of the last refill, and has to write both at
+     * once, round the fraction of a token somewhere, and cap the count. But all of it follows from one moment: when the
+     * bucket will be full again. Until then it is short of the tokens that the remaining time would bring; after that
+     * it is simply full. Taking pushes the moment away, by the time the tokens need to come back. Time brings it closer
+     * by itself: nothing to refill, no timer, an idle bucket costs nothing. Giving back pulls it closer and cannot
+     * overfill, since any moment in the past means "full". (The virtual scheduling form of GCRA, ITU-T I.371, told for
+     * a bucket.)
+     *
+     * At 10/s and a capacity of 5 an empty bucket is full in 500 ms; one token is 100 ms of that. A take of 2 when it
+     * is full in 400 ms would make that 600 ms, more than an empty bucket needs, so 100 ms are missing: that is both
+     * the answer "no" and the time to wait.
+     *
+     * The unit is chosen so that a clock step and a token are whole numbers of it (Ticks), so nothing is rounded.
+     * Threads race on one compare-and-set; the loser looks again. The number publishes nothing but itself.
+     *
+     * A level belongs to one spec. When another comes, or its key is forgotten, it is closed for ever and whoever still
+     * holds it looks again: so no token is taken where nobody will miss it.
+     */
+
+    /** The answer of a level that was closed: look again for the one that counts now. */
+    static final long CLOSED = Long.MIN_VALUE;
+
+    /** The answer to a cost above the capacity. */
+    static final long NEVER_FITS = Long.MIN_VALUE + 1;
+
+    private static final VarHandle FULL_AT;
+
+    static {
+        try {
+            FULL_AT = MethodHandles.lookup().findVarHandle(Level.class, "fullAt", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    private final Ticks ticks;
+    private volatile long fullAt;
+
+    Level(Ticks ticks, long nanos) {
+        this(ticks, nanos, 0);
+    }
+
+    private Level(Ticks ticks, long nanos, long missing) {
+        this.ticks = ticks;
+        this.fullAt = ticks.at(nanos) + missing;
+    }
+
+    /**
+     * Takes the tokens and returns the ticks that the bucket is then missing, or takes none and returns less than
+     * zero: the ticks that are missing for it, negated, or {@link #NEVER_FITS}, or {@link #CLOSED}.
+     */
+    long take(long cost, long nanos) {
+        if (cost > ticks.spec().capacity()) {
+            return NEVER_FITS;
+        }
+        long now = ticks.at(nanos);
+        long price = ticks.of(cost);
+        while (true) {
+            long seen = fullAt;
+            if (seen == CLOSED) {
+                return CLOSED;
+            }
+            long missing = Math.max(seen - now, 0);
+            long there = ticks.full() - missing;
+            if (price > there) {
+                return there - price;
+            }
+            if (FULL_AT.weakCompareAndSet(this, seen, now + missing + price)) {
+                return missing + price;
+            }
+        }
+    }
+
+    /** What {@link #take} would say, but nothing is taken: the ticks now missing, or less than zero. */
+    long peek(long cost, long nanos) {
+        long missing = missing(nanos);
+        if (cost > ticks.spec().capacity()) {
+            return NEVER_FITS;
+        }
+        long there = ticks.full() - missing;
+        return missing == CLOSED || ticks.of(cost) <= there ? missing : there - ticks.of(cost);
+    }
+
+    /** Puts tokens back, at most until the bucket is full. */
+    void giveBack(long tokens, long nanos) {
+        long now = ticks.at(nanos);
+        long price = ticks.of(tokens);
+        while (true) {
+            long seen = fullAt;
+            if (seen == CLOSED || seen - now <= 0) {
+                return;
+            }
+            if (FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price, 0))) {
+                return;
+            }
+        }
+    }
+
+    /** The ticks that are missing for a full bucket, or {@link #CLOSED}. */
+    long missing(long nanos) {
+        long seen = fullAt;
+        return seen == CLOSED ? CLOSED : Math.max(seen - ticks.at(nanos), 0);
+    }
+
+    /** Closes this level and returns one of another spec that holds the tokens that were here. */
+    Level reopen(Ticks other, long nanos) {
+        long seen = (long) FULL_AT.getAndSet(this, CLOSED);
+        long missing = seen == CLOSED ? 0 : Math.max(seen - ticks.at(nanos), 0);
+        return new Level(other, nanos, other.missingFrom(ticks, missing));
+    }
+
+    /** Closes this level: nobody takes from it any more. */
+    void close() {
+        fullAt = CLOSED;
+    }
+
+    Ticks ticks() {
+        return ticks;
+    }
+}

@@ -1,0 +1,114 @@
+package io.ratelimit;
+
+import io.ratelimit.Decision.Answer;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Buckets in the memory of this process, a {@link Shelf} for each policy. The clock is read once a call. Several
+ * buckets are taken from one after the other, and given back to when one denies.
+ */
+final class LocalBucketStore implements BucketStore {
+
+    private static final long SHELF_CLOCK_STEP = Duration.ofSeconds(1).toNanos();
+
+    private final TimeSource time;
+    private final SipHash hash = SipHash.withRandomKey();
+    private final Map<String, Shelf> shelves = new ConcurrentHashMap<>();
+
+    /**
+     * The time that forgetting goes by, up to a second late. Caffeine asks its clock at every look-up, and a real
+     * clock would cost more than the look-up itself.
+     */
+    private volatile long shelfTime;
+
+    LocalBucketStore(TimeSource time) {
+        this.time = time;
+        this.shelfTime = time.nanoTime();
+    }
+
+    @Override
+    public Decision take(List<Charge> charges) {
+        long nanos = now();
+        Answer[] answers = new Answer[charges.size()];
+        for (int i = 0; i < answers.length; i++) {
+            answers[i] = ask(charges.get(i), nanos, Level::take);
+            if (!answers[i].allowed()) {
+                giveBack(charges.subList(0, i), nanos);
+                lookAtOthers(charges, answers, i, nanos);
+                break;
+            }
+        }
+        return Decision.of(Arrays.asList(answers));
+    }
+
+    /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
+    private void lookAtOthers(List<Charge> charges, Answer[] answers, int denied, long nanos) {
+        for (int i = 0; i < answers.length; i++) {
+            if (i != denied) {
+                answers[i] = ask(charges.get(i), nanos, Level::peek);
+            }
+        }
+    }
+
+    private Answer ask(Charge charge, long nanos, Question question) {
+        while (true) {
+            Level level = shelf(charge.policy()).level(charge, nanos);
+            long answer = question.put(level, charge.cost(), nanos);
+            if (answer != Level.CLOSED) {
+                return new Answer(charge, Decision.of(level, answer, nanos));
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    private interface Question {
+        long put(Level level, long cost, long nanos);
+    }
+
+    @Override
+    public void giveBack(List<Charge> charges) {
+        giveBack(charges, now());
+    }
+
+    private void giveBack(List<Charge> charges, long nanos) {
+        for (int i = 0; i < charges.size(); i++) {
+            Charge charge = charges.get(i);
+            shelf(charge.policy()).level(charge, nanos).giveBack(charge.cost(), nanos);
+        }
+    }
+
+    @Override
+    public BucketSnapshot look(Charge charge) {
+        long nanos = now();
+        return shelf(charge.policy()).look(charge, nanos);
+    }
+
+    @Override
+    public void forget(Charge charge) {
+        shelf(charge.policy()).forget(charge.key());
+    }
+
+    private long now() {
+        long nanos = time.nanoTime();
+        if (nanos - shelfTime >= SHELF_CLOCK_STEP) {
+            shelfTime = nanos;
+        }
+        return nanos;
+    }
+
+    private Shelf shelf(ThrottlePolicy policy) {
+        Shelf shelf = shelves.get(policy.name());
+        return shelf != null
+                ? shelf
+                : shelves.computeIfAbsent(policy.name(), name -> new Shelf(policy.maxKeys(), hash, () -> shelfTime));
+    }
+
+    /** The buckets held for a policy. */
+    long size(ThrottlePolicy policy) {
+        return shelf(policy).size();
+    }
+}

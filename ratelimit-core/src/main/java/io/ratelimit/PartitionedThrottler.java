@@ -1,0 +1,88 @@
+package io.ratelimit;
+
+import static io.ratelimit.Check.check;
+
+import java.util.List;
+
+/** A throttler with a bucket for each key, created full when the key is first seen. */
+public final class PartitionedThrottler implements Throttler {
+
+    private final ThrottlePolicy policy;
+    private final Throttlers throttlers;
+
+    /**
+     * A throttler of its own, with its buckets in memory.
+     *
+     * @throws IllegalArgumentException if the policy has no key
+     */
+    public PartitionedThrottler(ThrottlePolicy policy) {
+        this(policy, Throttlers.local(List.of()));
+    }
+
+    PartitionedThrottler(ThrottlePolicy policy, Throttlers throttlers) {
+        check(!policy.isGlobal(), "the policy of a partitioned throttler", "one with a key", policy.name());
+        this.policy = policy;
+        this.throttlers = throttlers;
+    }
+
+    @Override
+    public ThrottlePolicy policy() {
+        return policy;
+    }
+
+    @Override
+    public Throttler forKey(String... parts) {
+        check(parts.length == policy.key().size(), "the key of '" + policy.name() + "'", shape(), List.of(parts));
+        String[] composed = new String[parts.length];
+        for (int i = 0; i < parts.length; i++) {
+            check(!parts[i].isBlank(), "a part of a key", "more than blanks", "'" + parts[i] + "'");
+            composed[i] = Keys.part(parts[i], policy.ignoreCase());
+        }
+        return new OfKey(Keys.join(composed));
+    }
+
+    private String shape() {
+        return "of " + policy.key().size() + " (" + String.join(", ", policy.key()) + ")";
+    }
+
+    @Override
+    public Charge charge(long cost) {
+        throw new IllegalStateException("the policy '" + policy.name() + "' has a bucket for each key: say forKey("
+                + String.join(", ", policy.key()) + ") first");
+    }
+
+    @Override
+    public Decision decide(long cost) {
+        return throttlers.decide(List.of(charge(cost)));
+    }
+
+    /** The throttler of one key. */
+    private final class OfKey implements Throttler {
+
+        private final String key;
+
+        OfKey(String key) {
+            this.key = key;
+        }
+
+        @Override
+        public ThrottlePolicy policy() {
+            return policy;
+        }
+
+        @Override
+        public Throttler forKey(String... parts) {
+            return PartitionedThrottler.this.forKey(parts);
+        }
+
+        @Override
+        public Charge charge(long cost) {
+            return Charge.of(policy, key, cost);
+        }
+
+        @Override
+        public Decision decide(long cost) {
+            return throttlers.decide(List.of(charge(cost)));
+        }
+    }
+}

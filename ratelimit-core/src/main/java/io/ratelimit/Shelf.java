@@ -1,0 +1,152 @@
+package io.ratelimit;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
+import com.github.benmanes.caffeine.cache.RemovalCause;
+import com.github.benmanes.caffeine.cache.Scheduler;
+import com.github.benmanes.caffeine.cache.Ticker;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The buckets of one policy by their keys. Caffeine holds them and drops the idle ones. Thread-safe. */
+final class Shelf {
+    /*
+     * When a bucket may be forgotten. A key that is asked again after it was forgotten gets a full bucket, so forgetting
+     * is only fair when the bucket is full anyway. A size limit that evicts is out: whoever drained a key would spray
+     * others until it is evicted and comes back full. So time alone decides, and it is enough to wait, after the last
+     * take, as long as an empty bucket takes to fill up.
+     *
+     * Caffeine keeps that time for each entry. An entry starts with a life of twice the time to full (a minute at
+     * least); an entry found in the second half of its life gets a new one. So whoever takes from a bucket found it with
+     * half a life left, more than it takes to fill up again, and in most look-ups nothing is written. Without a maximum
+     * size Caffeine records no reads either, which would cost more than the bucket. What is dropped all the same in a
+     * taker's hand (a thread that slept that long between look-up and take) was closed as it went, and sends the taker
+     * back here.
+     *
+     * At max-keys a new key gets one of 4,096 overflow buckets instead, chosen by a hash that nobody outside can
+     * predict: nobody is forgiven, a flood locks out few, and memory is bounded. A long key is kept as its 128-bit hash.
+     * Both are entries like any other, under keys that Keys never makes.
+     */
+
+    private static final int LONGEST_KEY = 48;
+    private static final int OVERFLOW_BUCKETS = 4096;
+    private static final long SLACK = Duration.ofSeconds(2).toNanos();
+    private static final long SHORTEST_HALF_LIFE = Duration.ofSeconds(30).toNanos();
+
+    private final int maxKeys;
+    private final SipHash hash;
+    private final Ticker ticker;
+    private final Cache<String, Level> levels;
+    private final Map<BucketSpec, Ticks> ticks = new ConcurrentHashMap<>();
+    private volatile long lastCleaned;
+
+    Shelf(int maxKeys, SipHash hash, Ticker ticker) {
+        this.maxKeys = maxKeys;
+        this.hash = hash;
+        this.ticker = ticker;
+        this.lastCleaned = ticker.read();
+        this.levels = Caffeine.newBuilder()
+                .ticker(ticker)
+                .scheduler(Scheduler.systemScheduler())
+                .expireAfter(new Life())
+                .evictionListener(Shelf::close)
+                .build();
+    }
+
+    private static void close(@Nullable String key, @Nullable Level level, RemovalCause cause) {
+        if (level != null) {
+            level.close();
+        }
+    }
+
+    /** The bucket of a charge under the charge's spec. It may be closed by the time it is asked. */
+    Level level(Charge charge, long nanos) {
+        String key = stored(charge.key());
+        Level level = levels.getIfPresent(key);
+        if (level == null && isFull()) {
+            key = overflow(charge.key());
+            level = levels.getIfPresent(key);
+        }
+        return level != null && isOf(charge.spec(), level) ? level : open(key, charge.spec(), nanos);
+    }
+
+    private static boolean isOf(BucketSpec spec, Level level) {
+        BucketSpec there = level.ticks().spec();
+        return there == spec || there.equals(spec);
+    }
+
+    private Level open(String key, BucketSpec spec, long nanos) {
+        Ticks wanted = ticks.computeIfAbsent(spec, Ticks::of);
+        return levels.asMap().compute(key, (sameKey, level) -> {
+            if (level == null) {
+                return new Level(wanted, nanos);
+            }
+            return isOf(spec, level) ? level : level.reopen(wanted, nanos);
+        });
+    }
+
+    /** Whether there is no room for another key, also when what has expired is gone; that is tried once a second. */
+    private boolean isFull() {
+        if (levels.estimatedSize() < maxKeys) {
+            return false;
+        }
+        long now = ticker.read();
+        if (now != lastCleaned) {
+            lastCleaned = now;
+            levels.cleanUp();
+        }
+        return levels.estimatedSize() >= maxKeys;
+    }
+
+    BucketSnapshot look(Charge charge, long nanos) {
+        Level level = levels.getIfPresent(stored(charge.key()));
+        Ticks shown = level != null ? level.ticks() : ticks.computeIfAbsent(charge.spec(), Ticks::of);
+        return BucketSnapshot.of(shown, level != null ? Math.max(level.missing(nanos), 0) : 0, nanos);
+    }
+
+    void forget(String key) {
+        levels.asMap().computeIfPresent(stored(key), (sameKey, level) -> {
+            level.close();
+            return null;
+        });
+    }
+
+    long size() {
+        levels.cleanUp();
+        return levels.estimatedSize();
+    }
+
+    private String stored(String key) {
+        return key.length() <= LONGEST_KEY ? key : "\0h" + hash.hash128(key);
+    }
+
+    private String overflow(String key) {
+        return "\0o" + (hash.hash64(key) & (OVERFLOW_BUCKETS - 1));
+    }
+
+    /** How long an entry lives, as the comment above has it. */
+    private static final class Life implements Expiry<String, Level> {
+
+        @Override
+        public long expireAfterCreate(String key, Level level, long now) {
+            return 2 * half(level);
+        }
+
+        @Override
+        public long expireAfterUpdate(String key, Level level, long now, long left) {
+            return 2 * half(level);
+        }
+
+        @Override
+        public long expireAfterRead(String key, Level level, long now, long left) {
+            return left < half(level) ? 2 * half(level) : left;
+        }
+
+        private static long half(Level level) {
+            return Math.max(level.ticks().nanosToFull() + SLACK, SHORTEST_HALF_LIFE);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package io.ratelimit;
+
+import static io.ratelimit.Check.check;
+
+import java.util.List;
+
+/**
+ * What a user wrote about one limit.
+ *
+ * @param name of lower-case letters, digits and dashes, 64 characters at most
+ * @param spec the size and the refill rate of its buckets
+ * @param key the names of the parts that a bucket's key has, such as {@code user} and {@code endpoint}; empty for a
+ *     global policy, which has one bucket for all calls
+ * @param ignoreCase whether keys that differ in case alone share a bucket
+ * @param maxKeys the most buckets held at a time; beyond it a new key shares one of 4,096 overflow buckets
+ * @param mode whether its refusals count
+ * @param retryJitter the random addition to the retry time
+ */
+public record ThrottlePolicy(
+        String name,
+        BucketSpec spec,
+        List<String> key,
+        boolean ignoreCase,
+        int maxKeys,
+        Mode mode,
+        RetryJitter retryJitter) {
+
+    /** How much a policy's decisions count, the strictest first. */
+    public enum Mode {
+        /** Decide, and refuse what is denied. */
+        ENFORCE,
+        /** Decide, count and log, but refuse nothing. */
+        SHADOW,
+        /** Don't decide. */
+        OFF;
+
+        /** The one that refuses less. */
+        public Mode weaker(Mode other) {
+            return compareTo(other) >= 0 ? this : other;
+        }
+    }
+
+    /** The default of {@link #maxKeys()}. */
+    public static final int DEFAULT_MAX_KEYS = 100_000;
+
+    public ThrottlePolicy {
+        check(isName(name), "the name of a policy", "lower-case letters, digits and dashes, 64 at most", name);
+        check(maxKeys >= 1, "max-keys", "at least 1", maxKeys);
+        key = List.copyOf(key);
+    }
+
+    /** An enforced policy; its keys ignore case. */
+    public static ThrottlePolicy of(String name, BucketSpec spec, String... key) {
+        return new ThrottlePolicy(
+                name, spec, List.of(key), true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
+    }
+
+    public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
+        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+    }
+
+    public ThrottlePolicy withMaxKeys(int maxKeys) {
+        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+    }
+
+    public ThrottlePolicy withMode(Mode mode) {
+        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+    }
+
+    public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
+        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+    }
+
+    /** Whether one bucket serves all calls. */
+    public boolean isGlobal() {
+        return key.isEmpty();
+    }
+
+    private static boolean isName(String name) {
+        return !name.isEmpty()
+                && name.length() <= 64
+                && name.charAt(0) != '-'
+                && name.chars().allMatch(c -> c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-');
+    }
+}

@@ -1,0 +1,41 @@
+package io.ratelimit;
+
+/**
+ * Answers for one policy: may this call go ahead? Thread-safe.
+ *
+ * <p>A policy with a key has a bucket for each key: say {@link #forKey} first.
+ */
+public interface Throttler {
+
+    ThrottlePolicy policy();
+
+    /**
+     * The throttler of one key.
+     *
+     * @param parts the texts of the key's parts, in the policy's order, none of them blank
+     * @throws IllegalArgumentException if there are not as many as the policy's key has, or one is blank
+     */
+    Throttler forKey(String... parts);
+
+    /**
+     * What a call of this cost is charged.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     */
+    Charge charge(long cost);
+
+    /**
+     * Takes the tokens and allows the call, or takes none and says why not. Where the policy is in shadow mode or off,
+     * the answer is always yes.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     */
+    Decision decide(long cost);
+
+    /** Like {@link #decide}, for whom a yes or a no is enough. */
+    default boolean tryAcquire(long cost) {
+        return decide(cost).allowed();
+    }
+}

@@ -1,0 +1,128 @@
+package io.ratelimit;
+
+import static io.ratelimit.Check.check;
+
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The throttlers by the names of their policies, over one store. Asks the store, tells the listener. Thread-safe.
+ */
+public final class Throttlers {
+
+    private final Map<String, Throttler> throttlers = new LinkedHashMap<>();
+    private final BucketStore store;
+    private final ThrottleListener listener;
+
+    /**
+     * @throws IllegalArgumentException if two policies have the same name
+     */
+    public Throttlers(Collection<ThrottlePolicy> policies, BucketStore store, ThrottleListener listener) {
+        this.store = store;
+        this.listener = listener;
+        for (ThrottlePolicy policy : policies) {
+            Throttler throttler =
+                    policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
+            check(throttlers.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
+        }
+    }
+
+    /** Throttlers with their buckets in memory, on the machine's clock. */
+    public static Throttlers local(Collection<ThrottlePolicy> policies) {
+        return new Throttlers(policies, BucketStore.local(TimeSource.system()), ThrottleListener.NONE);
+    }
+
+    /**
+     * The throttler of a policy.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     */
+    public Throttler get(String policy) {
+        Throttler throttler = throttlers.get(policy);
+        if (throttler == null) {
+            throw new UnknownPolicyException(policy, throttlers.keySet());
+        }
+        return throttler;
+    }
+
+    /** All throttlers, in the order of their policies. */
+    public Collection<Throttler> all() {
+        return List.copyOf(throttlers.values());
+    }
+
+    /**
+     * Takes all of the charges and allows the call, or takes none and says why not. Policies that are off are not
+     * asked. Those in shadow mode are asked one by one after the others have allowed; what they say is told to the
+     * listener and is not in the answer.
+     */
+    public Decision decide(List<Charge> charges) {
+        List<Charge> enforced = inMode(ThrottlePolicy.Mode.ENFORCE, charges);
+        Decision decision = take(enforced);
+        if (decision.allowed() && enforced.size() < charges.size()) {
+            for (Charge shadow : inMode(ThrottlePolicy.Mode.SHADOW, charges)) {
+                take(List.of(shadow));
+            }
+        }
+        return decision;
+    }
+
+    private Decision take(List<Charge> charges) {
+        List<Decision.Answer> missing = missingKeys(charges);
+        Decision decision = missing.isEmpty() ? store.take(charges) : Decision.of(missing);
+        listener.decided(decision);
+        return decision;
+    }
+
+    private static List<Decision.Answer> missingKeys(List<Charge> charges) {
+        for (int i = 0; i < charges.size(); i++) {
+            if (!charges.get(i).hasKey()) {
+                return List.of(Decision.missingKey(charges.get(i)));
+            }
+        }
+        return List.of();
+    }
+
+    /** The charges whose policies are in the mode: the list itself where all are. */
+    private static List<Charge> inMode(ThrottlePolicy.Mode mode, List<Charge> charges) {
+        for (int i = 0; i < charges.size(); i++) {
+            if (charges.get(i).policy().mode() != mode) {
+                return charges.stream()
+                        .filter(charge -> charge.policy().mode() == mode)
+                        .toList();
+            }
+        }
+        return charges;
+    }
+
+    /** Puts back what an allowed decision took, for a call that was not made after all. */
+    public void giveBack(List<Charge> charges) {
+        store.giveBack(charges);
+    }
+
+    /**
+     * The bucket of a key as it is now; of a global policy with no parts. A key that was never seen has a full bucket.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws IllegalArgumentException if the parts are not those of the policy's key
+     */
+    public BucketSnapshot snapshot(String policy, String... key) {
+        return store.look(charge(policy, key));
+    }
+
+    /**
+     * Forgets the bucket of a key, so that the next call finds it full.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws IllegalArgumentException if the parts are not those of the policy's key
+     */
+    public void reset(String policy, String... key) {
+        store.forget(charge(policy, key));
+    }
+
+    private Charge charge(String policy, String... key) {
+        Throttler throttler = get(policy);
+        return (throttler.policy().isGlobal() && key.length == 0 ? throttler : throttler.forKey(key)).charge(1);
+    }
+}

@@ -1,0 +1,166 @@
+package io.ratelimit;
+
+import java.math.BigInteger;
+import java.time.Duration;
+
+/**
+ * The unit in which a bucket of one spec counts time and tokens alike.
+ *
+ * <p>A clock step (1 ns, else 1 µs, for interval refill the period) and a token are both whole numbers of ticks, so
+ * taking, refilling and giving back round nothing. With {@code n} tokens in {@code d} clock steps, reduced, the
+ * smallest such tick makes a step {@code n} ticks and a token {@code d}. At 600/1m that is 1 tick a nanosecond and
+ * 100,000,000 a token; at 7000/1m it is 7 and 60,000,000.
+ *
+ * <p>A long must hold ten years and more of ticks, which bounds the ticks of a step. A rate that needs finer ones, such
+ * as 30000001/1d, is rounded down, by less than 1/10,000, to the nearest that does not.
+ */
+final class Ticks {
+
+    /** 2^63 ticks at 24 a nanosecond last for twelve years: a bucket may be ten years from full, or that long idle. */
+    private static final long MOST_PER_NANOSECOND = 24;
+
+    private static final long MICROSECOND = 1_000;
+
+    private final BucketSpec spec;
+    private final long stepNanos;
+    private final long perStep;
+    private final long perToken;
+    private final long full;
+    private final long nanosToFull;
+
+    private Ticks(BucketSpec spec, long stepNanos, long perStep, long perToken) {
+        this.spec = spec;
+        this.stepNanos = stepNanos;
+        this.perStep = perStep;
+        this.perToken = perToken;
+        this.full = spec.capacity() * perToken;
+        this.nanosToFull = nanosUntil(full, 0);
+    }
+
+    static Ticks of(BucketSpec spec) {
+        long tokens = spec.rate().tokens();
+        long periodNanos = spec.rate().period().toNanos();
+        if (spec.refill() == BucketSpec.Refill.INTERVAL) {
+            return new Ticks(spec, periodNanos, tokens, 1);
+        }
+        long common = gcd(tokens, periodNanos);
+        if (tokens / common <= MOST_PER_NANOSECOND) {
+            return new Ticks(spec, 1, tokens / common, periodNanos / common);
+        }
+        return ofMicroseconds(spec, tokens, periodNanos);
+    }
+
+    private static Ticks ofMicroseconds(BucketSpec spec, long tokens, long periodNanos) {
+        BigInteger perMicrosecond = BigInteger.valueOf(tokens).multiply(BigInteger.valueOf(MICROSECOND));
+        BigInteger common = perMicrosecond.gcd(BigInteger.valueOf(periodNanos));
+        BigInteger n = perMicrosecond.divide(common);
+        BigInteger d = BigInteger.valueOf(periodNanos).divide(common);
+        long most = MOST_PER_NANOSECOND * MICROSECOND;
+        if (n.compareTo(BigInteger.valueOf(most)) <= 0) {
+            return new Ticks(spec, MICROSECOND, n.longValueExact(), d.longValueExact());
+        }
+        return rounded(spec, n, d, most);
+    }
+
+    /**
+     * The best fraction below n/d whose numerator a long has room for. Among the fractions with the largest numerators
+     * (more than half of the most) each is already within 1 / numerator of n/d.
+     */
+    private static Ticks rounded(BucketSpec spec, BigInteger n, BigInteger d, long most) {
+        long perStep = 1;
+        long perToken = ceil(d, n);
+        for (long step = 2; step <= most; step++) {
+            long token = ceil(d.multiply(BigInteger.valueOf(step)), n);
+            if (isGreater(step, token, perStep, perToken)) {
+                perStep = step;
+                perToken = token;
+            }
+        }
+        return new Ticks(spec, MICROSECOND, perStep, perToken);
+    }
+
+    private static boolean isGreater(long a, long b, long c, long d) {
+        long high = Math.multiplyHigh(a, d) - Math.multiplyHigh(c, b);
+        return high != 0 ? high > 0 : Long.compareUnsigned(a * d, c * b) > 0;
+    }
+
+    private static long ceil(BigInteger a, BigInteger b) {
+        return a.add(b).subtract(BigInteger.ONE).divide(b).longValueExact();
+    }
+
+    private static long gcd(long a, long b) {
+        return BigInteger.valueOf(a).gcd(BigInteger.valueOf(b)).longValueExact();
+    }
+
+    BucketSpec spec() {
+        return spec;
+    }
+
+    /** The ticks from empty to full. */
+    long full() {
+        return full;
+    }
+
+    /** The ticks of so many tokens, at most those of a full bucket. */
+    long of(long tokens) {
+        return tokens >= spec.capacity() ? full : tokens * perToken;
+    }
+
+    /** The whole tokens in so many ticks. */
+    long tokens(long ticks) {
+        return Math.floorDiv(ticks, perToken);
+    }
+
+    /** The tick at a moment; it may wrap around, so ticks are compared by subtraction. */
+    long at(long nanos) {
+        if (stepNanos == 1) {
+            return nanos * perStep;
+        }
+        return (stepNanos == MICROSECOND ? Math.floorDiv(nanos, MICROSECOND) : Math.floorDiv(nanos, stepNanos))
+                * perStep;
+    }
+
+    /** The nanoseconds from a moment until so many ticks have passed: exact, since the clock moves by whole steps. */
+    long nanosUntil(long ticks, long nanos) {
+        if (ticks <= 0) {
+            return 0;
+        }
+        long steps = (ticks - 1) / perStep + 1;
+        return steps * stepNanos - Math.floorMod(nanos, stepNanos);
+    }
+
+    /** The ticks from a bucket with so many of them missing until it has one more whole token. */
+    long untilNextToken(long missing) {
+        return missing <= 0 ? 0 : (missing - 1) % perToken + 1;
+    }
+
+    /** What a bucket of another spec, with so many of its ticks missing, is missing here: its tokens stay. */
+    long missingFrom(Ticks other, long missing) {
+        BigInteger there = BigInteger.valueOf(other.full - missing);
+        long here = there.multiply(BigInteger.valueOf(perToken))
+                .divide(BigInteger.valueOf(other.perToken))
+                .min(BigInteger.valueOf(full))
+                .longValueExact();
+        return full - here;
+    }
+
+    /** The rate that results: the spec's own, but where it was rounded down. */
+    Rate rate() {
+        Duration token = Duration.ofNanos(stepNanos * perToken);
+        return isExact() ? spec.rate() : new Rate(perStep, token);
+    }
+
+    private boolean isExact() {
+        BigInteger asked = BigInteger.valueOf(spec.rate().tokens())
+                .multiply(BigInteger.valueOf(perToken))
+                .multiply(BigInteger.valueOf(stepNanos));
+        BigInteger got = BigInteger.valueOf(perStep)
+                .multiply(BigInteger.valueOf(spec.rate().period().toNanos()));
+        return asked.equals(got);
+    }
+
+    /** The nanoseconds that an empty bucket takes at most until it is full. */
+    long nanosToFull() {
+        return nanosToFull;
+    }
+}
