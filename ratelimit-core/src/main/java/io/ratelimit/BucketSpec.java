@@ -29,7 +29,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill) {
     public BucketSpec {
         check(capacity >= 1 && capacity <= MAX_CAPACITY, "capacity", "between 1 and 1,000,000,000,000", capacity);
         check(
-                nanosToFull(rate, capacity).compareTo(BigInteger.valueOf(LONGEST_TO_FULL.toNanos())) <= 0,
+                nanosToFull(rate, capacity, refill).compareTo(BigInteger.valueOf(LONGEST_TO_FULL.toNanos())) <= 0,
                 "the time from empty to full",
                 "at most ten years",
                 capacity + " tokens at " + rate + ": raise the rate or lower the capacity");
@@ -53,22 +53,27 @@ public record BucketSpec(Rate rate, long capacity, Refill refill) {
         return new BucketSpec(rate, capacity, refill);
     }
 
-    /** How long an empty bucket takes until it is full, rounded up to whole nanoseconds. */
+    /** How long an empty bucket takes at most until it is full, rounded up to whole nanoseconds. */
     public Duration timeToFull() {
         long periodNanos = rate.period().toNanos();
         boolean fits = Math.multiplyHigh(capacity, periodNanos) == 0 && capacity * periodNanos > 0;
         return Duration.ofNanos(
-                fits
+                fits && refill == Refill.GREEDY
                         ? (capacity * periodNanos - 1) / rate.tokens() + 1
-                        : nanosToFull(rate, capacity).longValueExact());
+                        : nanosToFull(rate, capacity, refill).longValueExact());
     }
 
-    private static BigInteger nanosToFull(Rate rate, long capacity) {
+    private static BigInteger nanosToFull(Rate rate, long capacity, Refill refill) {
+        BigInteger missing = BigInteger.valueOf(capacity);
         BigInteger tokens = BigInteger.valueOf(rate.tokens());
-        return BigInteger.valueOf(capacity)
-                .multiply(BigInteger.valueOf(rate.period().toNanos()))
-                .add(tokens.subtract(BigInteger.ONE))
-                .divide(tokens);
+        BigInteger period = BigInteger.valueOf(rate.period().toNanos());
+        return refill == Refill.INTERVAL
+                ? divideUp(missing, tokens).multiply(period)
+                : divideUp(missing.multiply(period), tokens);
+    }
+
+    private static BigInteger divideUp(BigInteger dividend, BigInteger divisor) {
+        return dividend.add(divisor).subtract(BigInteger.ONE).divide(divisor);
     }
 
     /** The spec as it is written: {@code 600/1m, capacity 800}. */

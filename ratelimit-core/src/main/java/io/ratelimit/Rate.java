@@ -11,7 +11,7 @@ import java.util.Map;
  * How fast tokens come back: so many in each period.
  *
  * @param tokens the tokens of one period, at least 1
- * @param period the period, from 1 microsecond to 365 days
+ * @param period the period, from 1 microsecond to 365 days, in whole microseconds
  */
 public record Rate(long tokens, Duration period) {
 
@@ -38,6 +38,7 @@ public record Rate(long tokens, Duration period) {
                 "the period of a rate",
                 "between 1us and 365d",
                 textOf(period));
+        check(period.toNanos() % 1_000 == 0, "the period of a rate", "whole microseconds", textOf(period));
         check(
                 tokens <= MAX_TOKENS_PER_NANOSECOND * period.toNanos(),
                 "a rate",
@@ -74,7 +75,7 @@ public record Rate(long tokens, Duration period) {
         try {
             return durationOf(period);
         } catch (IllegalArgumentException unreadable) {
-            throw unreadable(text, unreadable.getMessage());
+            throw new IllegalArgumentException("'" + text + "' is not a rate: " + unreadable.getMessage(), unreadable);
         }
     }
 
@@ -115,10 +116,14 @@ public record Rate(long tokens, Duration period) {
 
     /** A duration as people write it: in the largest unit that is whole. */
     static String textOf(Duration duration) {
+        if (duration.isZero()) {
+            return "0s";
+        }
+        boolean fitsNanos = Math.abs(duration.toDays()) < 100_000;
         for (String unit : new String[] {"d", "h", "m", "s", "ms", "us"}) {
             Duration one = UNITS.get(unit);
-            if (one != null && !duration.isZero() && one.multipliedBy(duration.dividedBy(one)).equals(duration)) {
-                return duration.dividedBy(one) + unit;
+            if (fitsNanos && one != null && duration.toNanos() % one.toNanos() == 0) {
+                return duration.toNanos() / one.toNanos() + unit;
             }
         }
         return duration.toString();

@@ -51,8 +51,13 @@ public record ThrottlePolicy(
 
     /** An enforced policy; its keys ignore case. */
     public static ThrottlePolicy of(String name, BucketSpec spec, String... key) {
+        return of(name, spec, List.of(key));
+    }
+
+    /** An enforced policy; its keys ignore case. */
+    public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {
         return new ThrottlePolicy(
-                name, spec, List.of(key), true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
+                name, spec, key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
     }
 
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {

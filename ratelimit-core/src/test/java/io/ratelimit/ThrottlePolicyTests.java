@@ -1,0 +1,80 @@
+package io.ratelimit;
+
+import static io.ratelimit.ThrottlePolicy.Mode.ENFORCE;
+import static io.ratelimit.ThrottlePolicy.Mode.OFF;
+import static io.ratelimit.ThrottlePolicy.Mode.SHADOW;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ThrottlePolicyTests {
+
+    private static final BucketSpec SPEC = BucketSpec.of("10/s");
+
+    @Test
+    void isEnforcedAndIgnoresCaseUnlessToldOtherwise() {
+        ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, "user", "endpoint");
+        assertThat(policy)
+                .isEqualTo(new ThrottlePolicy(
+                        "api", SPEC, List.of("user", "endpoint"), true, 100_000, ENFORCE, RetryJitter.NONE));
+        assertThat(policy.withIgnoreCase(false).ignoreCase()).isFalse();
+        assertThat(policy.withMaxKeys(5).maxKeys()).isEqualTo(5);
+        assertThat(policy.withMode(SHADOW).mode()).isEqualTo(SHADOW);
+        assertThat(policy.withRetryJitter(RetryJitter.of("1ms-5ms")).retryJitter())
+                .isEqualTo(RetryJitter.of("1ms-5ms"));
+    }
+
+    @Test
+    void isGlobalWithoutAKey() {
+        assertThat(ThrottlePolicy.of("all", SPEC).isGlobal()).isTrue();
+        assertThat(ThrottlePolicy.of("each", SPEC, "user").isGlobal()).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a", "0", "per-user-per-endpoint", "a-", "1", "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff1234"})
+    void acceptsAName(String name) {
+        assertThat(ThrottlePolicy.of(name, SPEC).name()).isEqualTo(name);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "-a", "A", "per_user", "a b", "a.b", "ä", "a\n", "a\0", "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff12345"})
+    void refusesAName(String name) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> ThrottlePolicy.of(name, SPEC))
+                .withMessage("the name of a policy must be lower-case letters, digits and dashes, 64 at most, but was "
+                        + name);
+    }
+
+    @Test
+    void needsRoomForOneKey() {
+        assertThat(ThrottlePolicy.of("api", SPEC, "user").withMaxKeys(1).maxKeys()).isEqualTo(1);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> ThrottlePolicy.of("api", SPEC, "user").withMaxKeys(0))
+                .withMessage("max-keys must be at least 1, but was 0");
+    }
+
+    @Test
+    void keepsItsKeyWhateverBecomesOfTheListItWasGiven() {
+        List<String> key = new ArrayList<>(List.of("user"));
+        ThrottlePolicy policy = new ThrottlePolicy("api", SPEC, key, true, 1, ENFORCE, RetryJitter.NONE);
+        key.add("endpoint");
+        assertThat(policy.key()).containsExactly("user");
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(() -> policy.key().clear());
+    }
+
+    @Test
+    void theWeakerOfTwoModesRefusesLess() {
+        assertThat(ENFORCE.weaker(ENFORCE)).isEqualTo(ENFORCE);
+        assertThat(ENFORCE.weaker(SHADOW)).isEqualTo(SHADOW);
+        assertThat(SHADOW.weaker(ENFORCE)).isEqualTo(SHADOW);
+        assertThat(SHADOW.weaker(OFF)).isEqualTo(OFF);
+        assertThat(OFF.weaker(ENFORCE)).isEqualTo(OFF);
+    }
+}

@@ -1,0 +1,109 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.BucketStore;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.logging.DenialLog;
+import java.util.List;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnNotWebApplication;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
+
+/** Auto-configuration for throttlers by the policies of {@code ratelimit.*}. */
+@AutoConfiguration
+@ConditionalOnBooleanProperty(name = "ratelimit.enabled", matchIfMissing = true)
+@EnableConfigurationProperties(RateLimitProperties.class)
+public final class RateLimitAutoConfiguration {
+
+    private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
+
+    @Bean
+    @ConditionalOnMissingBean
+    TimeSource rateLimitTimeSource() {
+        return TimeSource.system();
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    BucketStore bucketStore(TimeSource time) {
+        return BucketStore.local(time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    DenialLog denialLog(TimeSource time) {
+        return new DenialLog(time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    Throttlers throttlers(
+            RateLimitProperties properties,
+            Environment environment,
+            BucketStore store,
+            ObjectProvider<ThrottleListener> listeners) {
+        PolicyNames.check(properties.policies().keySet(), environment);
+        return new Throttlers(
+                properties.toPolicies(), store, all(listeners.orderedStream().toList()));
+    }
+
+    private static ThrottleListener all(List<ThrottleListener> listeners) {
+        ThrottleListener[] each = listeners.toArray(ThrottleListener[]::new);
+        return (Decision decision) -> {
+            for (ThrottleListener listener : each) {
+                listener.decided(decision);
+            }
+        };
+    }
+
+    /** Policies apply to the requests of a servlet application; without one they wait to be asked by the code. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnNotWebApplication
+    static class WithoutWeb {
+
+        WithoutWeb(RateLimitProperties properties) {
+            properties.policies().keySet().forEach(name -> logger.info("Throttle policy '" + name
+                    + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers"));
+        }
+    }
+
+    /** The filter is a servlet filter. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.REACTIVE)
+    static class Reactive {
+
+        Reactive() {
+            throw new RateLimitConfigurationException(
+                    "ratelimit limits the requests of servlet applications, and this one is reactive (WebFlux): its"
+                            + " requests would not be limited at all.",
+                    "Build on 'spring-boot-starter-webmvc', remove 'ratelimit-spring-boot-starter', or say"
+                            + " 'ratelimit.enabled: false'.");
+        }
+    }
+
+    /** Endpoints are those of Spring MVC. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+    @ConditionalOnMissingClass("org.springframework.web.servlet.DispatcherServlet")
+    static class ServletWithoutMvc {
+
+        ServletWithoutMvc() {
+            throw new RateLimitConfigurationException(
+                    "ratelimit needs Spring MVC to limit the requests of a servlet application, and it is not on the"
+                            + " class path: no request would be limited.",
+                    "Add 'spring-boot-starter-webmvc', or say 'ratelimit.enabled: false'.");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Rate;
+import io.ratelimit.RetryJitter;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.web.servlet.Phase;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+/**
+ * Configuration properties for rate limiting.
+ *
+ * @param enabled whether rate limiting is there at all
+ * @param mode how much the decisions of all policies count; the weaker of this and a policy's own mode holds, so off
+ *     turns everything off
+ * @param headers the headers that tell clients of their limits, beside Retry-After and X-RetryAfterMs on refusals
+ * @param excludePaths path patterns that no policy applies to, but those with a written phase before-authentication
+ * @param policies throttle policies by name, of lower-case letters, digits and dashes
+ */
+@ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
+public record RateLimitProperties(
+        @DefaultValue("true") boolean enabled,
+        @DefaultValue("enforce") Mode mode,
+        @DefaultValue("draft-11") Headers headers,
+        @DefaultValue List<String> excludePaths,
+        @DefaultValue Map<String, Policy> policies) {
+
+    static final String PREFIX = "ratelimit";
+
+    /** The headers that tell clients of their limits. */
+    public enum Headers {
+        /** RateLimit-Policy and RateLimit, as draft-ietf-httpapi-ratelimit-headers-11 has them. */
+        DRAFT_11,
+        /** X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. */
+        X_RATELIMIT,
+        /** None. */
+        NONE
+    }
+
+    /**
+     * One throttle policy.
+     *
+     * @param rate the tokens that come back, and how fast, such as 600/1m, 10/s or 1/2s
+     * @param capacity the most tokens a bucket holds, and so the largest burst; by default the tokens of the rate
+     * @param refill whether tokens come back one by one or a period's worth at a time
+     * @param cost the tokens that a request takes
+     * @param key what a bucket is counted by, one part or several: ip, user, endpoint, method or header:NAME; without
+     *     one, one bucket serves all requests
+     * @param ignoreCase whether keys that differ in case alone share a bucket
+     * @param onMissingKey what holds for a request that lacks a part of the key
+     * @param maxKeys the most buckets held at a time; beyond it new keys share overflow buckets
+     * @param paths path patterns where the policy applies, below the context path; everywhere by default
+     * @param excludePaths path patterns where it doesn't
+     * @param methods the HTTP methods it applies to, GET also for HEAD; all by default
+     * @param phase whether it is asked before or after authentication; by default after, if it needs the user. An early
+     *     policy that says so keeps what it took when a later one refuses the request
+     * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
+     * @param status the HTTP status of a refusal
+     * @param mode how much its decisions count: enforce, shadow (decide and log, refuse nothing) or off
+     */
+    public record Policy(
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            @DefaultValue("greedy") Refill refill,
+            @DefaultValue("1") long cost,
+            @DefaultValue List<KeyPart> key,
+            @DefaultValue("true") boolean ignoreCase,
+            @DefaultValue("client-ip") MissingKey onMissingKey,
+            @DefaultValue("" + ThrottlePolicy.DEFAULT_MAX_KEYS) int maxKeys,
+            @DefaultValue List<String> paths,
+            @DefaultValue List<String> excludePaths,
+            @DefaultValue List<String> methods,
+            @Nullable Phase phase,
+            @Nullable RetryJitter retryJitter,
+            @DefaultValue("429") int status,
+            @DefaultValue("enforce") Mode mode) {
+
+        /** The policy in the application's mode. */
+        ThrottlePolicy toPolicy(String name, Mode applicationMode) {
+            String property = property(name);
+            BucketSpec spec = toSpec(property);
+            if (Math.max(cost, 1) > spec.capacity()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        property + ".cost",
+                        cost,
+                        "cost must be at most the capacity of '" + name + "', " + spec.capacity() + ", but was " + cost
+                                + ": no request could ever be allowed");
+            }
+            List<String> parts = key.stream().map(KeyPart::name).toList();
+            ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
+            return valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
+                    .withIgnoreCase(ignoreCase)
+                    .withMode(mode.weaker(applicationMode))
+                    .withRetryJitter(retryJitter == null ? RetryJitter.NONE : retryJitter);
+        }
+
+        private BucketSpec toSpec(String property) {
+            if (rate == null) {
+                throw new InvalidConfigurationPropertyValueException(
+                        property + ".rate", null, "A rate is required: say how many tokens in which period, such as"
+                                + " '600/1m' or '10/s'.");
+            }
+            if (capacity == null) {
+                return valid(property + ".rate", rate, () -> BucketSpec.of(rate).withRefill(refill));
+            }
+            return valid(property + ".capacity", capacity, () -> new BucketSpec(rate, capacity, refill));
+        }
+
+        private static <T> T valid(String property, Object value, Supplier<T> conversion) {
+            try {
+                return conversion.get();
+            } catch (IllegalArgumentException refused) {
+                throw new InvalidConfigurationPropertyValueException(property, value, refused.getMessage(), refused);
+            }
+        }
+    }
+
+    /** The property of a policy. */
+    public static String property(String policy) {
+        return PREFIX + ".policies." + policy;
+    }
+
+    /** The policies as the core has them. */
+    List<ThrottlePolicy> toPolicies() {
+        return policies.entrySet().stream()
+                .map(policy -> policy.getValue().toPolicy(policy.getKey(), mode))
+                .toList();
+    }
+}

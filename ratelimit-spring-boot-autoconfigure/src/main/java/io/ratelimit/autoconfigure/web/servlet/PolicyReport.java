@@ -1,0 +1,87 @@
+package io.ratelimit.autoconfigure.web.servlet;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.web.servlet.Endpoints;
+import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.http.server.PathContainer;
+import org.springframework.web.util.pattern.PathPattern;
+
+/** Says in the log, when the application starts, what is limited and how, and what looks like a mistake. */
+final class PolicyReport implements SmartInitializingSingleton {
+
+    private static final Log logger = LogFactory.getLog(PolicyReport.class);
+
+    private final List<RequestPolicy> policies;
+    private final Endpoints endpoints;
+
+    PolicyReport(RequestPolicies policies, Endpoints endpoints) {
+        this.policies = policies.all();
+        this.endpoints = endpoints;
+    }
+
+    @Override
+    public void afterSingletonsInstantiated() {
+        if (policies.isEmpty()) {
+            logger.warn("No throttle policies are configured below 'ratelimit.policies': nothing is limited");
+        }
+        policies.forEach(policy -> logger.info(describe(policy)));
+        policies.stream().filter(PolicyReport::isChosenByClients).forEach(policy -> logger.warn("Throttle policy '"
+                + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
+                + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
+                + " as well"));
+        endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
+    }
+
+    private static String describe(RequestPolicy request) {
+        ThrottlePolicy policy = request.policy();
+        return "Throttle policy '" + policy.name() + "' "
+                + switch (policy.mode()) {
+                    case ENFORCE -> "is enforced";
+                    case SHADOW -> "is in shadow mode (refuses nothing)";
+                    case OFF -> "is off";
+                }
+                + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
+                + (request.cost() > 1 ? ", " + request.cost() + " tokens a request" : "")
+                + ", in memory; "
+                + (request.methods().isEmpty() ? "all methods" : String.join(", ", request.methods())) + ", "
+                + (request.paths().isEmpty() ? "all paths" : texts(request.paths()))
+                + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths())) + ", "
+                + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
+    }
+
+    private static String keyOf(RequestPolicy policy) {
+        return String.join(" and ", policy.policy().key());
+    }
+
+    private static String texts(List<PathPattern> patterns) {
+        return patterns.stream().map(PathPattern::getPatternString).collect(Collectors.joining(", "));
+    }
+
+    private static boolean isChosenByClients(RequestPolicy policy) {
+        return !policy.policy().isGlobal() && policy.key().parts().stream().allMatch(KeyPart::chosenByClient);
+    }
+
+    private static boolean isHealth(String pattern) {
+        return pattern.toLowerCase(Locale.ROOT).endsWith("/health");
+    }
+
+    private void warnOfHealth(String path) {
+        PathContainer parsed = PathContainer.parsePath(path);
+        policies.stream()
+                .filter(policy -> policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
+                .filter(policy -> policy.covers(parsed))
+                .forEach(policy -> logger.warn("The health path '" + path + "' is limited by the throttle policy '"
+                        + policy.policy().name() + "', which has no key: under load the application would look dead to"
+                        + " whoever probes it. Say 'ratelimit.exclude-paths: " + path + "/**'"));
+    }
+}

@@ -1,0 +1,157 @@
+package io.ratelimit.autoconfigure.web.servlet;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.web.servlet.Endpoints;
+import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.ProblemRejectionHandler;
+import io.ratelimit.web.servlet.RateLimitFilter;
+import io.ratelimit.web.servlet.RateLimitHeaders;
+import io.ratelimit.web.servlet.Rejection;
+import io.ratelimit.web.servlet.RejectionCors;
+import io.ratelimit.web.servlet.RejectionHandler;
+import io.ratelimit.web.servlet.RequestPolicies;
+import jakarta.servlet.DispatcherType;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.core.env.Environment;
+import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.servlet.DispatcherServlet;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+/** Auto-configuration for the filters that hold requests to the policies of {@code ratelimit.*}. */
+@AutoConfiguration(
+        after = RateLimitAutoConfiguration.class,
+        afterName = "org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration")
+@ConditionalOnBooleanProperty(name = "ratelimit.enabled", matchIfMissing = true)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass({DispatcherServlet.class, DispatcherServletRegistrationBean.class})
+public final class RateLimitWebServletAutoConfiguration {
+
+    /** As {@code SecurityFilterProperties} has it, which is there only with Spring Security. */
+    private static final int DEFAULT_SECURITY_FILTER_ORDER = -100;
+
+    @Bean
+    @ConditionalOnMissingBean
+    RejectionHandler rejectionHandler(RateLimitProperties properties) {
+        Map<String, Integer> statuses = properties.policies().entrySet().stream()
+                .collect(Collectors.toMap(
+                        Map.Entry::getKey, policy -> policy.getValue().status()));
+        return new ProblemRejectionHandler(headers(properties), statuses);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    Rejection rateLimitRejection(
+            Throttlers throttlers,
+            RejectionHandler handler,
+            ObjectProvider<HandlerMapping> mappings,
+            @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
+        return new Rejection(
+                throttlers,
+                new RejectionCors(
+                        SingletonSupplier.of(() -> mappings.orderedStream().toList()), cors::getIfAvailable),
+                handler);
+    }
+
+    /** The endpoints are read when all handler mappings are there, and before the first request. */
+    @Bean
+    @Lazy(false)
+    @ConditionalOnMissingBean
+    Endpoints endpoints(
+            ObjectProvider<DispatcherServletRegistrationBean> servlet, ObjectProvider<HandlerMapping> mappings) {
+        DispatcherServletRegistrationBean registration = servlet.getIfUnique();
+        return new Endpoints(
+                registration == null ? "" : registration.getServletName(),
+                registration == null ? "" : registration.getPrefix(),
+                mappings.orderedStream().toList());
+    }
+
+    @Bean
+    @Lazy(false)
+    @ConditionalOnMissingBean
+    RequestPolicies requestPolicies(
+            RateLimitProperties properties,
+            Throttlers throttlers,
+            @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
+            Endpoints endpoints) {
+        RequestPolicyReader reader = new RequestPolicyReader(
+                properties, throttlers, parser.getIfAvailable(() -> PathPatternParser.defaultInstance));
+        return new RequestPolicies(reader.read(), endpoints);
+    }
+
+    @Bean
+    @Lazy(false)
+    PolicyReport policyReport(RequestPolicies policies, Endpoints endpoints) {
+        return new PolicyReport(policies, endpoints);
+    }
+
+    @Bean
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(
+            RateLimitProperties properties,
+            Throttlers throttlers,
+            ObjectProvider<RequestPolicies> policies,
+            Rejection rejection,
+            Environment environment) {
+        return registration(
+                new RateLimitFilter(
+                        Phase.BEFORE_AUTHENTICATION,
+                        throttlers,
+                        SingletonSupplier.of(policies::getObject),
+                        headers(properties),
+                        rejection),
+                "rateLimitFilterBeforeAuthentication",
+                securityFilterOrder(environment) - 1);
+    }
+
+    @Bean
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(
+            RateLimitProperties properties,
+            Throttlers throttlers,
+            ObjectProvider<RequestPolicies> policies,
+            Rejection rejection,
+            Environment environment) {
+        return registration(
+                new RateLimitFilter(
+                        Phase.AFTER_AUTHENTICATION,
+                        throttlers,
+                        SingletonSupplier.of(policies::getObject),
+                        headers(properties),
+                        rejection),
+                "rateLimitFilterAfterAuthentication",
+                securityFilterOrder(environment) + 1);
+    }
+
+    /** Only for requests as they come in: whatever is dispatched again has paid. */
+    private static FilterRegistrationBean<RateLimitFilter> registration(
+            RateLimitFilter filter, String name, int order) {
+        FilterRegistrationBean<RateLimitFilter> registration = new FilterRegistrationBean<>(filter);
+        registration.setName(name);
+        registration.setOrder(order);
+        registration.setDispatcherTypes(DispatcherType.REQUEST);
+        registration.setAsyncSupported(true);
+        return registration;
+    }
+
+    private static int securityFilterOrder(Environment environment) {
+        return environment.getProperty("spring.security.filter.order", Integer.class, DEFAULT_SECURITY_FILTER_ORDER);
+    }
+
+    private static RateLimitHeaders headers(RateLimitProperties properties) {
+        return RateLimitHeaders.valueOf(properties.headers().name());
+    }
+}

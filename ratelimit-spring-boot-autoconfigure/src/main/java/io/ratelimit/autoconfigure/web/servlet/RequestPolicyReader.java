@@ -1,0 +1,117 @@
+package io.ratelimit.autoconfigure.web.servlet;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestKey;
+import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+import org.springframework.web.util.pattern.PatternParseException;
+
+/** Reads what the filter needs to know of the policies: where, when and on which requests they hold. */
+final class RequestPolicyReader {
+
+    private static final Pattern METHOD = Pattern.compile("[A-Z][A-Z0-9-]*");
+
+    private final RateLimitProperties properties;
+    private final Throttlers throttlers;
+    private final PathPatternParser parser;
+
+    /**
+     * @param parser that of Spring MVC, so that paths are compared as it does
+     */
+    RequestPolicyReader(RateLimitProperties properties, Throttlers throttlers, PathPatternParser parser) {
+        this.properties = properties;
+        this.throttlers = throttlers;
+        this.parser = parser;
+    }
+
+    List<RequestPolicy> read() {
+        List<PathPattern> excluded = patterns("ratelimit.exclude-paths", properties.excludePaths());
+        return properties.policies().entrySet().stream()
+                .map(policy -> read(policy.getKey(), policy.getValue(), excluded))
+                .toList();
+    }
+
+    private RequestPolicy read(String name, Policy policy, List<PathPattern> excludedForAll) {
+        String property = RateLimitProperties.property(name);
+        boolean keepsCharges = policy.phase() == Phase.BEFORE_AUTHENTICATION;
+        List<PathPattern> excluded = new ArrayList<>(patterns(property + ".exclude-paths", policy.excludePaths()));
+        if (!keepsCharges) {
+            excluded.addAll(excludedForAll);
+        }
+        return new RequestPolicy(
+                throttlers.get(name).policy(),
+                new RequestKey(policy.key(), policy.ignoreCase(), policy.onMissingKey()),
+                Math.max(policy.cost(), 1),
+                phase(property, policy),
+                keepsCharges,
+                patterns(property + ".paths", policy.paths()).stream()
+                        .map(this::withoutTrailingSlash)
+                        .toList(),
+                List.copyOf(excluded),
+                methods(property + ".methods", policy.methods()));
+    }
+
+    private static Phase phase(String property, Policy policy) {
+        boolean needsUser = policy.key().stream().anyMatch(KeyPart::needsUser);
+        if (policy.phase() == null) {
+            return needsUser ? Phase.AFTER_AUTHENTICATION : Phase.BEFORE_AUTHENTICATION;
+        }
+        if (needsUser && policy.phase() == Phase.BEFORE_AUTHENTICATION) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".phase",
+                    "before-authentication",
+                    "The key has the part 'user', which nobody knows before authentication: all requests would share one"
+                            + " bucket. Remove the phase, or count by 'ip'.");
+        }
+        return policy.phase();
+    }
+
+    private List<PathPattern> patterns(String property, List<String> texts) {
+        List<PathPattern> patterns = new ArrayList<>(texts.size());
+        for (int i = 0; i < texts.size(); i++) {
+            patterns.add(pattern(property + "[" + i + "]", texts.get(i)));
+        }
+        return patterns;
+    }
+
+    private PathPattern pattern(String property, String text) {
+        if (!text.startsWith("/")) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property, text, "A path pattern must begin with '/', such as '/api/**', or it would match nothing.");
+        }
+        try {
+            return parser.parse(text);
+        } catch (PatternParseException unreadable) {
+            throw new InvalidConfigurationPropertyValueException(property, text, unreadable.toDetailedString());
+        }
+    }
+
+    /** Requests are compared without a trailing slash, so patterns have to be as well. */
+    private PathPattern withoutTrailingSlash(PathPattern pattern) {
+        String text = pattern.getPatternString();
+        return text.length() > 1 && text.endsWith("/") ? parser.parse(text.substring(0, text.length() - 1)) : pattern;
+    }
+
+    private static Set<String> methods(String property, List<String> methods) {
+        for (int i = 0; i < methods.size(); i++) {
+            if (!METHOD.matcher(methods.get(i)).matches()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        property + "[" + i + "]",
+                        methods.get(i),
+                        "A method must be in capital letters, such as 'GET' or 'POST', or it would match nothing.");
+            }
+        }
+        return methods.stream().collect(Collectors.toUnmodifiableSet());
+    }
+}

@@ -1,0 +1,63 @@
+package io.ratelimit.web.servlet;
+
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.Collection;
+import java.util.List;
+import org.springframework.http.server.PathContainer;
+import org.springframework.http.server.PathContainer.Element;
+import org.springframework.http.server.PathContainer.PathSegment;
+import org.springframework.web.servlet.HandlerMapping;
+
+/** The endpoints of the application's {@code DispatcherServlet}, whatever its path. Requests to other servlets reach none. */
+public final class Endpoints {
+
+    private final String servletName;
+    private final PathContainer servletPath;
+    private final EndpointIndex index;
+
+    /**
+     * @param servletName of the {@code DispatcherServlet}
+     * @param servletPath the prefix of all its paths, such as {@code /app}; empty for none
+     * @param mappings in the {@code DispatcherServlet}'s order
+     */
+    public Endpoints(String servletName, String servletPath, List<? extends HandlerMapping> mappings) {
+        this.servletName = servletName;
+        this.servletPath = PathContainer.parsePath(servletPath);
+        this.index = EndpointIndex.of(mappings);
+    }
+
+    /** The endpoint of a request, by its path below the context path. */
+    String endpoint(HttpServletRequest request, PathContainer path) {
+        return isMine(request) && isBelowServletPath(path)
+                ? index.endpoint(request.getMethod(), path.subPath(servletPath.elements().size()))
+                : EndpointIndex.NONE;
+    }
+
+    /** The patterns of all endpoints, below the context path. */
+    public Collection<String> patterns() {
+        return index.patterns().stream().map(servletPath.value()::concat).toList();
+    }
+
+    private boolean isMine(HttpServletRequest request) {
+        String reached = request.getHttpServletMapping().getServletName();
+        return reached.isEmpty() || reached.equals(servletName);
+    }
+
+    private boolean isBelowServletPath(PathContainer path) {
+        List<Element> elements = path.elements();
+        List<Element> prefix = servletPath.elements();
+        if (elements.size() < prefix.size()) {
+            return false;
+        }
+        for (int i = 0; i < prefix.size(); i++) {
+            if (!text(elements.get(i)).equals(text(prefix.get(i)))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static String text(Element element) {
+        return element instanceof PathSegment segment ? segment.valueToMatch() : element.value();
+    }
+}

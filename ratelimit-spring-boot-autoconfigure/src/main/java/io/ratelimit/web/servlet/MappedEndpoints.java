@@ -1,0 +1,147 @@
+package io.ratelimit.web.servlet;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.function.support.RouterFunctionMapping;
+import org.springframework.web.servlet.handler.AbstractUrlHandlerMapping;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
+import org.springframework.web.servlet.resource.DefaultServletHttpRequestHandler;
+import org.springframework.web.servlet.resource.ResourceHttpRequestHandler;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+import org.springframework.web.util.pattern.PatternParseException;
+
+/**
+ * The endpoints of one handler mapping.
+ * @param endpoints those of controllers in no order, others in the order in which the mapping tries them
+ * @param controllers whether they are, which the mapping compares by its own rules
+ */
+record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
+
+    static MappedEndpoints of(HandlerMapping mapping) {
+        try {
+            if (mapping instanceof RequestMappingInfoHandlerMapping controllers) {
+                return new MappedEndpoints(controllers(controllers), true);
+            } else if (mapping instanceof RouterFunctionMapping functions) {
+                return new MappedEndpoints(RouterFunctionEndpoints.of(functions), false);
+            } else if (mapping instanceof AbstractUrlHandlerMapping handlers) {
+                return new MappedEndpoints(handlers(handlers), false);
+            }
+        } catch (RuntimeException ex) {
+            // A mapping that can't be read has no endpoints: its requests share NONE, and the application starts.
+        }
+        return new MappedEndpoints(List.of(), false);
+    }
+
+    private static List<Endpoint> controllers(RequestMappingInfoHandlerMapping mapping) {
+        return mapping.getHandlerMethods().keySet().stream()
+                .flatMap(info -> patterns(info).map(pattern -> Endpoint.of(pattern, methods(info))))
+                .distinct()
+                .toList();
+    }
+
+    private static Stream<PathPattern> patterns(RequestMappingInfo info) {
+        var condition = info.getPathPatternsCondition();
+        return condition != null
+                ? condition.getPatterns().stream()
+                : info.getPatternValues().stream().flatMap(pattern -> parse(null, pattern));
+    }
+
+    private static List<String> methods(RequestMappingInfo info) {
+        return info.getMethodsCondition().getMethods().stream().map(Enum::name).toList();
+    }
+
+    private static List<Endpoint> handlers(AbstractUrlHandlerMapping mapping) {
+        List<Endpoint> endpoints = new ArrayList<>();
+        mapping.getHandlerMap().forEach((pattern, handler) -> add(endpoints, mapping, pattern, handler));
+        endpoints.sort(Comparator.comparing((Endpoint endpoint) -> endpoint.pattern.hasPatternSyntax())
+                .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR));
+        add(endpoints, mapping, "/", mapping.getRootHandler());
+        add(endpoints, mapping, "/**", mapping.getDefaultHandler());
+        return endpoints;
+    }
+
+    /** Files are no endpoints, but hide the endpoints that come after them. */
+    private static void add(
+            List<Endpoint> endpoints, AbstractUrlHandlerMapping mapping, String pattern, @Nullable Object handler) {
+        boolean files =
+                handler instanceof ResourceHttpRequestHandler || handler instanceof DefaultServletHttpRequestHandler;
+        if (handler != null) {
+            parse(mapping.getPatternParser(), pattern)
+                    .map(parsed -> Endpoint.of(parsed, List.of()))
+                    .map(endpoint -> files ? endpoint.asNone() : endpoint)
+                    .forEach(endpoints::add);
+        }
+    }
+
+    Stream<Endpoint> inOrder(String method) {
+        return controllers
+                ? endpoints.stream()
+                        .sorted(Endpoint.order(method))
+                        .map(endpoint -> endpoint.rank(method) == Endpoint.REFUSED ? endpoint.asNone() : endpoint)
+                : endpoints.stream().filter(endpoint -> endpoint.admits(method));
+    }
+
+    /** A pattern that may fail to parse, as those written for {@code AntPathMatcher} do, and is then left out. */
+    static Stream<PathPattern> parse(@Nullable PathPatternParser parser, String pattern) {
+        try {
+            return Stream.of((parser != null ? parser : PathPatternParser.defaultInstance).parse(pattern));
+        } catch (PatternParseException ex) {
+            return Stream.empty();
+        }
+    }
+
+    /** No methods are all methods. */
+    record Endpoint(PathPattern pattern, Set<String> methods, String key) {
+
+        private static final int REFUSED = 3;
+
+        static Endpoint of(PathPattern pattern, Collection<String> methods) {
+            String path = pattern.getPatternString().isEmpty() ? "/" : pattern.getPatternString();
+            Set<String> sorted = new TreeSet<>(methods);
+            return new Endpoint(pattern, sorted, sorted.isEmpty() ? path : String.join(",", sorted) + " " + path);
+        }
+
+        Endpoint asNone() {
+            return new Endpoint(pattern, methods, EndpointIndex.NONE);
+        }
+
+        boolean admits(String method) {
+            return methods.isEmpty() || methods.contains(method);
+        }
+
+        /** How a controller's endpoint takes the method: by name, HEAD as GET, like any method, or not at all. */
+        private int rank(String method) {
+            if (methods.isEmpty()) {
+                return method.equals("OPTIONS") ? REFUSED : 2;
+            }
+            return methods.contains(method) ? 0 : method.equals("HEAD") && methods.contains("GET") ? 1 : REFUSED;
+        }
+
+        /** As MVC compares controllers. It finds literal paths first, and for HEAD asks for the method before the path. */
+        private static Comparator<Endpoint> order(String method) {
+            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == REFUSED)
+                    .thenComparing(endpoint -> endpoint.pattern.hasPatternSyntax())
+                    .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
+                    .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)
+                    .thenComparing(endpoint -> endpoint.rank(method))
+                    .thenComparing(Endpoint::key);
+        }
+
+        List<String> literalBeginning() {
+            return Arrays.stream(pattern.getPatternString().split("/"))
+                    .filter(segment -> !segment.isEmpty())
+                    .takeWhile(segment -> segment.chars().noneMatch(c -> "{}*?".indexOf(c) >= 0))
+                    .toList();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpStatus;
+
+/**
+ * Answers a refused request with a problem (RFC 9457) of the type that the RateLimit headers draft registers, or with
+ * one line of text for clients that prefer it. Needs no JSON library: nothing in the answer comes from the client.
+ */
+public final class ProblemRejectionHandler implements RejectionHandler {
+
+    private static final String QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+    private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private final RateLimitHeaders headers;
+    private final Map<String, Integer> statuses;
+
+    /**
+     * @param headers beside {@code Retry-After} and {@code X-RetryAfterMs}
+     * @param statuses of refusals by the names of their policies; 429 for others
+     */
+    public ProblemRejectionHandler(RateLimitHeaders headers, Map<String, Integer> statuses) {
+        this.headers = headers;
+        this.statuses = Map.copyOf(statuses);
+    }
+
+    @Override
+    public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision)
+            throws IOException {
+        List<Answer> violations = decision.violations();
+        Answer first = first(decision, violations);
+        int status = status(decision, first);
+        response.setStatus(status);
+        response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
+        if (decision.outcome() == Outcome.DENIED) {
+            response.setHeader(
+                    HttpHeaders.RETRY_AFTER,
+                    Long.toString(Math.max(1, RateLimitHeaders.seconds(decision.retryNanos()))));
+            response.setHeader("X-RetryAfterMs", Long.toString(millis(decision)));
+        }
+        if (decision.outcome() != Outcome.MISSING_KEY) {
+            headers.write(violations, response);
+        }
+        boolean text = AcceptHeader.prefersText(request.getHeader(HttpHeaders.ACCEPT));
+        String detail = detail(decision, first);
+        write(request, response, text, text ? detail + "\n" : problem(decision, violations, status, detail));
+    }
+
+    /** The narrowest of those that say what the whole says: what time can't mend outweighs the rest. */
+    private static Answer first(Decision decision, List<Answer> violations) {
+        return violations.stream()
+                .filter(violation -> violation.decision().outcome() == decision.outcome())
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private int status(Decision decision, Answer first) {
+        return decision.outcome() == Outcome.MISSING_KEY
+                ? HttpStatus.FORBIDDEN.value()
+                : statuses.getOrDefault(first.policy().name(), HttpStatus.TOO_MANY_REQUESTS.value());
+    }
+
+    private static String detail(Decision decision, Answer first) {
+        String policy = "'" + first.policy().name() + "' policy";
+        return switch (decision.outcome()) {
+            case NEVER_FITS -> "The request can never be allowed by " + policy + ", it costs more than the limit.";
+            case MISSING_KEY -> "The request is refused by " + policy + ", it lacks what the limit is counted by.";
+            default ->
+                "The request is throttled by " + policy + ", please retry after " + millis(decision) + " ms.";
+        };
+    }
+
+    private static String problem(Decision decision, List<Answer> violations, int status, String detail) {
+        StringBuilder json = new StringBuilder(320).append('{');
+        if (decision.outcome() != Outcome.MISSING_KEY) {
+            json.append("\"type\":\"").append(QUOTA_EXCEEDED).append("\",");
+        }
+        json.append("\"title\":\"").append(title(status)).append("\",\"status\":").append(status);
+        json.append(",\"detail\":\"").append(detail).append("\",\"violated-policies\":[");
+        json.append(violations.stream()
+                .map(violation -> "\"" + violation.policy().name() + "\"")
+                .collect(Collectors.joining(",")));
+        json.append(']');
+        if (decision.outcome() == Outcome.DENIED) {
+            json.append(",\"retryAfterMs\":").append(millis(decision));
+        }
+        return json.append('}').toString();
+    }
+
+    private static String title(int status) {
+        HttpStatus known = HttpStatus.resolve(status);
+        return known == null ? "Request Refused" : known.getReasonPhrase();
+    }
+
+    private static long millis(Decision decision) {
+        return (decision.retryNanos() - 1) / MILLISECOND + 1;
+    }
+
+    private static void write(HttpServletRequest request, HttpServletResponse response, boolean text, String body)
+            throws IOException {
+        byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+        response.setContentType(text ? "text/plain;charset=UTF-8" : "application/problem+json");
+        response.setContentLength(bytes.length);
+        if (!request.getMethod().equals("HEAD")) {
+            response.getOutputStream().write(bytes);
+        }
+    }
+}

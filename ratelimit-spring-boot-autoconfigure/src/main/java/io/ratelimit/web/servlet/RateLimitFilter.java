@@ -1,0 +1,74 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Throttlers;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.List;
+import java.util.function.Supplier;
+import org.springframework.web.filter.OncePerRequestFilter;
+
+/**
+ * Lets a request through, or has it rejected, by the decision of the policies of one phase that apply to it. Registered
+ * once for each phase, before and after Spring Security.
+ */
+public class RateLimitFilter extends OncePerRequestFilter {
+
+    private final Phase phase;
+    private final Throttlers throttlers;
+    private final Supplier<RequestPolicies> policies;
+    private final RateLimitHeaders headers;
+    private final Rejection rejection;
+
+    /**
+     * @param phase whose policies it asks
+     * @param policies of all phases; asked for with the first request, when the endpoints of the application are known
+     */
+    public RateLimitFilter(
+            Phase phase,
+            Throttlers throttlers,
+            Supplier<RequestPolicies> policies,
+            RateLimitHeaders headers,
+            Rejection rejection) {
+        this.phase = phase;
+        this.throttlers = throttlers;
+        this.policies = policies;
+        this.headers = headers;
+        this.rejection = rejection;
+    }
+
+    @Override
+    protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        RequestBill bill = RequestBill.of(request);
+        if (!bill.enter(phase)) {
+            chain.doFilter(request, response);
+            return;
+        }
+        Decision decision = throttlers.decide(policies.get().charges(phase, request));
+        if (decision.allowed()) {
+            bill.add(decision, policies.get());
+            showScarcest(bill, response);
+            chain.doFilter(request, response);
+        } else {
+            rejection.write(request, response, decision);
+        }
+    }
+
+    private void showScarcest(RequestBill bill, HttpServletResponse response) {
+        Answer scarcest = bill.scarcest();
+        if (scarcest != null) {
+            headers.write(List.of(scarcest), response);
+        }
+    }
+
+    /** One for each phase: the container may use a name of its own for each registration. */
+    @Override
+    protected String getAlreadyFilteredAttributeName() {
+        return RateLimitFilter.class.getName() + "." + phase;
+    }
+}

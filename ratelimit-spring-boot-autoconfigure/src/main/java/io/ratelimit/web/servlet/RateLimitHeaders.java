@@ -1,0 +1,73 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Decision.Answer;
+import jakarta.servlet.http.HttpServletResponse;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** The headers that tell clients of their limits. */
+public enum RateLimitHeaders {
+
+    /**
+     * {@code RateLimit-Policy} and {@code RateLimit} of draft-ietf-httpapi-ratelimit-headers-11: q is the capacity, w
+     * the seconds from empty to full, r the tokens left, t the seconds to the next token, left out when full.
+     */
+    DRAFT_11 {
+        @Override
+        void write(List<Answer> answers, HttpServletResponse response) {
+            StringBuilder policies = new StringBuilder(48);
+            StringBuilder limits = new StringBuilder(48);
+            for (Answer answer : answers) {
+                item(policies, answer);
+                BucketSpec spec = answer.charge().spec();
+                policies.append(";q=").append(spec.capacity());
+                policies.append(";w=").append(seconds(spec.timeToFull().toNanos()));
+                item(limits, answer);
+                limits.append(";r=").append(answer.decision().remaining());
+                if (answer.decision().nextTokenNanos() > 0) {
+                    limits.append(";t=").append(seconds(answer.decision().nextTokenNanos()));
+                }
+            }
+            response.setHeader("RateLimit-Policy", policies.toString());
+            response.setHeader("RateLimit", limits.toString());
+        }
+
+        private static void item(StringBuilder list, Answer answer) {
+            list.append(list.isEmpty() ? "\"" : ", \"")
+                    .append(answer.policy().name())
+                    .append('"');
+        }
+    },
+
+    /** {@code X-RateLimit-Limit}, {@code -Remaining} and {@code -Reset}, of the first policy; Reset in seconds. */
+    X_RATELIMIT {
+        @Override
+        void write(List<Answer> answers, HttpServletResponse response) {
+            Answer first = answers.get(0);
+            response.setHeader(
+                    "X-RateLimit-Limit", Long.toString(first.charge().spec().capacity()));
+            response.setHeader(
+                    "X-RateLimit-Remaining", Long.toString(first.decision().remaining()));
+            response.setHeader(
+                    "X-RateLimit-Reset",
+                    Long.toString(seconds(first.decision().resetNanos())));
+        }
+    },
+
+    /** None. */
+    NONE {
+        @Override
+        void write(List<Answer> answers, HttpServletResponse response) {}
+    };
+
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+
+    /** Sets the headers for these policies, at least one. */
+    abstract void write(List<Answer> answers, HttpServletResponse response);
+
+    /** Whole seconds, rounded up. */
+    static long seconds(long nanos) {
+        return nanos <= 0 ? 0 : (nanos - 1) / SECOND + 1;
+    }
+}

@@ -1,0 +1,114 @@
+package io.ratelimit.web.servlet;
+
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
+import org.springframework.http.server.ServerHttpResponse;
+import org.springframework.web.cors.CorsConfiguration;
+import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.cors.DefaultCorsProcessor;
+import org.springframework.web.servlet.HandlerExecutionChain;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.util.ServletRequestPathUtils;
+
+/**
+ * The headers that CORS asks for on a refusal, without which a browser hides the answer from its page. A refusal is
+ * written before Spring MVC or Spring Security get to it, so for a request with {@code Origin}, and only then, the
+ * configuration is looked up as MVC would, and else in the bean {@code corsConfigurationSource}.
+ */
+public final class RejectionCors {
+
+    private static final DefaultCorsProcessor PROCESSOR = new DefaultCorsProcessor() {
+        /** An origin that isn't allowed gets no headers; the refusal stays what it is. */
+        @Override
+        protected void rejectRequest(ServerHttpResponse response) {}
+    };
+
+    private final Supplier<? extends List<? extends HandlerMapping>> mappings;
+    private final Supplier<? extends @Nullable CorsConfigurationSource> fallback;
+
+    /**
+     * @param mappings in the {@code DispatcherServlet}'s order
+     * @param fallback for requests that MVC has no configuration for
+     */
+    public RejectionCors(
+            Supplier<? extends List<? extends HandlerMapping>> mappings,
+            Supplier<? extends @Nullable CorsConfigurationSource> fallback) {
+        this.mappings = mappings;
+        this.fallback = fallback;
+    }
+
+    void apply(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        if (request.getHeader(HttpHeaders.ORIGIN) == null) {
+            return;
+        }
+        CorsConfiguration configuration = configuration(request);
+        if (configuration != null) {
+            PROCESSOR.processRequest(configuration, request, response);
+        }
+    }
+
+    private @Nullable CorsConfiguration configuration(HttpServletRequest request) {
+        CorsConfiguration configuration = configurationOfMvc(new Untouched(request));
+        CorsConfigurationSource source = configuration == null ? fallback.get() : null;
+        return source == null ? configuration : source.getCorsConfiguration(request);
+    }
+
+    private @Nullable CorsConfiguration configurationOfMvc(HttpServletRequest request) {
+        try {
+            ServletRequestPathUtils.parseAndCache(request);
+            for (HandlerMapping mapping : mappings.get()) {
+                HandlerExecutionChain chain = mapping.getHandler(request);
+                if (chain != null) {
+                    return configuration(chain, request);
+                }
+            }
+        } catch (Exception noHandler) { // such as a method that is not allowed
+            return null;
+        }
+        return null;
+    }
+
+    private static @Nullable CorsConfiguration configuration(HandlerExecutionChain chain, HttpServletRequest request) {
+        for (Object interceptor : chain.getInterceptorList()) {
+            if (interceptor instanceof CorsConfigurationSource source) {
+                return source.getCorsConfiguration(request);
+            }
+        }
+        return chain.getHandler() instanceof CorsConfigurationSource source
+                ? source.getCorsConfiguration(request)
+                : null;
+    }
+
+    /** Keeps the attributes that a look-up sets from the request itself. */
+    private static final class Untouched extends HttpServletRequestWrapper {
+
+        private final Map<String, @Nullable Object> attributes = new HashMap<>();
+
+        Untouched(HttpServletRequest request) {
+            super(request);
+        }
+
+        @Override
+        public @Nullable Object getAttribute(String name) {
+            return attributes.containsKey(name) ? attributes.get(name) : super.getAttribute(name);
+        }
+
+        @Override
+        public void setAttribute(String name, @Nullable Object value) {
+            attributes.put(name, value);
+        }
+
+        @Override
+        public void removeAttribute(String name) {
+            attributes.put(name, null);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Throttlers;
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a request has been charged so far, over both phases: each phase once, whoever puts the filter where. Lives in an
+ * attribute of the request and is used by one thread at a time.
+ */
+final class RequestBill {
+
+    private static final String ATTRIBUTE = RequestBill.class.getName();
+
+    private final Set<Phase> entered = EnumSet.noneOf(Phase.class);
+    private final List<Charge> refundable = new ArrayList<>();
+    private @Nullable Answer scarcest;
+
+    static RequestBill of(HttpServletRequest request) {
+        if (request.getAttribute(ATTRIBUTE) instanceof RequestBill bill) {
+            return bill;
+        }
+        RequestBill bill = new RequestBill();
+        request.setAttribute(ATTRIBUTE, bill);
+        return bill;
+    }
+
+    /** Whether the request enters the phase for the first time. */
+    boolean enter(Phase phase) {
+        return entered.add(phase);
+    }
+
+    /** Notes what an allowed decision took. */
+    void add(Decision decision, RequestPolicies policies) {
+        for (Answer answer : decision.answers()) {
+            if (!policies.keeps(answer.charge())) {
+                refundable.add(answer.charge());
+            }
+            if (!answer.policy().isGlobal() && (scarcest == null || share(answer) < share(scarcest))) {
+                scarcest = answer;
+            }
+        }
+    }
+
+    private static double share(Answer answer) {
+        return (double) answer.decision().remaining() / answer.charge().spec().capacity();
+    }
+
+    /**
+     * Of the policies with a key, the one with the smallest share of its bucket left. Never a global one: it would tell
+     * strangers the load.
+     */
+    @Nullable Answer scarcest() {
+        return scarcest;
+    }
+
+    /** Gives back what the request was charged, for it is refused. */
+    void giveBack(Throttlers throttlers) {
+        throttlers.giveBack(List.copyOf(refundable));
+        refundable.clear();
+    }
+}

@@ -1,0 +1,60 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Charge;
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/** The policies that the filter enforces, narrowest first: those with the most parts in their key, then by name. */
+public final class RequestPolicies {
+
+    private static final Comparator<RequestPolicy> NARROWEST_FIRST = Comparator.<RequestPolicy>comparingInt(
+                    policy -> -policy.key().parts().size())
+            .thenComparing(policy -> policy.policy().name());
+
+    private final List<RequestPolicy> all;
+    private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
+    private final Endpoints endpoints;
+
+    public RequestPolicies(List<RequestPolicy> policies, Endpoints endpoints) {
+        this.all = policies.stream().sorted(NARROWEST_FIRST).toList();
+        this.endpoints = endpoints;
+        for (Phase phase : Phase.values()) {
+            byPhase.put(phase, all.stream().filter(policy -> policy.phase() == phase).toList());
+        }
+    }
+
+    public List<RequestPolicy> all() {
+        return all;
+    }
+
+    /** What a request is charged by the policies of a phase that apply to it. */
+    List<Charge> charges(Phase phase, HttpServletRequest request) {
+        List<RequestPolicy> policies = byPhase.getOrDefault(phase, List.of());
+        if (policies.isEmpty()) {
+            return List.of();
+        }
+        ServletRequestFacts facts = new ServletRequestFacts(request, endpoints);
+        List<Charge> charges = new ArrayList<>(policies.size());
+        for (int i = 0; i < policies.size(); i++) {
+            Charge charge = policies.get(i).charge(facts);
+            if (charge != null) {
+                charges.add(charge);
+            }
+        }
+        return charges;
+    }
+
+    /** Whether the policy of a charge keeps it when the request is refused later. */
+    boolean keeps(Charge charge) {
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i).policy().name().equals(charge.policy().name())) {
+                return all.get(i).keepsCharges();
+            }
+        }
+        return false;
+    }
+}
