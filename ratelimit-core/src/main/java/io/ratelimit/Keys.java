@@ -48,10 +48,11 @@ public final class Keys {
         return key.toString();
     }
 
-    /** Folds case char by char, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */
+    /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */
     private static String fold(String text) {
         for (int i = 0; i < text.length(); i++) {
-            if (fold(text.charAt(i)) != text.charAt(i)) {
+            char c = text.charAt(i);
+            if (Character.isSurrogate(c) || fold(c) != c) {
                 return foldFrom(text, i);
             }
         }
@@ -59,17 +60,15 @@ public final class Keys {
     }
 
     private static String foldFrom(String text, int start) {
-        char[] folded = text.toCharArray();
-        for (int i = start; i < folded.length; i++) {
-            folded[i] = fold(folded[i]);
-        }
-        return new String(folded);
+        StringBuilder folded = new StringBuilder(text.length()).append(text, 0, start);
+        text.substring(start).codePoints().forEach(letter -> folded.appendCodePoint(fold(letter)));
+        return folded.toString();
     }
 
-    private static char fold(char c) {
-        if (c < 128) {
-            return c >= 'A' && c <= 'Z' ? (char) (c + 32) : c;
+    private static int fold(int letter) {
+        if (letter < 128) {
+            return letter >= 'A' && letter <= 'Z' ? letter + 32 : letter;
         }
-        return Character.toLowerCase(Character.toUpperCase(c));
+        return Character.toLowerCase(Character.toUpperCase(letter));
     }
 }

@@ -37,13 +37,33 @@ class ThrottlePolicyTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"a", "0", "per-user-per-endpoint", "a-", "1", "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff1234"})
+    @ValueSource(
+            strings = {
+                "a",
+                "0",
+                "per-user-per-endpoint",
+                "a-",
+                "1",
+                "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff1234"
+            })
     void acceptsAName(String name) {
         assertThat(ThrottlePolicy.of(name, SPEC).name()).isEqualTo(name);
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "-a", "A", "per_user", "a b", "a.b", "ä", "a\n", "a\0", "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff12345"})
+    @ValueSource(
+            strings = {
+                "",
+                "-a",
+                "A",
+                "per_user",
+                "a b",
+                "a.b",
+                "ä",
+                "a\n",
+                "a\0",
+                "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff12345"
+            })
     void refusesAName(String name) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> ThrottlePolicy.of(name, SPEC))
@@ -53,7 +73,8 @@ class ThrottlePolicyTests {
 
     @Test
     void needsRoomForOneKey() {
-        assertThat(ThrottlePolicy.of("api", SPEC, "user").withMaxKeys(1).maxKeys()).isEqualTo(1);
+        assertThat(ThrottlePolicy.of("api", SPEC, "user").withMaxKeys(1).maxKeys())
+                .isEqualTo(1);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> ThrottlePolicy.of("api", SPEC, "user").withMaxKeys(0))
                 .withMessage("max-keys must be at least 1, but was 0");

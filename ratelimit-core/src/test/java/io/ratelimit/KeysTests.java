@@ -1,0 +1,124 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+
+class KeysTests {
+
+    /** What could be mistaken for a length, a mark or an end. */
+    private static final String TRICKY = "\0smrho0123:9a";
+
+    /** Letters whose cases are unusual: dotless and dotted i, Kelvin, sharp s, final sigma, title case, Deseret. */
+    private static final int[] LETTERS = {
+        'i', 'I', 'ı', 'İ', 'k', 'K', '\u212a', 's', 'ſ', 'ß', 'ẞ', 'σ', 'ς', 'Σ', 'ǆ', 'ǅ', 'Ǆ', 'µ', 'μ', 'Μ', 'ÿ',
+        'Ÿ', 'é', 'É', '1', ':', 0x10400, 0x10428, 0x1f600, 0xd800, 0xdc00
+    };
+
+    @Test
+    void aKeyOfOnePartIsThePartItself() {
+        assertThat(Keys.join(Keys.part("alice", true))).isEqualTo("alice");
+    }
+
+    @Test
+    void partsDoNotRunIntoEachOther() {
+        assertThat(Keys.join("a:b", "c")).isNotEqualTo(Keys.join("a", "b:c"));
+        assertThat(Keys.join("a", "")).isNotEqualTo(Keys.join("", "a"));
+        assertThat(Keys.join("a", "b", "c")).isNotEqualTo(Keys.join("a", "b:1:c"));
+    }
+
+    @RepeatedTest(20)
+    void differentPartsGiveDifferentKeys(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        Map<String, List<String>> known = new HashMap<>();
+        for (int i = 0; i < 20_000; i++) {
+            List<String> sent = randomParts(random);
+            // A stand-in is written with a mark of its own here, so that it differs from the same text sent.
+            String[] parts = sent.stream()
+                    .map(part -> part.startsWith("<") ? Keys.standIn(part.substring(1)) : Keys.part(part, false))
+                    .toArray(String[]::new);
+            List<String> earlier = known.putIfAbsent(Keys.join(parts), sent);
+            if (earlier != null) {
+                assertThat(sent)
+                        .as("seed %d, step %d", run.getCurrentRepetition(), i)
+                        .isEqualTo(earlier);
+            }
+        }
+    }
+
+    private static List<String> randomParts(SplittableRandom random) {
+        List<String> parts = new ArrayList<>();
+        int count = 1 + random.nextInt(3);
+        for (int i = 0; i < count; i++) {
+            StringBuilder part = new StringBuilder(random.nextInt(4) == 0 ? "<" : "");
+            int length = random.nextInt(5);
+            for (int j = 0; j < length; j++) {
+                part.append(TRICKY.charAt(random.nextInt(TRICKY.length())));
+            }
+            parts.add(part.toString());
+        }
+        return parts;
+    }
+
+    @Test
+    void nothingThatIsSentEqualsAStandIn() {
+        String standIn = Keys.standIn("client-ip");
+        for (String sent : List.of("client-ip", standIn, "s" + standIn, "\0s", "\0rclient-ip", "\0r" + standIn)) {
+            assertThat(Keys.part(sent, false)).isNotEqualTo(standIn);
+            assertThat(Keys.part(sent, true)).isNotEqualTo(standIn);
+        }
+    }
+
+    @Test
+    void whatCallersMakeIsNeverAFormOfTheStores() {
+        assertThat(Keys.part("\0o17", false)).isNotEqualTo("\0o17").startsWith("\0r");
+        assertThat(Keys.part("\0h0123456789abcdef", false)).startsWith("\0r");
+    }
+
+    @RepeatedTest(20)
+    void ignoringCaseAgreesWithEqualsIgnoreCase(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        for (int i = 0; i < 5_000; i++) {
+            String one = randomText(random);
+            String other = randomText(random);
+            assertThat(Keys.part(one, true).equals(Keys.part(other, true)))
+                    .as("seed %d, step %d: '%s' and '%s'", run.getCurrentRepetition(), i, one, other)
+                    .isEqualTo(one.equalsIgnoreCase(other));
+        }
+    }
+
+    private static String randomText(SplittableRandom random) {
+        StringBuilder text = new StringBuilder();
+        int length = random.nextInt(3);
+        for (int i = 0; i < length; i++) {
+            text.appendCodePoint(LETTERS[random.nextInt(LETTERS.length)]);
+        }
+        return text.toString();
+    }
+
+    @Test
+    void everyLetterSharesAKeyWithItsOtherCases() {
+        for (int c = 0; c <= Character.MAX_CODE_POINT; c++) {
+            String letter = Character.toString(c);
+            for (int other : new int[] {Character.toLowerCase(c), Character.toUpperCase(c), Character.toTitleCase(c)}) {
+                String otherLetter = Character.toString(other);
+                assertThat(Keys.part(letter, true).equals(Keys.part(otherLetter, true)))
+                        .as("U+%04X and U+%04X", c, other)
+                        .isEqualTo(letter.equalsIgnoreCase(otherLetter));
+            }
+        }
+    }
+
+    @Test
+    void caseCountsUnlessIgnored() {
+        assertThat(Keys.part("Alice", false)).isEqualTo("Alice");
+        assertThat(Keys.part("Alice", true)).isEqualTo("alice");
+    }
+}

@@ -1,0 +1,16 @@
+package io.ratelimit.sample;
+
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** Open to everybody. */
+@RestController
+class HelloController {
+
+    @GetMapping("/api/hello")
+    Greeting hello() {
+        return new Greeting("hello");
+    }
+
+    record Greeting(String text) {}
+}
