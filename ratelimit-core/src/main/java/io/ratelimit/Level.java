@@ -68,7 +68,7 @@ final class Level {
             if (seen == CLOSED) {
                 return CLOSED;
             }
-            long missing = Math.max(seen - now, 0);
+            long missing = missing(seen, now);
             long there = ticks.full() - missing;
             if (price > there) {
                 return there - price;
@@ -107,13 +107,18 @@ final class Level {
     /** The ticks that are missing for a full bucket, or {@link #CLOSED}. */
     long missing(long nanos) {
         long seen = fullAt;
-        return seen == CLOSED ? CLOSED : Math.max(seen - ticks.at(nanos), 0);
+        return seen == CLOSED ? CLOSED : missing(seen, ticks.at(nanos));
+    }
+
+    /** No more than all: to a clock that was read before others took at later moments, it could look like more. */
+    private long missing(long seen, long now) {
+        return Math.min(Math.max(seen - now, 0), ticks.full());
     }
 
     /** Closes this level and returns one of another spec that holds the tokens that were here. */
     Level reopen(Ticks other, long nanos) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
-        long missing = seen == CLOSED ? 0 : Math.max(seen - ticks.at(nanos), 0);
+        long missing = seen == CLOSED ? 0 : missing(seen, ticks.at(nanos));
         return new Level(other, nanos, other.missingFrom(ticks, missing));
     }
 

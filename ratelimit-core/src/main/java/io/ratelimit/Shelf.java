@@ -79,7 +79,7 @@ final class Shelf {
     }
 
     private Level open(String key, BucketSpec spec, long nanos) {
-        Ticks wanted = ticks.computeIfAbsent(spec, Ticks::of);
+        Ticks wanted = ticks(spec, nanos);
         return levels.asMap().compute(key, (sameKey, level) -> {
             if (level == null) {
                 return new Level(wanted, nanos);
@@ -103,8 +103,12 @@ final class Shelf {
 
     BucketSnapshot look(Charge charge, long nanos) {
         Level level = levels.getIfPresent(stored(charge.key()));
-        Ticks shown = level != null ? level.ticks() : ticks.computeIfAbsent(charge.spec(), Ticks::of);
+        Ticks shown = level != null ? level.ticks() : ticks(charge.spec(), nanos);
         return BucketSnapshot.of(shown, level != null ? Math.max(level.missing(nanos), 0) : 0, nanos);
+    }
+
+    private Ticks ticks(BucketSpec spec, long nanos) {
+        return ticks.computeIfAbsent(spec, sameSpec -> Ticks.of(sameSpec, nanos));
     }
 
     void forget(String key) {

@@ -22,51 +22,54 @@ final class Ticks {
     private static final long MICROSECOND = 1_000;
 
     private final BucketSpec spec;
+    private final long origin;
     private final long stepNanos;
     private final long perStep;
     private final long perToken;
     private final long full;
     private final long nanosToFull;
 
-    private Ticks(BucketSpec spec, long stepNanos, long perStep, long perToken) {
+    private Ticks(BucketSpec spec, long nanos, long stepNanos, long perStep, long perToken) {
         this.spec = spec;
+        this.origin = nanos - Math.floorMod(nanos, stepNanos);
         this.stepNanos = stepNanos;
         this.perStep = perStep;
         this.perToken = perToken;
         this.full = spec.capacity() * perToken;
-        this.nanosToFull = nanosUntil(full, 0);
+        this.nanosToFull = nanosUntil(full, origin);
     }
 
-    static Ticks of(BucketSpec spec) {
+    /** The ticks of a spec, counted from the clock step that a moment is in: a clock may start anywhere and wrap around. */
+    static Ticks of(BucketSpec spec, long nanos) {
         long tokens = spec.rate().tokens();
         long periodNanos = spec.rate().period().toNanos();
         if (spec.refill() == BucketSpec.Refill.INTERVAL) {
-            return new Ticks(spec, periodNanos, tokens, 1);
+            return new Ticks(spec, nanos, periodNanos, tokens, 1);
         }
         long common = gcd(tokens, periodNanos);
         if (tokens / common <= MOST_PER_NANOSECOND) {
-            return new Ticks(spec, 1, tokens / common, periodNanos / common);
+            return new Ticks(spec, nanos, 1, tokens / common, periodNanos / common);
         }
-        return ofMicroseconds(spec, tokens, periodNanos);
+        return ofMicroseconds(spec, nanos, tokens, periodNanos);
     }
 
-    private static Ticks ofMicroseconds(BucketSpec spec, long tokens, long periodNanos) {
+    private static Ticks ofMicroseconds(BucketSpec spec, long nanos, long tokens, long periodNanos) {
         BigInteger perMicrosecond = BigInteger.valueOf(tokens).multiply(BigInteger.valueOf(MICROSECOND));
         BigInteger common = perMicrosecond.gcd(BigInteger.valueOf(periodNanos));
         BigInteger n = perMicrosecond.divide(common);
         BigInteger d = BigInteger.valueOf(periodNanos).divide(common);
         long most = MOST_PER_NANOSECOND * MICROSECOND;
         if (n.compareTo(BigInteger.valueOf(most)) <= 0) {
-            return new Ticks(spec, MICROSECOND, n.longValueExact(), d.longValueExact());
+            return new Ticks(spec, nanos, MICROSECOND, n.longValueExact(), d.longValueExact());
         }
-        return rounded(spec, n, d, most);
+        return rounded(spec, nanos, n, d, most);
     }
 
     /**
      * The best fraction below n/d whose numerator a long has room for. Among the fractions with the largest numerators
      * (more than half of the most) each is already within 1 / numerator of n/d.
      */
-    private static Ticks rounded(BucketSpec spec, BigInteger n, BigInteger d, long most) {
+    private static Ticks rounded(BucketSpec spec, long nanos, BigInteger n, BigInteger d, long most) {
         long perStep = 1;
         long perToken = ceil(d, n);
         for (long step = 2; step <= most; step++) {
@@ -76,7 +79,7 @@ final class Ticks {
                 perToken = token;
             }
         }
-        return new Ticks(spec, MICROSECOND, perStep, perToken);
+        return new Ticks(spec, nanos, MICROSECOND, perStep, perToken);
     }
 
     private static boolean isGreater(long a, long b, long c, long d) {
@@ -113,10 +116,11 @@ final class Ticks {
 
     /** The tick at a moment; it may wrap around, so ticks are compared by subtraction. */
     long at(long nanos) {
+        long passed = nanos - origin;
         if (stepNanos == 1) {
-            return nanos * perStep;
+            return passed * perStep;
         }
-        return (stepNanos == MICROSECOND ? Math.floorDiv(nanos, MICROSECOND) : Math.floorDiv(nanos, stepNanos))
+        return (stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos))
                 * perStep;
     }
 
@@ -126,7 +130,7 @@ final class Ticks {
             return 0;
         }
         long steps = (ticks - 1) / perStep + 1;
-        return steps * stepNanos - Math.floorMod(nanos, stepNanos);
+        return steps * stepNanos - Math.floorMod(nanos - origin, stepNanos);
     }
 
     /** The ticks from a bucket with so many of them missing until it has one more whole token. */

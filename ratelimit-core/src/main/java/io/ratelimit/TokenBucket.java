@@ -7,7 +7,9 @@ import static io.ratelimit.Check.check;
  *
  * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
  * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
- * when the tokens are not there, and a denial changes nothing. Thread-safe and lock-free; a call reads the clock once.
+ * when the tokens are not there, and a denial changes nothing. Thread-safe and lock-free. A call reads the clock once,
+ * and once more before it says no: between its reading and its taking, others may have taken at later times, and the
+ * bucket would look emptier to it than it is.
  */
 public final class TokenBucket {
 
@@ -16,7 +18,8 @@ public final class TokenBucket {
 
     private TokenBucket(BucketSpec spec, TimeSource time) {
         this.time = time;
-        this.level = new Level(Ticks.of(spec), time.nanoTime());
+        long nanos = time.nanoTime();
+        this.level = new Level(Ticks.of(spec, nanos), nanos);
     }
 
     /** A full bucket on the machine's clock. */
@@ -38,7 +41,7 @@ public final class TokenBucket {
      */
     public boolean tryAcquire(long tokens) {
         checkPositive(tokens);
-        return level.take(tokens, time.nanoTime()) >= 0;
+        return level.take(tokens, time.nanoTime()) >= 0 || level.take(tokens, time.nanoTime()) >= 0;
     }
 
     /**
@@ -49,7 +52,12 @@ public final class TokenBucket {
     public Decision decide(long tokens) {
         checkPositive(tokens);
         long nanos = time.nanoTime();
-        return Decision.of(level, level.take(tokens, nanos), nanos);
+        long taken = level.take(tokens, nanos);
+        if (taken < 0) {
+            nanos = time.nanoTime();
+            taken = level.take(tokens, nanos);
+        }
+        return Decision.of(level, taken, nanos);
     }
 
     /**

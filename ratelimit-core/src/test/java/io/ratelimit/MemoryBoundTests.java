@@ -1,0 +1,53 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** In a process of its own with little memory: a flood of keys neither fills it nor frees the one that is drained. */
+class MemoryBoundTests {
+
+    private static final int KEYS = 10_000_000;
+
+    @Test
+    void tenMillionKeysFitIn256MegabytesAndForgiveNobody() throws IOException, InterruptedException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        Process process = new ProcessBuilder(
+                        java, "-Xmx256m", "-cp", System.getProperty("java.class.path"), Spray.class.getName())
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+
+        assertThat(process.waitFor()).as(output).isZero();
+        assertThat(output).contains("victim allowed 5 of " + KEYS / 1000 + " more");
+        assertThat(output.lines().filter(line -> line.startsWith("buckets")).findFirst())
+                .hasValueSatisfying(line -> assertThat(Long.parseLong(line.substring("buckets ".length())))
+                        .isBetween(100_000L, 104_200L));
+    }
+
+    /** Sprays long keys while one other key asks for more than its five tokens. */
+    static final class Spray {
+
+        public static void main(String[] args) {
+            LocalBucketStore store = new LocalBucketStore(new ManualTimeSource());
+            ThrottlePolicy policy = ThrottlePolicy.of("flood", BucketSpec.of("5/1d"), "user");
+            int allowed = 0;
+            for (int i = 0; i < KEYS; i++) {
+                if (i % 1000 == 0) {
+                    allowed += take(store, policy, "victim");
+                }
+                take(store, policy, "a-key-as-long-as-one-that-is-not-hashed-" + i);
+            }
+            System.out.println("victim allowed " + allowed + " of " + KEYS / 1000 + " more");
+            System.out.println("buckets " + store.size(policy));
+        }
+
+        private static int take(BucketStore store, ThrottlePolicy policy, String key) {
+            return store.take(List.of(Charge.of(policy, key, 1))).allowed() ? 1 : 0;
+        }
+    }
+}
