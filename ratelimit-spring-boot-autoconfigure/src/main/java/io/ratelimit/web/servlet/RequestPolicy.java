@@ -61,10 +61,14 @@ public record RequestPolicy(
         return named && !CorsUtils.isPreFlightRequest(request.request());
     }
 
-    /** Whether the policy applies at a path; at one that can't be read only if it applies everywhere. */
+    /**
+     * Whether the policy applies at a path. One that may be read in several ways, which honest clients don't send, is
+     * covered by all policies: {@code /health/../rest/x} must not pass for {@code /health/**} where another servlet
+     * gets it as {@code /rest/x}.
+     */
     public boolean covers(@Nullable PathContainer path) {
         if (path == null) {
-            return paths.isEmpty();
+            return true;
         }
         return (paths.isEmpty() || matches(paths, withoutTrailingSlash(path))) && !matches(excludePaths, path);
     }

@@ -25,21 +25,42 @@ final class ServletRequestFacts implements RequestFacts {
         this.path = parse(request);
     }
 
-    /** The path below the context path; null where the request line has none that can be read. */
     private static @Nullable PathContainer parse(HttpServletRequest request) {
         try {
-            RequestPath path = RequestPath.parse(request.getRequestURI(), request.getContextPath());
-            return path.subPath(path.contextPath().elements().size());
+            RequestPath whole = RequestPath.parse(request.getRequestURI(), request.getContextPath());
+            PathContainer path = whole.subPath(whole.contextPath().elements().size());
+            return isPlain(path) ? path : null;
         } catch (IllegalArgumentException unreadable) {
             return null;
         }
+    }
+
+    /** Whether no segment is empty, {@code .} or {@code ..}: a container drops those, and Spring MVC doesn't. */
+    private static boolean isPlain(PathContainer path) {
+        boolean afterSeparator = false;
+        for (PathContainer.Element element : path.elements()) {
+            boolean separator = element instanceof PathContainer.Separator;
+            if (separator && afterSeparator || !separator && isDots((PathContainer.PathSegment) element)) {
+                return false;
+            }
+            afterSeparator = separator;
+        }
+        return true;
+    }
+
+    private static boolean isDots(PathContainer.PathSegment segment) {
+        String text = segment.valueToMatch();
+        return text.equals(".") || text.equals("..");
     }
 
     HttpServletRequest request() {
         return request;
     }
 
-    /** The path below the context path, with the servlet's own; null where there is none that can be read. */
+    /**
+     * The path below the context path, with the servlet's own; null where there is none that all who route the request
+     * read alike.
+     */
     @Nullable PathContainer path() {
         return path;
     }
