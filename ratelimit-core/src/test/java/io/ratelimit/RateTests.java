@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -45,54 +46,64 @@ class RateTests {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            quoteCharacter = '"',
-            value = {
-                "\"\"      | '' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
-                "\" \"     | ' ' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
-                "\"/\"     | '/' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
-                "\"/s\"    | '/s' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
-                "\"10\"    | '10' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
-                "\"10s\"   | '10s' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
-                "\"x/s\"   | 'x/s' is not a rate: 'x' is not a whole number of tokens that fits, say '600/1m'",
-                "\"1.5/s\" | '1.5/s' is not a rate: '1.5' is not a whole number of tokens that fits, say '600/1m'",
-                "\"1 0/s\" | '1 0/s' is not a rate: '1 0' is not a whole number of tokens that fits, say '600/1m'",
-                "\"9999999999999999999/s\" | '9999999999999999999/s' is not a rate: '9999999999999999999' is not a whole"
-                        + " number of tokens that fits, say '600/1m'",
-                "\"5/100\" | '5/100' is not a rate: '100' has no unit: say '100ms', '100s'",
-                "\"10/\"   | '10/' is not a rate: '' is not a period: say us, ms, s, m, h or d (as in '100ms'), second,"
-                        + " minute, hour or day, or ISO-8601 such as 'PT1M'",
-                "\"5/1fortnight\" | '5/1fortnight' is not a rate: '1fortnight' is not a period: say us, ms, s, m, h or d"
-                        + " (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
-                "\"5/-1s\" | '5/-1s' is not a rate: '-1s' is not a period: say us, ms, s, m, h or d (as in '100ms'),"
-                        + " second, minute, hour or day, or ISO-8601 such as 'PT1M'",
-                "\"5/1.5s\" | '5/1.5s' is not a rate: '1.5s' is not a period: say us, ms, s, m, h or d (as in '100ms'),"
-                        + " second, minute, hour or day, or ISO-8601 such as 'PT1M'",
-                "\"5/1s/2\" | '5/1s/2' is not a rate: '1s/2' is not a period: say us, ms, s, m, h or d (as in '100ms'),"
-                        + " second, minute, hour or day, or ISO-8601 such as 'PT1M'",
-                "\"5/PT\"  | '5/PT' is not a rate: 'PT' is not a period that can be read",
-                "\"5/99999999999999999999s\" | '5/99999999999999999999s' is not a rate: '99999999999999999999s' is not a"
-                        + " period that can be read",
-                "\"5/9999999999999999d\" | '5/9999999999999999d' is not a rate: '9999999999999999d' is not a period that"
-                        + " can be read",
-                "\"0/s\"   | the tokens of a rate must be at least 1, but was 0",
-                "\"-1/s\"  | the tokens of a rate must be at least 1, but was -1",
-                "\"10/0s\" | the period of a rate must be between 1us and 365d, but was 0s",
-                "\"10/PT-1M\" | the period of a rate must be between 1us and 365d, but was -1m",
-                "\"1/PT0.000000999S\" | the period of a rate must be between 1us and 365d, but was PT0.000000999S",
-                "\"1/PT1.0000005S\" | the period of a rate must be whole microseconds, but was PT1.0000005S",
-                "\"1/366d\" | the period of a rate must be between 1us and 365d, but was 366d",
-                "\"1/8761h\" | the period of a rate must be between 1us and 365d, but was 8761h",
-                "\"1/PT9223372036854775807.5S\" | the period of a rate must be between 1us and 365d, but was"
-                        + " PT2562047788015215H30M7.5S",
-                "\"10000000001/s\" | a rate must be at most 10,000,000,000 tokens a second, but was 10000000001/1s",
-                "\"10001/us\" | a rate must be at most 10,000,000,000 tokens a second, but was 10001/1us",
-                "\"9223372036854775807/365d\" | a rate must be at most 10,000,000,000 tokens a second, but was"
-                        + " 9223372036854775807/365d",
-            })
-    void saysWhatIsWrongAndWhatWouldDo(String text, String message) {
-        assertThatIllegalArgumentException().isThrownBy(() -> Rate.of(text)).withMessage(message);
+    @ValueSource(strings = {"", " ", "/", "/s", "10", "10s"})
+    void needsTokensAndAPeriod(String text) {
+        assertRefused(
+                text, "'%s' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'", text);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"x/s, x", "1.5/s, 1.5", "1 0/s, 1 0", "9999999999999999999/s, 9999999999999999999"})
+    void needsAWholeNumberOfTokens(String text, String tokens) {
+        assertRefused(
+                text, "'%s' is not a rate: '%s' is not a whole number of tokens that fits, say '600/1m'", text, tokens);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"5/, ''", "5/1fortnight, 1fortnight", "5/-1s, -1s", "5/1.5s, 1.5s", "5/1s/2, 1s/2"})
+    void needsAPeriodThatIsKnown(String text, String period) {
+        assertRefused(
+                text,
+                "'%s' is not a rate: '%s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute,"
+                        + " hour or day, or ISO-8601 such as 'PT1M'",
+                text,
+                period);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"5/PT, PT", "5/99999999999999999999s, 99999999999999999999s", "5/9999999999999999d, 9999999999999999d"})
+    void needsAPeriodThatCanBeRead(String text, String period) {
+        assertRefused(text, "'%s' is not a rate: '%s' is not a period that can be read", text, period);
+    }
+
+    @Test
+    void aPeriodNeedsAUnit() {
+        assertRefused("5/100", "'5/100' is not a rate: '100' has no unit: say '100ms', '100s'");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            0/s                         | the tokens of a rate must be at least 1, but was 0
+            -1/s                        | the tokens of a rate must be at least 1, but was -1
+            10/0s                       | the period of a rate must be between 1us and 365d, but was 0s
+            10/PT-1M                    | the period of a rate must be between 1us and 365d, but was -1m
+            1/PT0.000000999S            | the period of a rate must be between 1us and 365d, but was PT0.000000999S
+            1/366d                      | the period of a rate must be between 1us and 365d, but was 366d
+            1/8761h                     | the period of a rate must be between 1us and 365d, but was 8761h
+            1/PT9223372036854775807.5S  | the period of a rate must be between 1us and 365d, but was \
+            PT2562047788015215H30M7.5S
+            1/PT1.0000005S              | the period of a rate must be whole microseconds, but was PT1.0000005S
+            10000000001/s               | a rate must be at most 10,000,000,000 tokens a second, but was 10000000001/1s
+            10001/us                    | a rate must be at most 10,000,000,000 tokens a second, but was 10001/1us
+            9223372036854775807/365d    | a rate must be at most 10,000,000,000 tokens a second, but was \
+            9223372036854775807/365d
+            """)
+    void staysInTheDomain(String text, String message) {
+        assertRefused(text, "%s", message);
+    }
+
+    private static void assertRefused(String text, String message, Object... values) {
+        assertThatIllegalArgumentException().isThrownBy(() -> Rate.of(text)).withMessage(message, values);
     }
 
     @ParameterizedTest

@@ -1,14 +1,13 @@
 package io.ratelimit.key;
 
+import io.ratelimit.Charge;
 import io.ratelimit.Keys;
+import io.ratelimit.ThrottlePolicy;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The key of a policy: which bucket a request asks. Immutable. */
 public final class RequestKey {
-
-    /** The request lacks a part, and is to be refused for that. */
-    public static final String DENIED = new String("denied");
 
     private static final String GLOBAL = "";
 
@@ -31,10 +30,13 @@ public final class RequestKey {
         return parts;
     }
 
-    /** The key for a request; {@link #DENIED} to refuse it, null if the policy doesn't apply. */
-    public @Nullable String resolve(RequestFacts request) {
+    /**
+     * What the policy charges a request: without a key if the request lacks a part of it and is to be denied for that;
+     * null if the policy then doesn't apply.
+     */
+    public @Nullable Charge charge(ThrottlePolicy policy, long cost, RequestFacts request) {
         if (parts.isEmpty()) {
-            return GLOBAL;
+            return Charge.of(policy, GLOBAL, cost);
         }
         String[] texts = new String[parts.size()];
         for (int i = 0; i < texts.length; i++) {
@@ -44,11 +46,11 @@ public final class RequestKey {
             } else if (onMissing == MissingKey.SKIP) {
                 return null;
             } else if (onMissing == MissingKey.DENY) {
-                return DENIED;
+                return Charge.withoutKey(policy, cost);
             } else {
                 texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP ? request.ip() : "");
             }
         }
-        return Keys.join(texts);
+        return Charge.of(policy, Keys.join(texts), cost);
     }
 }

@@ -37,18 +37,7 @@ public record RequestPolicy(
 
     /** What a request is charged, or null if the policy doesn't apply to it. */
     @Nullable Charge charge(ServletRequestFacts request) {
-        if (!appliesTo(request)) {
-            return null;
-        }
-        String resolved = key.resolve(request);
-        if (resolved == null) {
-            return null;
-        }
-        return resolved == RequestKey.DENIED ? Charge.withoutKey(policy, cost) : Charge.of(policy, resolved, cost);
-    }
-
-    private boolean appliesTo(ServletRequestFacts request) {
-        return appliesToMethod(request) && covers(request.path());
+        return appliesToMethod(request) && covers(request.path()) ? key.charge(policy, cost, request) : null;
     }
 
     private boolean appliesToMethod(ServletRequestFacts request) {

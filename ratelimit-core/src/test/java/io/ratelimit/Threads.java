@@ -1,0 +1,48 @@
+package io.ratelimit;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.IntConsumer;
+
+/** Runs work in several threads that start together, and throws what one of them threw. */
+final class Threads {
+
+    private static final ExecutorService POOL = Executors.newCachedThreadPool(work -> {
+        Thread thread = new Thread(work, "tests");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private Threads() {}
+
+    static void run(int count, IntConsumer work) {
+        CyclicBarrier start = new CyclicBarrier(count);
+        List<Future<?>> running = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            int thread = i;
+            running.add(POOL.submit(() -> {
+                start.await();
+                work.accept(thread);
+                return null;
+            }));
+        }
+        for (Future<?> one : running) {
+            join(one);
+        }
+    }
+
+    private static void join(Future<?> one) {
+        try {
+            one.get();
+        } catch (ExecutionException thrown) {
+            throw new AssertionError(thrown.getCause());
+        } catch (InterruptedException interrupted) {
+            throw new AssertionError(interrupted);
+        }
+    }
+}
