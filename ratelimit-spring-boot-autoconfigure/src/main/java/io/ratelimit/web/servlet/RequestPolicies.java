@@ -7,6 +7,8 @@ import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /** The policies that the filter enforces, narrowest first: those with the most parts in their key, then by name. */
 public final class RequestPolicies {
@@ -17,10 +19,15 @@ public final class RequestPolicies {
 
     private final List<RequestPolicy> all;
     private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
+    private final Set<String> keeping;
     private final Endpoints endpoints;
 
     public RequestPolicies(List<RequestPolicy> policies, Endpoints endpoints) {
         this.all = policies.stream().sorted(NARROWEST_FIRST).toList();
+        this.keeping = all.stream()
+                .filter(RequestPolicy::keepsCharges)
+                .map(policy -> policy.policy().name())
+                .collect(Collectors.toUnmodifiableSet());
         this.endpoints = endpoints;
         for (Phase phase : Phase.values()) {
             byPhase.put(phase, all.stream().filter(policy -> policy.phase() == phase).toList());
@@ -50,11 +57,6 @@ public final class RequestPolicies {
 
     /** Whether the policy of a charge keeps it when the request is refused later. */
     boolean keeps(Charge charge) {
-        for (int i = 0; i < all.size(); i++) {
-            if (all.get(i).policy().name().equals(charge.policy().name())) {
-                return all.get(i).keepsCharges();
-            }
-        }
-        return false;
+        return keeping.contains(charge.policy().name());
     }
 }
