@@ -17,12 +17,7 @@ import java.util.List;
  * @param answers what each bucket said to its charge, in the order asked; empty for a bucket without a policy
  */
 public record Decision(
-        Outcome outcome,
-        long remaining,
-        long retryNanos,
-        long nextTokenNanos,
-        long resetNanos,
-        List<Answer> answers) {
+        Outcome outcome, long remaining, long retryNanos, long nextTokenNanos, long resetNanos, List<Answer> answers) {
 
     /** The kinds of yes and no. */
     public enum Outcome {
@@ -51,8 +46,7 @@ public record Decision(
         }
     }
 
-    private static final Decision NOTHING_ASKED =
-            new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, List.of());
+    private static final Decision NOTHING_ASKED = new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, List.of());
 
     /** The answer to a charge {@link Charge#withoutKey without a key}. */
     static Answer missingKey(Charge charge) {

@@ -89,17 +89,17 @@ final class Level {
         return missing == CLOSED || ticks.of(cost) <= there ? missing : there - ticks.of(cost);
     }
 
-    /** Puts tokens back, at most until the bucket is full. */
-    void giveBack(long tokens, long nanos) {
+    /** Puts tokens back, at most until the bucket is full; false if this level was closed. */
+    boolean giveBack(long tokens, long nanos) {
         long now = ticks.at(nanos);
         long price = ticks.of(tokens);
         while (true) {
             long seen = fullAt;
             if (seen == CLOSED || seen - now <= 0) {
-                return;
+                return seen != CLOSED;
             }
             if (FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price, 0))) {
-                return;
+                return true;
             }
         }
     }

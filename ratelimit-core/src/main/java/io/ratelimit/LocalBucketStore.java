@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Buckets in the memory of this process, a {@link Shelf} for each policy. The clock is read once a call. Several
@@ -23,11 +24,11 @@ final class LocalBucketStore implements BucketStore {
      * The time that forgetting goes by, up to a second late. Caffeine asks its clock at every look-up, and a real
      * clock would cost more than the look-up itself.
      */
-    private volatile long shelfTime;
+    private final AtomicLong shelfTime;
 
     LocalBucketStore(TimeSource time) {
         this.time = time;
-        this.shelfTime = time.nanoTime();
+        this.shelfTime = new AtomicLong(time.nanoTime());
     }
 
     @Override
@@ -54,7 +55,13 @@ final class LocalBucketStore implements BucketStore {
         }
     }
 
+    /** A no is only said by a clock that was read after others took: see {@link TokenBucket}. */
     private Answer ask(Charge charge, long nanos, Question question) {
+        Answer answer = askOnce(charge, nanos, question);
+        return answer.allowed() ? answer : askOnce(charge, now(), question);
+    }
+
+    private Answer askOnce(Charge charge, long nanos, Question question) {
         while (true) {
             Level level = shelf(charge.policy()).level(charge, nanos);
             long answer = question.put(level, charge.cost(), nanos);
@@ -77,7 +84,10 @@ final class LocalBucketStore implements BucketStore {
     private void giveBack(List<Charge> charges, long nanos) {
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            shelf(charge.policy()).level(charge, nanos).giveBack(charge.cost(), nanos);
+            Level level = shelf(charge.policy()).known(charge);
+            while (level != null && !level.giveBack(charge.cost(), nanos)) {
+                level = shelf(charge.policy()).known(charge);
+            }
         }
     }
 
@@ -94,8 +104,9 @@ final class LocalBucketStore implements BucketStore {
 
     private long now() {
         long nanos = time.nanoTime();
-        if (nanos - shelfTime >= SHELF_CLOCK_STEP) {
-            shelfTime = nanos;
+        long seen = shelfTime.get();
+        while (nanos - seen >= SHELF_CLOCK_STEP && !shelfTime.compareAndSet(seen, nanos)) {
+            seen = shelfTime.get();
         }
         return nanos;
     }
@@ -104,7 +115,7 @@ final class LocalBucketStore implements BucketStore {
         Shelf shelf = shelves.get(policy.name());
         return shelf != null
                 ? shelf
-                : shelves.computeIfAbsent(policy.name(), name -> new Shelf(policy.maxKeys(), hash, () -> shelfTime));
+                : shelves.computeIfAbsent(policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get));
     }
 
     /** The buckets held for a policy. */

@@ -38,8 +38,8 @@ public record RetryJitter(Duration min, Duration max) {
     public static RetryJitter of(String text) {
         int dash = text.indexOf('-');
         if (dash < 1) {
-            throw new IllegalArgumentException("'" + text + "' is not a retry jitter: say the least and the most, such"
-                    + " as '1ms-5ms'");
+            throw new IllegalArgumentException(
+                    "'" + text + "' is not a retry jitter: say the least and the most, such" + " as '1ms-5ms'");
         }
         return new RetryJitter(
                 Rate.durationOf(text.substring(0, dash).strip()),

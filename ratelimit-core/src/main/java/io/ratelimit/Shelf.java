@@ -27,8 +27,8 @@ final class Shelf {
      * back here.
      *
      * At max-keys a new key gets one of 4,096 overflow buckets instead, chosen by a hash that nobody outside can
-     * predict: nobody is forgiven, a flood locks out few, and memory is bounded. A long key is kept as its 128-bit hash.
-     * Both are entries like any other, under keys that Keys never makes.
+     * predict: nobody is forgiven, a flood locks out few, and memory is bounded. They take no room from keys. A long key
+     * is kept as its 128-bit hash, in a form that Keys never makes.
      */
 
     private static final int LONGEST_KEY = 48;
@@ -40,6 +40,7 @@ final class Shelf {
     private final SipHash hash;
     private final Ticker ticker;
     private final Cache<String, Level> levels;
+    private final Cache<String, Level> overflow;
     private final Map<BucketSpec, Ticks> ticks = new ConcurrentHashMap<>();
     private volatile long lastCleaned;
 
@@ -48,7 +49,12 @@ final class Shelf {
         this.hash = hash;
         this.ticker = ticker;
         this.lastCleaned = ticker.read();
-        this.levels = Caffeine.newBuilder()
+        this.levels = levels(ticker);
+        this.overflow = levels(ticker);
+    }
+
+    private static Cache<String, Level> levels(Ticker ticker) {
+        return Caffeine.newBuilder()
                 .ticker(ticker)
                 .scheduler(Scheduler.systemScheduler())
                 .expireAfter(new Life())
@@ -66,19 +72,30 @@ final class Shelf {
     Level level(Charge charge, long nanos) {
         String key = stored(charge.key());
         Level level = levels.getIfPresent(key);
-        if (level == null && isFull()) {
-            key = overflow(charge.key());
-            level = levels.getIfPresent(key);
+        if (level != null || !isFull()) {
+            return isOf(charge.spec(), level) ? level : open(levels, key, charge.spec(), nanos);
         }
-        return level != null && isOf(charge.spec(), level) ? level : open(key, charge.spec(), nanos);
+        String number = overflow(charge.key());
+        Level shared = overflow.getIfPresent(number);
+        return isOf(charge.spec(), shared) ? shared : open(overflow, number, charge.spec(), nanos);
     }
 
-    private static boolean isOf(BucketSpec spec, Level level) {
+    /** The bucket of a charge under whatever spec it is, or null: then nothing is missing from it. */
+    @Nullable
+    Level known(Charge charge) {
+        Level level = levels.getIfPresent(stored(charge.key()));
+        return level != null || !isFull() ? level : overflow.getIfPresent(overflow(charge.key()));
+    }
+
+    private static boolean isOf(BucketSpec spec, @Nullable Level level) {
+        if (level == null) {
+            return false;
+        }
         BucketSpec there = level.ticks().spec();
         return there == spec || there.equals(spec);
     }
 
-    private Level open(String key, BucketSpec spec, long nanos) {
+    private Level open(Cache<String, Level> levels, String key, BucketSpec spec, long nanos) {
         Ticks wanted = ticks(spec, nanos);
         return levels.asMap().compute(key, (sameKey, level) -> {
             if (level == null) {
@@ -102,9 +119,10 @@ final class Shelf {
     }
 
     BucketSnapshot look(Charge charge, long nanos) {
-        Level level = levels.getIfPresent(stored(charge.key()));
-        Ticks shown = level != null ? level.ticks() : ticks(charge.spec(), nanos);
-        return BucketSnapshot.of(shown, level != null ? Math.max(level.missing(nanos), 0) : 0, nanos);
+        Ticks shown = ticks(charge.spec(), nanos);
+        Level level = known(charge);
+        long missing = level == null ? 0 : Math.max(level.missing(nanos), 0);
+        return BucketSnapshot.of(shown, level == null ? 0 : shown.missingFrom(level.ticks(), missing), nanos);
     }
 
     private Ticks ticks(BucketSpec spec, long nanos) {
@@ -120,7 +138,8 @@ final class Shelf {
 
     long size() {
         levels.cleanUp();
-        return levels.estimatedSize();
+        overflow.cleanUp();
+        return levels.estimatedSize() + overflow.estimatedSize();
     }
 
     private String stored(String key) {
@@ -128,7 +147,7 @@ final class Shelf {
     }
 
     private String overflow(String key) {
-        return "\0o" + (hash.hash64(key) & (OVERFLOW_BUCKETS - 1));
+        return Long.toString(hash.hash64(key) & (OVERFLOW_BUCKETS - 1));
     }
 
     /** How long an entry lives, as the comment above has it. */

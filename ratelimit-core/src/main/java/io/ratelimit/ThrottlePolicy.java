@@ -56,8 +56,7 @@ public record ThrottlePolicy(
 
     /** An enforced policy; its keys ignore case. */
     public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {
-        return new ThrottlePolicy(
-                name, spec, key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
+        return new ThrottlePolicy(name, spec, key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
     }
 
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {

@@ -42,8 +42,7 @@ final class PolicyNames {
 
     /** Whether environment variables or system properties name the policy, and no configuration of the application does. */
     private static boolean isFromOutsideOnly(String name, Environment environment) {
-        ConfigurationPropertyName policy =
-                ConfigurationPropertyName.adapt(RateLimitProperties.property(name), '.');
+        ConfigurationPropertyName policy = ConfigurationPropertyName.adapt(RateLimitProperties.property(name), '.');
         boolean outside = false;
         for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
             if (source.containsDescendantOf(policy) == ConfigurationPropertyState.PRESENT) {
@@ -64,7 +63,8 @@ final class PolicyNames {
     private static RateLimitConfigurationException twins(String one, String other) {
         return new RateLimitConfigurationException(
                 "The throttle policies '" + one + "' and '" + other + "' have the same name but for dashes and case. An"
-                        + " environment variable such as '" + variable(one) + "' changes one policy and adds the other.",
+                        + " environment variable such as '" + variable(one)
+                        + "' changes one policy and adds the other.",
                 "Remove or rename one of them. To set a value from the environment, use a placeholder in the"
                         + " application's configuration: 'rate: ${MY_RATE:600/1m}'.");
     }

@@ -74,8 +74,13 @@ public final class RateLimitAutoConfiguration {
     static class WithoutWeb {
 
         WithoutWeb(RateLimitProperties properties) {
-            properties.policies().keySet().forEach(name -> logger.info("Throttle policy '" + name
-                    + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers"));
+            properties
+                    .policies()
+                    .keySet()
+                    .forEach(
+                            name -> logger.info(
+                                    "Throttle policy '" + name
+                                            + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers"));
         }
     }
 

@@ -76,7 +76,10 @@ public record RateLimitProperties(
             @DefaultValue List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
             @DefaultValue("client-ip") MissingKey onMissingKey,
-            @DefaultValue("" + ThrottlePolicy.DEFAULT_MAX_KEYS) int maxKeys,
+
+            @DefaultValue("" + ThrottlePolicy.DEFAULT_MAX_KEYS)
+            int maxKeys,
+
             @DefaultValue List<String> paths,
             @DefaultValue List<String> excludePaths,
             @DefaultValue List<String> methods,
@@ -107,8 +110,9 @@ public record RateLimitProperties(
         private BucketSpec toSpec(String property) {
             if (rate == null) {
                 throw new InvalidConfigurationPropertyValueException(
-                        property + ".rate", null, "A rate is required: say how many tokens in which period, such as"
-                                + " '600/1m' or '10/s'.");
+                        property + ".rate",
+                        null,
+                        "A rate is required: say how many tokens in which period, such as" + " '600/1m' or '10/s'.");
             }
             if (capacity == null) {
                 return valid(property + ".rate", rate, () -> BucketSpec.of(rate).withRefill(refill));

@@ -55,7 +55,6 @@ public record KeyPart(String name, KeyResolver resolver, boolean needsUser, bool
 
     private static boolean isToken(String text) {
         return !text.isEmpty()
-                && text.chars()
-                        .allMatch(c -> c > ' ' && c < 127 && "\"(),/:;<=>?@[\\]{}".indexOf(c) < 0);
+                && text.chars().allMatch(c -> c > ' ' && c < 127 && "\"(),/:;<=>?@[\\]{}".indexOf(c) < 0);
     }
 }

@@ -7,5 +7,6 @@ import org.jspecify.annotations.Nullable;
 public interface KeyResolver {
 
     /** The part's text; null or blank where the request has none, and then the policy's rule for that holds. */
-    @Nullable String resolve(RequestFacts request);
+    @Nullable
+    String resolve(RequestFacts request);
 }

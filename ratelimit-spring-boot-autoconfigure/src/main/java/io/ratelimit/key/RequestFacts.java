@@ -15,8 +15,10 @@ public interface RequestFacts {
     String ip();
 
     /** The name of the authenticated user. */
-    @Nullable String user();
+    @Nullable
+    String user();
 
     /** The first value of a header. */
-    @Nullable String header(String name);
+    @Nullable
+    String header(String name);
 }

@@ -17,11 +17,11 @@ class SecurityConfiguration {
 
     @Bean
     SecurityFilterChain security(HttpSecurity http) {
-        return http.authorizeHttpRequests(requests -> requests.requestMatchers(
-                                "/", "/index.html", "/favicon.ico", "/error", "/api/hello")
-                        .permitAll()
-                        .anyRequest()
-                        .authenticated())
+        return http.authorizeHttpRequests(
+                        requests -> requests.requestMatchers("/", "/index.html", "/favicon.ico", "/error", "/api/hello")
+                                .permitAll()
+                                .anyRequest()
+                                .authenticated())
                 .httpBasic(Customizer.withDefaults())
                 .csrf(AbstractHttpConfigurer::disable)
                 .sessionManagement(sessions -> sessions.sessionCreationPolicy(SessionCreationPolicy.STATELESS))

@@ -29,7 +29,8 @@ public final class Endpoints {
     /** The endpoint of a request, by its path below the context path. */
     String endpoint(HttpServletRequest request, PathContainer path) {
         return isMine(request) && isBelowServletPath(path)
-                ? index.endpoint(request.getMethod(), path.subPath(servletPath.elements().size()))
+                ? index.endpoint(
+                        request.getMethod(), path.subPath(servletPath.elements().size()))
                 : EndpointIndex.NONE;
     }
 

@@ -36,8 +36,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     }
 
     @Override
-    public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision)
-            throws IOException {
+    public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         List<Answer> violations = decision.violations();
         Answer first = first(decision, violations);
         int status = status(decision, first);
@@ -76,8 +75,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         return switch (decision.outcome()) {
             case NEVER_FITS -> "The request can never be allowed by " + policy + ", it costs more than the limit.";
             case MISSING_KEY -> "The request is refused by " + policy + ", it lacks what the limit is counted by.";
-            default ->
-                "The request is throttled by " + policy + ", please retry after " + millis(decision) + " ms.";
+            default -> "The request is throttled by " + policy + ", please retry after " + millis(decision) + " ms.";
         };
     }
 
@@ -86,7 +84,10 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         if (decision.outcome() != Outcome.MISSING_KEY) {
             json.append("\"type\":\"").append(QUOTA_EXCEEDED).append("\",");
         }
-        json.append("\"title\":\"").append(title(status)).append("\",\"status\":").append(status);
+        json.append("\"title\":\"")
+                .append(title(status))
+                .append("\",\"status\":")
+                .append(status);
         json.append(",\"detail\":\"").append(detail).append("\",\"violated-policies\":[");
         json.append(violations.stream()
                 .map(violation -> "\"" + violation.policy().name() + "\"")

@@ -50,8 +50,7 @@ public enum RateLimitHeaders {
             response.setHeader(
                     "X-RateLimit-Remaining", Long.toString(first.decision().remaining()));
             response.setHeader(
-                    "X-RateLimit-Reset",
-                    Long.toString(seconds(first.decision().resetNanos())));
+                    "X-RateLimit-Reset", Long.toString(seconds(first.decision().resetNanos())));
         }
     },
 

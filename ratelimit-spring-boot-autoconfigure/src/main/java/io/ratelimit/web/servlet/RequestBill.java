@@ -57,7 +57,8 @@ final class RequestBill {
      * Of the policies with a key, the one with the smallest share of its bucket left. Never a global one: it would tell
      * strangers the load.
      */
-    @Nullable Answer scarcest() {
+    @Nullable
+    Answer scarcest() {
         return scarcest;
     }
 

@@ -30,7 +30,9 @@ public final class RequestPolicies {
                 .collect(Collectors.toUnmodifiableSet());
         this.endpoints = endpoints;
         for (Phase phase : Phase.values()) {
-            byPhase.put(phase, all.stream().filter(policy -> policy.phase() == phase).toList());
+            byPhase.put(
+                    phase,
+                    all.stream().filter(policy -> policy.phase() == phase).toList());
         }
     }
 

@@ -36,7 +36,8 @@ public record RequestPolicy(
     private static final String OPTIONS = "OPTIONS";
 
     /** What a request is charged, or null if the policy doesn't apply to it. */
-    @Nullable Charge charge(ServletRequestFacts request) {
+    @Nullable
+    Charge charge(ServletRequestFacts request) {
         return appliesToMethod(request) && covers(request.path()) ? key.charge(policy, cost, request) : null;
     }
 

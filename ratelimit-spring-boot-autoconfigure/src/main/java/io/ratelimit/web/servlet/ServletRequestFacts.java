@@ -61,7 +61,8 @@ final class ServletRequestFacts implements RequestFacts {
      * The path below the context path, with the servlet's own; null where there is none that all who route the request
      * read alike.
      */
-    @Nullable PathContainer path() {
+    @Nullable
+    PathContainer path() {
         return path;
     }
 

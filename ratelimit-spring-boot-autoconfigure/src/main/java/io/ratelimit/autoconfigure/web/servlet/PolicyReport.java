@@ -35,10 +35,12 @@ final class PolicyReport implements SmartInitializingSingleton {
             logger.warn("No throttle policies are configured below 'ratelimit.policies': nothing is limited");
         }
         policies.forEach(policy -> logger.info(describe(policy)));
-        policies.stream().filter(PolicyReport::isChosenByClients).forEach(policy -> logger.warn("Throttle policy '"
-                + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
-                + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
-                + " as well"));
+        policies.stream()
+                .filter(PolicyReport::isChosenByClients)
+                .forEach(policy -> logger.warn("Throttle policy '"
+                        + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
+                        + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
+                        + " as well"));
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
 

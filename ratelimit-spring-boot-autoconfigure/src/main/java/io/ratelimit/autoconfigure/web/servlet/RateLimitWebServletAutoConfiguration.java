@@ -107,15 +107,8 @@ public final class RateLimitWebServletAutoConfiguration {
             ObjectProvider<RequestPolicies> policies,
             Rejection rejection,
             Environment environment) {
-        return registration(
-                new RateLimitFilter(
-                        Phase.BEFORE_AUTHENTICATION,
-                        throttlers,
-                        SingletonSupplier.of(policies::getObject),
-                        headers(properties),
-                        rejection),
-                "rateLimitFilterBeforeAuthentication",
-                securityFilterOrder(environment) - 1);
+        RateLimitFilter filter = filter(Phase.BEFORE_AUTHENTICATION, properties, throttlers, policies, rejection);
+        return registration(filter, "rateLimitFilterBeforeAuthentication", securityFilterOrder(environment) - 1);
     }
 
     @Bean
@@ -125,15 +118,19 @@ public final class RateLimitWebServletAutoConfiguration {
             ObjectProvider<RequestPolicies> policies,
             Rejection rejection,
             Environment environment) {
-        return registration(
-                new RateLimitFilter(
-                        Phase.AFTER_AUTHENTICATION,
-                        throttlers,
-                        SingletonSupplier.of(policies::getObject),
-                        headers(properties),
-                        rejection),
-                "rateLimitFilterAfterAuthentication",
-                securityFilterOrder(environment) + 1);
+        RateLimitFilter filter = filter(Phase.AFTER_AUTHENTICATION, properties, throttlers, policies, rejection);
+        return registration(filter, "rateLimitFilterAfterAuthentication", securityFilterOrder(environment) + 1);
+    }
+
+    /** Policies are asked for with the first request: they need the endpoints, which filters come before. */
+    private static RateLimitFilter filter(
+            Phase phase,
+            RateLimitProperties properties,
+            Throttlers throttlers,
+            ObjectProvider<RequestPolicies> policies,
+            Rejection rejection) {
+        return new RateLimitFilter(
+                phase, throttlers, SingletonSupplier.of(policies::getObject), headers(properties), rejection);
     }
 
     /** Only for requests as they come in: whatever is dispatched again has paid. */

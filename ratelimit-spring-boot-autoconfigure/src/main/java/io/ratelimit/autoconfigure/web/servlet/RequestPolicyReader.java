@@ -88,7 +88,9 @@ final class RequestPolicyReader {
     private PathPattern pattern(String property, String text) {
         if (!text.startsWith("/")) {
             throw new InvalidConfigurationPropertyValueException(
-                    property, text, "A path pattern must begin with '/', such as '/api/**', or it would match nothing.");
+                    property,
+                    text,
+                    "A path pattern must begin with '/', such as '/api/**', or it would match nothing.");
         }
         try {
             return parser.parse(text);
