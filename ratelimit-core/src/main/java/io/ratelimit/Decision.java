@@ -48,6 +48,10 @@ public record Decision(
 
     private static final Decision NOTHING_ASKED = new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, List.of());
 
+    public Decision {
+        answers = List.copyOf(answers);
+    }
+
     /** The answer to a charge {@link Charge#withoutKey without a key}. */
     static Answer missingKey(Charge charge) {
         return new Answer(charge, new Decision(Outcome.MISSING_KEY, 0, 0, 0, 0, List.of()));

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /** The level of one bucket under one spec: all that is kept for a key. Thread-safe and lock-free. */
 final class Level {
@@ -68,25 +69,65 @@ final class Level {
             if (seen == CLOSED) {
                 return CLOSED;
             }
-            long missing = missing(seen, now);
-            long there = ticks.full() - missing;
-            if (price > there) {
-                return there - price;
+            long left = left(seen, now, price);
+            if (left < 0) {
+                return left;
             }
-            if (FULL_AT.weakCompareAndSet(this, seen, now + missing + price)) {
-                return missing + price;
+            long missing = ticks.full() - left;
+            if (FULL_AT.weakCompareAndSet(this, seen, now + missing)) {
+                return missing;
             }
         }
     }
 
-    /** What {@link #take} would say, but nothing is taken: the ticks now missing, or less than zero. */
+    /** Like {@link #take(long, long)} at the present, for whom a yes or a no is enough. */
+    boolean tryTake(long cost, TimeSource time) {
+        while (true) {
+            long before = fullAt;
+            long nanos = time.nanoTime();
+            long taken = take(cost, nanos);
+            if (isTrue(taken, before, cost, nanos)) {
+                return taken >= 0;
+            }
+        }
+    }
+
+    /** Takes at the present and says what follows; null if this level was closed. */
+    @Nullable
+    Decision decide(long cost, TimeSource time) {
+        while (true) {
+            long before = fullAt;
+            long nanos = time.nanoTime();
+            long taken = take(cost, nanos);
+            if (isTrue(taken, before, cost, nanos)) {
+                return taken == CLOSED ? null : Decision.of(this, taken, nanos);
+            }
+        }
+    }
+
+    /**
+     * Whether an answer holds at some moment of the call. Between the reading of the clock and the taking others may
+     * have taken at later moments, and to the older clock the bucket looks emptier than it ever was. So a no is only
+     * believed where what was there before the clock was read says it too.
+     */
+    private boolean isTrue(long taken, long before, long cost, long nanos) {
+        return taken >= 0 || taken <= NEVER_FITS || taken == left(before, ticks.at(nanos), ticks.of(cost));
+    }
+
+    /** What {@link #take(long, long)} would say, but nothing is taken: the ticks now missing, or less than zero. */
     long peek(long cost, long nanos) {
-        long missing = missing(nanos);
+        long seen = fullAt;
         if (cost > ticks.spec().capacity()) {
             return NEVER_FITS;
         }
-        long there = ticks.full() - missing;
-        return missing == CLOSED || ticks.of(cost) <= there ? missing : there - ticks.of(cost);
+        long now = ticks.at(nanos);
+        long left = left(seen, now, ticks.of(cost));
+        return seen == CLOSED ? CLOSED : left < 0 ? left : missing(seen, now);
+    }
+
+    /** The ticks that are there beyond the price; less than zero, those that lack. */
+    private long left(long seen, long now, long price) {
+        return ticks.full() - missing(seen, now) - price;
     }
 
     /** Puts tokens back, at most until the bucket is full; false if this level was closed. */

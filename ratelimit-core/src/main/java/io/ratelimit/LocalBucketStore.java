@@ -2,15 +2,14 @@ package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Buckets in the memory of this process, a {@link Shelf} for each policy. The clock is read once a call. Several
- * buckets are taken from one after the other, and given back to when one denies.
+ * Buckets in the memory of this process, a {@link Shelf} for each policy. The clock is read once a call, and once more
+ * for a bucket that would deny. Several buckets are taken from one after the other, and given back to when one denies.
  */
 final class LocalBucketStore implements BucketStore {
 
@@ -36,44 +35,48 @@ final class LocalBucketStore implements BucketStore {
         long nanos = now();
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
-            answers[i] = ask(charges.get(i), nanos, Level::take);
+            answers[i] = take(charges.get(i), nanos);
             if (!answers[i].allowed()) {
                 giveBack(charges.subList(0, i), nanos);
-                lookAtOthers(charges, answers, i, nanos);
+                lookAtOthers(charges, answers, i);
                 break;
             }
         }
-        return Decision.of(Arrays.asList(answers));
+        return Decision.of(List.of(answers));
     }
 
-    /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
-    private void lookAtOthers(List<Charge> charges, Answer[] answers, int denied, long nanos) {
-        for (int i = 0; i < answers.length; i++) {
-            if (i != denied) {
-                answers[i] = ask(charges.get(i), nanos, Level::peek);
-            }
-        }
-    }
-
-    /** A no is only said by a clock that was read after others took: see {@link TokenBucket}. */
-    private Answer ask(Charge charge, long nanos, Question question) {
-        Answer answer = askOnce(charge, nanos, question);
-        return answer.allowed() ? answer : askOnce(charge, now(), question);
-    }
-
-    private Answer askOnce(Charge charge, long nanos, Question question) {
+    /** Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. */
+    private Answer take(Charge charge, long nanos) {
         while (true) {
             Level level = shelf(charge.policy()).level(charge, nanos);
-            long answer = question.put(level, charge.cost(), nanos);
-            if (answer != Level.CLOSED) {
-                return new Answer(charge, Decision.of(level, answer, nanos));
+            long taken = level.take(charge.cost(), nanos);
+            Decision decision = taken >= 0 ? Decision.of(level, taken, nanos) : level.decide(charge.cost(), time);
+            if (decision != null) {
+                return new Answer(charge, decision);
             }
             Thread.onSpinWait();
         }
     }
 
-    private interface Question {
-        long put(Level level, long cost, long nanos);
+    /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
+    private void lookAtOthers(List<Charge> charges, Answer[] answers, int denied) {
+        long nanos = now();
+        for (int i = 0; i < answers.length; i++) {
+            if (i != denied) {
+                answers[i] = lookAt(charges.get(i), nanos);
+            }
+        }
+    }
+
+    private Answer lookAt(Charge charge, long nanos) {
+        while (true) {
+            Level level = shelf(charge.policy()).level(charge, nanos);
+            long seen = level.peek(charge.cost(), nanos);
+            if (seen != Level.CLOSED) {
+                return new Answer(charge, Decision.of(level, seen, nanos));
+            }
+            Thread.onSpinWait();
+        }
     }
 
     @Override

@@ -32,17 +32,23 @@ public final class PartitionedThrottler implements Throttler {
 
     @Override
     public Throttler forKey(String... parts) {
-        check(parts.length == policy.key().size(), "the key of '" + policy.name() + "'", shape(), List.of(parts));
+        if (parts.length != policy.key().size()) {
+            throw new IllegalArgumentException(
+                    "the key of '" + policy.name() + "' must be of " + shape() + ", but was of " + parts.length);
+        }
         String[] composed = new String[parts.length];
         for (int i = 0; i < parts.length; i++) {
-            check(!parts[i].isBlank(), "a part of a key", "more than blanks", "'" + parts[i] + "'");
+            if (parts[i].isBlank()) {
+                throw new IllegalArgumentException("the " + policy.key().get(i) + " in the key of '" + policy.name()
+                        + "' must be more than blanks");
+            }
             composed[i] = Keys.part(parts[i], policy.ignoreCase());
         }
         return new OfKey(Keys.join(composed));
     }
 
     private String shape() {
-        return "of " + policy.key().size() + " (" + String.join(", ", policy.key()) + ")";
+        return policy.key().size() + " (" + String.join(", ", policy.key()) + ")";
     }
 
     @Override

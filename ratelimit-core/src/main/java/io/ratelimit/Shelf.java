@@ -72,12 +72,15 @@ final class Shelf {
     Level level(Charge charge, long nanos) {
         String key = stored(charge.key());
         Level level = levels.getIfPresent(key);
-        if (level != null || !isFull()) {
-            return isOf(charge.spec(), level) ? level : open(levels, key, charge.spec(), nanos);
+        if (level == null && isFull()) {
+            return level(overflow, overflow(charge.key()), charge.spec(), nanos);
         }
-        String number = overflow(charge.key());
-        Level shared = overflow.getIfPresent(number);
-        return isOf(charge.spec(), shared) ? shared : open(overflow, number, charge.spec(), nanos);
+        return level != null && isOf(charge.spec(), level) ? level : open(levels, key, charge.spec(), nanos);
+    }
+
+    private Level level(Cache<String, Level> levels, String key, BucketSpec spec, long nanos) {
+        Level level = levels.getIfPresent(key);
+        return level != null && isOf(spec, level) ? level : open(levels, key, spec, nanos);
     }
 
     /** The bucket of a charge under whatever spec it is, or null: then nothing is missing from it. */
@@ -87,10 +90,7 @@ final class Shelf {
         return level != null || !isFull() ? level : overflow.getIfPresent(overflow(charge.key()));
     }
 
-    private static boolean isOf(BucketSpec spec, @Nullable Level level) {
-        if (level == null) {
-            return false;
-        }
+    private static boolean isOf(BucketSpec spec, Level level) {
         BucketSpec there = level.ticks().spec();
         return there == spec || there.equals(spec);
     }

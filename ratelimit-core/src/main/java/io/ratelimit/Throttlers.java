@@ -69,6 +69,9 @@ public final class Throttlers {
     }
 
     private Decision take(List<Charge> charges) {
+        if (charges.isEmpty()) {
+            return Decision.of(List.of());
+        }
         List<Decision.Answer> missing = missingKeys(charges);
         Decision decision = missing.isEmpty() ? store.take(charges) : Decision.of(missing);
         listener.decided(decision);

@@ -2,14 +2,15 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import java.util.Objects;
+
 /**
  * A token bucket: calls take tokens from it, time brings them back, and what isn't there can't be taken.
  *
  * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
  * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
- * when the tokens are not there, and a denial changes nothing. Thread-safe and lock-free. A call reads the clock once,
- * and once more before it says no: between its reading and its taking, others may have taken at later times, and the
- * bucket would look emptier to it than it is.
+ * when the tokens are not there, and a denial changes nothing. Thread-safe and lock-free; a call reads the clock once,
+ * again only where it would be denied because others took meanwhile.
  */
 public final class TokenBucket {
 
@@ -41,7 +42,7 @@ public final class TokenBucket {
      */
     public boolean tryAcquire(long tokens) {
         checkPositive(tokens);
-        return level.take(tokens, time.nanoTime()) >= 0 || level.take(tokens, time.nanoTime()) >= 0;
+        return level.tryTake(tokens, time);
     }
 
     /**
@@ -51,13 +52,7 @@ public final class TokenBucket {
      */
     public Decision decide(long tokens) {
         checkPositive(tokens);
-        long nanos = time.nanoTime();
-        long taken = level.take(tokens, nanos);
-        if (taken < 0) {
-            nanos = time.nanoTime();
-            taken = level.take(tokens, nanos);
-        }
-        return Decision.of(level, taken, nanos);
+        return Objects.requireNonNull(level.decide(tokens, time), "only a store closes its levels");
     }
 
     /**

@@ -19,8 +19,8 @@ public class LevelLincheckTests {
     }
 
     @Operation
-    public void giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        level.giveBack(tokens, millis * 1_000_000L);
+    public boolean giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        return level.giveBack(tokens, millis * 1_000_000L);
     }
 
     @Operation

@@ -1,0 +1,388 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.junit.jupiter.api.Assertions.assertTimeout;
+
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+
+class LocalBucketStoreTests extends BucketStoreContract {
+
+    private static final int OVERFLOW_BUCKETS = 4_096;
+    private static final BucketSpec SPEC = BucketSpec.of("5/1m");
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", SPEC, "user");
+
+    /** Twice the time to full and a little. */
+    private static final Duration LIFETIME = Duration.ofSeconds(130);
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final LocalBucketStore store = new LocalBucketStore(time);
+
+    @Override
+    protected BucketStore store() {
+        return store;
+    }
+
+    @Override
+    protected void advance(Duration step) {
+        time.advance(step);
+    }
+
+    private boolean take(ThrottlePolicy policy, String key, long cost) {
+        return store.take(List.of(Charge.of(policy, key, cost))).allowed();
+    }
+
+    private long available(ThrottlePolicy policy, String key) {
+        return store.look(Charge.of(policy, key, 1)).available();
+    }
+
+    /** G1 over the whole run: a bucket that is never forgotten gives the same answers. */
+    @RepeatedTest(50)
+    void aBucketInUseForTwentyLifetimesIsNeverForgottenWhileShort(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        TokenBucket never = TokenBucket.of(SPEC, time);
+        long end = 20 * LIFETIME.toNanos();
+        long longest = 1_000 + random.nextLong(LIFETIME.toMillis());
+        while (time.nanoTime() < end) {
+            assertThat(take(POLICY, "alice", 1))
+                    .as("seed %d, at %d ns", run.getCurrentRepetition(), time.nanoTime())
+                    .isEqualTo(never.tryAcquire(1));
+            if (random.nextInt(3) == 0) {
+                assertThat(store.size(POLICY)).isEqualTo(1);
+            }
+            time.advance(Duration.ofMillis(random.nextLong(longest)));
+        }
+    }
+
+    @Test
+    void askingInVainKeepsABucketToo() {
+        ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
+        assertThat(take(slow, "alice", 1)).isTrue();
+        for (int i = 1; i < 60; i++) {
+            time.advance(Duration.ofMinutes(1));
+            assertThat(store.size(slow)).isEqualTo(1);
+            assertThat(take(slow, "alice", 1)).as("minute %d", i).isFalse();
+        }
+        time.advance(Duration.ofMinutes(1));
+        assertThat(take(slow, "alice", 1)).isTrue();
+    }
+
+    @Test
+    void anIdleBucketIsDropped() {
+        for (int i = 0; i < 1_000; i++) {
+            take(POLICY, "user" + i, 1);
+        }
+        time.advance(Duration.ofSeconds(59));
+        take(POLICY, "alice", 1);
+        assertThat(store.size(POLICY)).isEqualTo(1_001);
+        time.advance(LIFETIME.minusSeconds(59));
+        take(POLICY, "bob", 1);
+        assertThat(store.size(POLICY)).isEqualTo(2);
+        time.advance(LIFETIME);
+        take(POLICY, "bob", 1);
+        assertThat(store.size(POLICY)).isEqualTo(1);
+    }
+
+    @Test
+    void aDrainedKeyIsNotForgivenHoweverManyOthersAreSprayed() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1_000);
+        assertThat(take(small, "alice", 5)).isTrue();
+        for (int i = 0; i < 100_000; i++) {
+            take(small, "sprayed" + i, 1);
+        }
+        assertThat(take(small, "alice", 1)).isFalse();
+        assertThat(store.size(small)).isBetween(1_000L, 1_000L + OVERFLOW_BUCKETS);
+    }
+
+    @Test
+    void atMaxKeysNewKeysShareTheOverflowBucketsAndKnownKeysKeepTheirs() {
+        ThrottlePolicy small = POLICY.withMaxKeys(10);
+        for (int i = 0; i < 10; i++) {
+            assertThat(take(small, "known" + i, 2)).isTrue();
+        }
+        int allowed = 0;
+        for (int i = 0; i < 60_000; i++) {
+            allowed += take(small, "new" + i, 5) ? 1 : 0;
+        }
+        assertThat(allowed).isEqualTo(OVERFLOW_BUCKETS);
+        assertThat(store.size(small)).isEqualTo(10 + OVERFLOW_BUCKETS);
+        for (int i = 0; i < 10; i++) {
+            assertThat(available(small, "known" + i)).isEqualTo(3);
+            assertThat(take(small, "known" + i, 3)).isTrue();
+        }
+    }
+
+    @Test
+    void aKeyWithoutABucketOfItsOwnIsShownItsOverflowBucket() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        take(small, "known", 1);
+        assertThat(available(small, "new")).isEqualTo(5);
+        assertThat(take(small, "new", 2)).isTrue();
+        assertThat(available(small, "new")).isEqualTo(3);
+        store.giveBack(List.of(Charge.of(small, "new", 1)));
+        assertThat(available(small, "new")).isEqualTo(4);
+    }
+
+    @Test
+    void thereIsRoomForNewKeysWhenIdleOnesAreGone() {
+        ThrottlePolicy small = POLICY.withMaxKeys(10);
+        for (int i = 0; i < 10; i++) {
+            take(small, "old" + i, 5);
+        }
+        time.advance(LIFETIME);
+        for (int i = 0; i < 10; i++) {
+            assertThat(take(small, "new" + i, 5)).as("new key %d", i).isTrue();
+        }
+        assertThat(store.size(small)).isEqualTo(10);
+    }
+
+    @Test
+    void theOverflowBucketsTakeNoRoomFromKeys() {
+        ThrottlePolicy small = POLICY.withMaxKeys(10);
+        for (int i = 0; i < 10; i++) {
+            take(small, "old" + i, 5);
+        }
+        time.advance(LIFETIME.minusSeconds(10));
+        for (int i = 0; i < 40_000; i++) {
+            take(small, "flood" + i, 5);
+        }
+        time.advance(Duration.ofSeconds(10));
+        for (int i = 0; i < 10; i++) {
+            assertThat(take(small, "new" + i, 5)).as("new key %d", i).isTrue();
+        }
+        assertThat(take(small, "one more", 5)).isFalse();
+    }
+
+    @Test
+    void whoeverStalledUntilItsBucketWasDroppedIsSentBack() {
+        AtomicLong clock = new AtomicLong();
+        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), clock::get);
+        Charge charge = Charge.of(POLICY, "alice", 1);
+        Level held = shelf.level(charge, clock.get());
+        assertThat(held.take(5, clock.get())).isPositive();
+        clock.set(LIFETIME.toNanos());
+        assertThat(shelf.size()).isZero();
+        assertThat(held.take(1, clock.get())).isEqualTo(Level.CLOSED);
+        Level found = shelf.level(charge, clock.get());
+        assertThat(found).isNotSameAs(held);
+        assertThat(found.take(1, clock.get())).isPositive();
+    }
+
+    @Test
+    void whoeverHoldsAForgottenOrReopenedBucketIsSentBack() {
+        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), () -> 0);
+        Charge charge = Charge.of(POLICY, "alice", 1);
+        Level forgotten = shelf.level(charge, 0);
+        shelf.forget("alice");
+        assertThat(forgotten.take(1, 0)).isEqualTo(Level.CLOSED);
+        assertThat(forgotten.peek(1, 0)).isEqualTo(Level.CLOSED);
+        Level reopened = shelf.level(charge, 0);
+        shelf.level(new Charge(POLICY, SPEC.withCapacity(7), "alice", 1), 0);
+        assertThat(reopened.take(1, 0)).isEqualTo(Level.CLOSED);
+    }
+
+    @Test
+    void aGiveBackUnderAnOldSpecDoesNotBringItBack() {
+        BucketSpec raised = BucketSpec.of("100/1m");
+        assertThat(take(POLICY, "alice", 2)).isTrue();
+        Charge underRaised = new Charge(POLICY, raised, "alice", 1);
+        assertThat(store.take(List.of(underRaised)).remaining()).isEqualTo(2);
+        time.advance(Duration.ofMinutes(1));
+        store.giveBack(List.of(Charge.of(POLICY, "alice", 2)));
+        assertThat(store.look(underRaised).available()).isEqualTo(100);
+        assertThat(store.take(List.of(new Charge(POLICY, raised, "alice", 50))).remaining())
+                .isEqualTo(50);
+    }
+
+    @Test
+    void givingBackToAKeyThatIsNotKnownKeepsNothing() {
+        store.giveBack(List.of(Charge.of(POLICY, "alice", 1)));
+        assertThat(store.size(POLICY)).isZero();
+    }
+
+    @Test
+    void lookingKeepsNothing() {
+        store.look(Charge.of(POLICY, "alice", 1));
+        assertThat(store.size(POLICY)).isZero();
+    }
+
+    @Test
+    void keysOfAnyLengthAreDistinct() {
+        for (int length : new int[] {46, 47, 48, 49, 50, 5_000}) {
+            for (int i = 0; i < 500; i++) {
+                String key = "x".repeat(length - 3) + (100 + i);
+                assertThat(take(POLICY, key, 5)).as(key).isTrue();
+                assertThat(take(POLICY, key, 1)).as(key).isFalse();
+            }
+        }
+    }
+
+    @Test
+    void aLongKeyIsNotKept() {
+        WeakReference<String> key = takeWithALongKey();
+        for (int i = 0; i < 50 && key.get() != null; i++) {
+            System.gc();
+        }
+        assertThat(key.get()).isNull();
+        assertThat(store.size(POLICY)).isEqualTo(1);
+    }
+
+    private WeakReference<String> takeWithALongKey() {
+        String key = "x".repeat(1_000_000);
+        take(POLICY, key, 1);
+        return new WeakReference<>(key);
+    }
+
+    @Test
+    void keysWithCollidingHashCodesDoNotSlowItDown() {
+        List<String> keys = new ArrayList<>(List.of(""));
+        while (keys.size() < 16_000) {
+            List<String> longer = new ArrayList<>();
+            keys.forEach(key -> longer.addAll(List.of(key + "Aa", key + "BB")));
+            keys = longer;
+        }
+        List<String> colliding = keys;
+        assertThat(colliding).allMatch(key -> key.hashCode() == colliding.get(0).hashCode());
+        assertTimeout(Duration.ofSeconds(5), () -> {
+            for (int round = 0; round < 2; round++) {
+                for (String key : colliding) {
+                    assertThat(take(POLICY, key, 3)).isEqualTo(round == 0);
+                }
+            }
+        });
+    }
+
+    @Test
+    void tokensSurviveASpecThatChangesAllTheTime() {
+        BucketSpec one = BucketSpec.of("1/1h").withCapacity(10_000);
+        BucketSpec other = BucketSpec.of("7/1h").withCapacity(10_000);
+        AtomicBoolean done = new AtomicBoolean();
+        LongAdder granted = new LongAdder();
+        Threads.run(4, thread -> {
+            if (thread == 0) {
+                for (int i = 0; !done.get(); i++) {
+                    store.take(List.of(new Charge(POLICY, i % 2 == 0 ? one : other, "alice", 10_001)));
+                }
+                return;
+            }
+            for (int i = 0; i < 20_000; i++) {
+                List<Charge> charges = List.of(new Charge(POLICY, i % 3 == 0 ? one : other, "alice", 1));
+                if (store.take(charges).allowed()) {
+                    granted.increment();
+                    if (i % 4 > 0) {
+                        store.giveBack(charges);
+                        granted.decrement();
+                    }
+                }
+            }
+            done.set(true);
+        });
+        Charge asked = new Charge(POLICY, one, "alice", 1);
+        assertThat(granted.sum() + store.look(asked).available()).isEqualTo(10_000);
+    }
+
+    @Test
+    void eachForgettingGrantsOneCapacityAtMost() {
+        ThrottlePolicy policy =
+                ThrottlePolicy.of("forgotten", BucketSpec.of("1/1h").withCapacity(100), "user");
+        AtomicBoolean done = new AtomicBoolean();
+        LongAdder granted = new LongAdder();
+        LongAdder forgotten = new LongAdder();
+        Threads.run(4, thread -> {
+            if (thread == 0) {
+                while (!done.get()) {
+                    store.forget(Charge.of(policy, "alice", 1));
+                    forgotten.increment();
+                }
+                return;
+            }
+            for (int i = 0; i < 50_000; i++) {
+                granted.add(take(policy, "alice", 1) ? 1 : 0);
+            }
+            done.set(true);
+        });
+        assertThat(granted.sum()).isLessThanOrEqualTo(100 * (forgotten.sum() + 1));
+    }
+
+    /** G1 while the time moves, buckets expire and are dropped, and others take. */
+    @Test
+    void threadsGetNoMoreThanCapacityAndRateWhileBucketsComeAndGo() {
+        AtomicBoolean done = new AtomicBoolean();
+        LongAdder granted = new LongAdder();
+        Threads.run(4, thread -> {
+            if (thread == 0) {
+                for (int i = 0; i < 3_000; i++) {
+                    time.advance(Duration.ofSeconds(7 + i % 50));
+                    store.size(POLICY);
+                }
+                done.set(true);
+                return;
+            }
+            while (!done.get()) {
+                granted.add(take(POLICY, "alice", 1) ? 1 : 0);
+            }
+        });
+        long perMinute = 5;
+        long minutes = time.nanoTime() / Duration.ofMinutes(1).toNanos() + 1;
+        assertThat(granted.sum()).isLessThanOrEqualTo(5 + perMinute * minutes);
+    }
+
+    @Test
+    void aStoreWhoseClockStartsAnywhereWorks() {
+        for (long start : new long[] {Long.MIN_VALUE, -1, Long.MAX_VALUE - 1, Long.MAX_VALUE}) {
+            AtomicLong clock = new AtomicLong(start);
+            BucketStore anywhere = BucketStore.local(clock::get);
+            List<Charge> charges = List.of(Charge.of(POLICY, "alice", 5));
+            for (int i = 0; i < 100; i++) {
+                assertThat(anywhere.take(charges).allowed())
+                        .as("round %d from %d", i, start)
+                        .isTrue();
+                assertThat(anywhere.take(charges).retryAfter()).isEqualTo(Duration.ofMinutes(1));
+                clock.addAndGet(Duration.ofMinutes(1).toNanos());
+            }
+        }
+    }
+
+    @Test
+    void aCallThatWasHeldUpAfterReadingTheClockIsNotDeniedWhatIsThere() {
+        var clock = new Object() {
+            long now = 0;
+            Runnable heldUp = () -> {};
+
+            long read() {
+                long read = now;
+                Runnable meanwhile = heldUp;
+                heldUp = () -> {};
+                meanwhile.run();
+                return read;
+            }
+        };
+        BucketStore held = BucketStore.local(clock::read);
+        clock.heldUp = () -> {
+            clock.now += Duration.ofSeconds(5).toNanos();
+            assertThat(held.take(List.of(Charge.of(POLICY, "alice", 4))).allowed())
+                    .isTrue();
+        };
+        assertThat(held.take(List.of(Charge.of(POLICY, "alice", 1))).allowed()).isTrue();
+        assertThat(held.take(List.of(Charge.of(POLICY, "alice", 1))).allowed()).isFalse();
+    }
+
+    @Test
+    void theCallersListMayBeOfAnyKind() {
+        List<Charge> charges = new ArrayList<>(List.of(Charge.of(POLICY, "alice", 1)));
+        Decision decision = store.take(charges);
+        charges.clear();
+        assertThat(decision.answers()).hasSize(1);
+        assertThatCode(() -> store.giveBack(List.of())).doesNotThrowAnyException();
+    }
+}

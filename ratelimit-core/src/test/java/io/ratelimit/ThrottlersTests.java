@@ -1,0 +1,352 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy.Mode;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+
+class ThrottlersTests {
+
+    private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("10/s"));
+    private static final ThrottlePolicy USER =
+            ThrottlePolicy.of("per-user", BucketSpec.of("1/s").withCapacity(3), "user");
+    private static final ThrottlePolicy BOTH =
+            ThrottlePolicy.of("per-user-per-endpoint", BucketSpec.of("1/s").withCapacity(2), "user", "endpoint");
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final List<Decision> told = new ArrayList<>();
+
+    private Throttlers throttlers(ThrottlePolicy... policies) {
+        return new Throttlers(List.of(policies), BucketStore.local(time), told::add);
+    }
+
+    private static Charge charge(Throttlers throttlers, String policy, String... key) {
+        return throttlers.get(policy).forKey(key).charge(1);
+    }
+
+    private static List<String> policies(Decision decision) {
+        return decision.answers().stream().map(answer -> answer.policy().name()).toList();
+    }
+
+    @Test
+    void areFoundByTheNamesOfTheirPolicies() {
+        Throttlers throttlers = throttlers(GLOBAL, USER);
+        assertThat(throttlers.get("global")).isInstanceOf(GlobalThrottler.class);
+        assertThat(throttlers.get("per-user")).isInstanceOf(PartitionedThrottler.class);
+        assertThat(throttlers.get("per-user").policy()).isEqualTo(USER);
+        assertThat(throttlers.all()).extracting(Throttler::policy).containsExactly(GLOBAL, USER);
+    }
+
+    @Test
+    void anUnknownPolicyIsNamedBesideTheKnownOnes() {
+        assertThatExceptionOfType(UnknownPolicyException.class)
+                .isThrownBy(() -> throttlers(USER, GLOBAL).get("globl"))
+                .withMessage("no throttle policy is named 'globl'; the policies are: global, per-user")
+                .satisfies(unknown -> {
+                    assertThat(unknown.policy()).isEqualTo("globl");
+                    assertThat(unknown.known()).containsExactlyInAnyOrder("global", "per-user");
+                });
+    }
+
+    @Test
+    void twoPoliciesOfOneNameAreRefused() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers(GLOBAL, USER, GLOBAL))
+                .withMessage("the name of a policy must be unique, but was global");
+    }
+
+    /** S2.3. */
+    @Test
+    void aGlobalPolicyHasOneBucketForAllCalls() {
+        Throttlers throttlers = throttlers(GLOBAL);
+        assertThat(throttlers.get("global").decide(7).remaining()).isEqualTo(3);
+        assertThat(throttlers.get("global").tryAcquire(3)).isTrue();
+        assertThat(throttlers.get("global").tryAcquire(1)).isFalse();
+    }
+
+    /** S2.4, S4.1. */
+    @Test
+    void aPartitionedPolicyHasABucketForEachKey() {
+        Throttlers throttlers = throttlers(USER, BOTH);
+        Throttler users = throttlers.get("per-user");
+        assertThat(users.forKey("alice").tryAcquire(3)).isTrue();
+        assertThat(users.forKey("alice").tryAcquire(1)).isFalse();
+        assertThat(users.forKey("bob").tryAcquire(3)).isTrue();
+        Throttler both = throttlers.get("per-user-per-endpoint");
+        assertThat(both.forKey("alice", "GET /x").tryAcquire(2)).isTrue();
+        assertThat(both.forKey("alice", "GET /y").tryAcquire(2)).isTrue();
+        assertThat(both.forKey("aliceG", "ET /x").tryAcquire(2)).isTrue();
+        assertThat(both.forKey("alice", "GET /x").tryAcquire(1)).isFalse();
+    }
+
+    @Test
+    void keysIgnoreCaseUnlessThePolicySaysOtherwise() {
+        Throttlers throttlers =
+                throttlers(USER, ThrottlePolicy.of("exact", USER.spec(), "user").withIgnoreCase(false));
+        assertThat(throttlers.get("per-user").forKey("Alice").tryAcquire(3)).isTrue();
+        assertThat(throttlers.get("per-user").forKey("aLICE").tryAcquire(1)).isFalse();
+        assertThat(throttlers.get("exact").forKey("Alice").tryAcquire(3)).isTrue();
+        assertThat(throttlers.get("exact").forKey("aLICE").tryAcquire(3)).isTrue();
+    }
+
+    @Test
+    void aKeyHasThePolicysParts() {
+        Throttlers throttlers = throttlers(GLOBAL, USER, BOTH);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.get("per-user-per-endpoint").forKey("alice"))
+                .withMessage("the key of 'per-user-per-endpoint' must be of 2 (user, endpoint), but was of 1");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.get("per-user").forKey())
+                .withMessage("the key of 'per-user' must be of 1 (user), but was of 0");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.get("per-user").forKey(" "))
+                .withMessage("the user in the key of 'per-user' must be more than blanks");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.get("global").forKey("alice"))
+                .withMessage("the policy 'global' is global and has no keys");
+        assertThatIllegalStateException()
+                .isThrownBy(() -> throttlers.get("per-user-per-endpoint").decide(1))
+                .withMessage("the policy 'per-user-per-endpoint' has a bucket for each key: say forKey(user, endpoint)"
+                        + " first");
+    }
+
+    @Test
+    void theThrottlerOfAKeyCanBeAskedForAnother() {
+        Throttler alice = throttlers(USER).get("per-user").forKey("alice");
+        assertThat(alice.tryAcquire(3)).isTrue();
+        assertThat(alice.forKey("bob").tryAcquire(3)).isTrue();
+        assertThat(alice.policy()).isEqualTo(USER);
+        assertThat(alice.charge(2)).isEqualTo(Charge.of(USER, "alice", 2));
+    }
+
+    @Test
+    void aCostBelowOneIsRefused() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers(GLOBAL).get("global").decide(0))
+                .withMessage("cost must be at least 1, but was 0");
+    }
+
+    @Test
+    void aThrottlerCanStandOnItsOwn() {
+        assertThat(new GlobalThrottler(GLOBAL).tryAcquire(10)).isTrue();
+        Throttler users = new PartitionedThrottler(USER);
+        assertThat(users.forKey("alice").tryAcquire(3)).isTrue();
+        assertThat(users.forKey("ALICE").decide(3).outcome()).isEqualTo(Outcome.DENIED);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new GlobalThrottler(USER))
+                .withMessage("the policy of a global throttler must be one without a key, but was [user]");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new PartitionedThrottler(GLOBAL))
+                .withMessage("the policy of a partitioned throttler must be one with a key, but was global");
+    }
+
+    @Test
+    void theListenerIsToldOfEveryDecision() {
+        Throttlers throttlers = throttlers(GLOBAL);
+        Decision yes = throttlers.get("global").decide(10);
+        Decision no = throttlers.get("global").decide(1);
+        assertThat(told).containsExactly(yes, no);
+    }
+
+    @Test
+    void whereNothingIsAskedNobodyIsTold() {
+        assertThat(throttlers(GLOBAL).decide(List.of()).allowed()).isTrue();
+        assertThat(told).isEmpty();
+    }
+
+    @Test
+    void anOffPolicyIsNotAsked() {
+        Throttlers throttlers = throttlers(GLOBAL.withMode(Mode.OFF), USER);
+        assertThat(throttlers.get("global").decide(11).allowed()).isTrue();
+        assertThat(told).isEmpty();
+        Decision decision = throttlers.decide(
+                List.of(throttlers.get("global").charge(11), charge(throttlers, "per-user", "alice")));
+        assertThat(policies(decision)).containsExactly("per-user");
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
+    }
+
+    @Test
+    void aShadowPolicyRefusesNothingAndTheListenerIsToldWhatItWouldHaveSaid() {
+        Throttlers throttlers = throttlers(GLOBAL.withMode(Mode.SHADOW));
+        assertThat(throttlers.get("global").decide(10).allowed()).isTrue();
+        assertThat(throttlers.get("global").decide(1).allowed()).isTrue();
+        assertThat(throttlers.get("global").decide(11).allowed()).isTrue();
+        assertThat(told)
+                .extracting(Decision::outcome)
+                .containsExactly(Outcome.ALLOWED, Outcome.DENIED, Outcome.NEVER_FITS);
+        assertThat(told).allSatisfy(decision -> assertThat(policies(decision)).containsExactly("global"));
+    }
+
+    @Test
+    void shadowPoliciesAreAskedApartAndChargeNobodyElse() {
+        Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW), BOTH.withMode(Mode.SHADOW));
+        List<Charge> charges = List.of(
+                charge(throttlers, "per-user-per-endpoint", "alice", "GET /x"),
+                throttlers.get("global").charge(1),
+                charge(throttlers, "per-user", "alice"));
+        for (int i = 0; i < 4; i++) {
+            Decision decision = throttlers.decide(charges);
+            assertThat(decision.allowed()).as("call %d", i).isTrue();
+            assertThat(policies(decision)).containsExactly("global");
+        }
+        assertThat(told).hasSize(12);
+        assertThat(told.subList(9, 12))
+                .extracting(Decision::outcome)
+                .containsExactly(Outcome.ALLOWED, Outcome.DENIED, Outcome.DENIED);
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(6);
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isZero();
+        assertThat(throttlers
+                        .snapshot("per-user-per-endpoint", "alice", "GET /x")
+                        .available())
+                .isZero();
+    }
+
+    @Test
+    void shadowPoliciesAreNotChargedForACallThatIsRefused() {
+        Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW));
+        assertThat(throttlers.get("global").tryAcquire(10)).isTrue();
+        Decision decision = throttlers.decide(List.of(
+                charge(throttlers, "per-user", "alice"),
+                throttlers.get("global").charge(1)));
+        assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
+        assertThat(told).extracting(ThrottlersTests::policies).containsExactly(List.of("global"), List.of("global"));
+    }
+
+    @Test
+    void whatWasTakenCanBeGivenBack() {
+        Throttlers throttlers = throttlers(GLOBAL, USER);
+        List<Charge> charges = List.of(
+                charge(throttlers, "per-user", "alice"),
+                throttlers.get("global").charge(4));
+        assertThat(throttlers.decide(charges).allowed()).isTrue();
+        throttlers.giveBack(charges);
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
+    }
+
+    @Test
+    void aChargeWithoutItsKeyIsNeverAllowedAndTakesNothing() {
+        Throttlers throttlers = throttlers(GLOBAL, USER, BOTH);
+        Charge withoutKey = Charge.withoutKey(USER, 1);
+        Decision decision = throttlers.decide(List.of(throttlers.get("global").charge(1), withoutKey));
+        assertThat(decision.outcome()).isEqualTo(Outcome.MISSING_KEY);
+        assertThat(decision.retryAfter()).isZero();
+        assertThat(decision.violations()).extracting(Answer::charge).containsExactly(withoutKey);
+        assertThat(told).containsExactly(decision);
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
+    }
+
+    @Test
+    void aShadowPolicyWithoutItsKeyRefusesNothing() {
+        Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW));
+        Charge withoutKey = Charge.withoutKey(USER.withMode(Mode.SHADOW), 1);
+        assertThat(throttlers
+                        .decide(List.of(withoutKey, throttlers.get("global").charge(1)))
+                        .allowed())
+                .isTrue();
+        assertThat(told).extracting(Decision::outcome).containsExactly(Outcome.ALLOWED, Outcome.MISSING_KEY);
+    }
+
+    @Test
+    void aBucketCanBeSeenAndReset() {
+        Throttlers throttlers = throttlers(GLOBAL, BOTH);
+        assertThat(throttlers.get("global").tryAcquire(4)).isTrue();
+        assertThat(throttlers
+                        .get("per-user-per-endpoint")
+                        .forKey("alice", "GET /x")
+                        .tryAcquire(2))
+                .isTrue();
+        assertThat(throttlers.snapshot("global"))
+                .isEqualTo(new BucketSnapshot(10, Rate.of("10/s"), 6, Duration.ofMillis(400)));
+        assertThat(throttlers
+                        .snapshot("per-user-per-endpoint", "ALICE", "get /X")
+                        .available())
+                .isZero();
+        assertThat(throttlers.snapshot("per-user-per-endpoint", "bob", "GET /x").available())
+                .isEqualTo(2);
+        throttlers.reset("per-user-per-endpoint", "Alice", "GET /x");
+        throttlers.reset("global");
+        assertThat(throttlers
+                        .snapshot("per-user-per-endpoint", "alice", "GET /x")
+                        .available())
+                .isEqualTo(2);
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
+    }
+
+    @Test
+    void whatIsSeenAndResetMustBeThere() {
+        Throttlers throttlers = throttlers(GLOBAL, USER);
+        assertThatExceptionOfType(UnknownPolicyException.class).isThrownBy(() -> throttlers.snapshot("none"));
+        assertThatExceptionOfType(UnknownPolicyException.class).isThrownBy(() -> throttlers.reset("none"));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.snapshot("per-user"))
+                .withMessage("the key of 'per-user' must be of 1 (user), but was of 0");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.reset("global", "alice"))
+                .withMessage("the policy 'global' is global and has no keys");
+    }
+
+    /** S2.7: the longest wait, and the jitter of the policy that has it, both bounds included. */
+    @Test
+    void theRetryTimeIsTheLongestWaitAndTheJitterOfItsPolicy() {
+        Throttlers throttlers = throttlers(
+                GLOBAL.withRetryJitter(RetryJitter.of("100ms-200ms")), USER.withRetryJitter(RetryJitter.of("1ms-3ms")));
+        List<Charge> charges = List.of(
+                throttlers.get("global").charge(10),
+                throttlers.get("per-user").forKey("alice").charge(3));
+        assertThat(throttlers.decide(charges).retryAfter()).isZero();
+        TreeSet<Long> added = new TreeSet<>();
+        for (int i = 0; i < 500; i++) {
+            Decision decision = throttlers.decide(charges);
+            assertThat(decision.answers())
+                    .extracting(answer -> answer.decision().retryAfter())
+                    .containsExactly(Duration.ofSeconds(1), Duration.ofSeconds(3));
+            added.add(decision.retryAfter().minusSeconds(3).toNanos());
+        }
+        assertThat(added).containsExactly(1_000_000L, 2_000_000L, 3_000_000L);
+    }
+
+    @Test
+    void whatNeverFitsHasNoRetryTimeAndNoJitter() {
+        Throttlers throttlers = throttlers(USER.withRetryJitter(RetryJitter.of("1ms-3ms")));
+        Decision decision = throttlers.get("per-user").forKey("alice").decide(4);
+        assertThat(decision.outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(decision.retryAfter()).isZero();
+    }
+
+    @Test
+    void violationsAreInTheOrderAsked() {
+        Throttlers throttlers = throttlers(GLOBAL, USER, BOTH);
+        List<Charge> charges = List.of(
+                charge(throttlers, "per-user-per-endpoint", "alice", "GET /x"),
+                charge(throttlers, "per-user", "alice"),
+                throttlers.get("global").charge(1));
+        assertThat(throttlers
+                        .get("per-user-per-endpoint")
+                        .forKey("alice", "GET /x")
+                        .tryAcquire(2))
+                .isTrue();
+        assertThat(throttlers.get("global").tryAcquire(10)).isTrue();
+        assertThat(throttlers.decide(charges).violations())
+                .extracting(Answer::policy)
+                .containsExactly(BOTH, GLOBAL);
+    }
+
+    @Test
+    void whatADecisionSaysCanNotBeChanged() {
+        Throttlers throttlers = throttlers(GLOBAL);
+        Decision decision = throttlers.get("global").decide(1);
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(() -> decision.answers().set(0, decision.answers().get(0)));
+    }
+}
