@@ -1,58 +1,134 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyState;
-import org.springframework.core.env.Environment;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.PropertySource;
 import org.springframework.core.env.StandardEnvironment;
 
 /**
- * Refuses policies that nobody meant. An environment variable can't spell a dash: {@code RATELIMIT_POLICIES_PERUSER_RATE}
- * changes {@code per-user} and adds {@code peruser} beside it, and a slip of the keyboard adds a policy for the whole
- * site.
+ * Refuses what binding lets pass. It drops the characters of a name that it doesn't know, and the fraction of a number.
+ * An environment variable can't spell a dash: {@code RATELIMIT_POLICIES_PERUSER_RATE} changes {@code per-user} and adds
+ * {@code peruser} beside it; {@code RATELIMIT_POLICIES_LOGNI_RATE} adds a policy for the whole site, and
+ * {@code RATELIMIT_POLICIES_LOGIN_RAET} does nothing.
  */
 final class PolicyNames {
 
-    private static final Set<String> OUTSIDE = Set.of(
-            StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME,
-            StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME);
+    private static final String ENVIRONMENT = StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME;
+    private static final Set<String> OUTSIDE =
+            Set.of(ENVIRONMENT, StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME);
 
-    private PolicyNames() {}
+    private static final String POLICIES = RateLimitProperties.property("");
+    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,63}");
+    private static final Pattern NAMED = Pattern.compile(Pattern.quote(POLICIES) + "([^.\\[]+).*");
 
-    static void check(Set<String> names, Environment environment) {
-        Map<String, String> seen = new HashMap<>();
-        for (String name : names) {
-            String twin = seen.put(name.replace("-", "").toLowerCase(Locale.ROOT), name);
-            if (twin != null) {
-                throw twins(twin, name);
-            }
-        }
-        for (String name : names) {
-            if (isFromOutsideOnly(name, environment)) {
-                throw outsideOnly(name);
+    private final Set<String> names;
+    private final ConfigurableEnvironment environment;
+
+    private PolicyNames(Set<String> names, ConfigurableEnvironment environment) {
+        this.names = names;
+        this.environment = environment;
+    }
+
+    /**
+     * @param names of the policies as they were bound
+     */
+    static void check(Set<String> names, ConfigurableEnvironment environment) {
+        PolicyNames policies = new PolicyNames(names, environment);
+        policies.sources()
+                .filter(source -> !source.getName().equals(ENVIRONMENT))
+                .forEach(PolicyNames::checkAsWritten);
+        names.forEach(name -> checkName(name, POLICIES.substring(0, POLICIES.length() - 1) + "[" + name + "]"));
+        policies.checkTwins();
+        policies.checkOutside();
+    }
+
+    private Stream<EnumerablePropertySource<?>> sources() {
+        return environment.getPropertySources().stream()
+                .filter(EnumerablePropertySource.class::isInstance)
+                .map(source -> (EnumerablePropertySource<?>) source);
+    }
+
+    private static void checkAsWritten(EnumerablePropertySource<?> source) {
+        for (String property : source.getPropertyNames()) {
+            Matcher named = NAMED.matcher(property);
+            if (named.matches()) {
+                checkName(named.group(1), POLICIES + named.group(1));
+                if (source.getProperty(property) instanceof Double number) {
+                    throw new InvalidConfigurationPropertyValueException(
+                            property, number, "It must be a whole number, but was " + number + ".");
+                }
             }
         }
     }
 
-    /** Whether environment variables or system properties name the policy, and no configuration of the application does. */
-    private static boolean isFromOutsideOnly(String name, Environment environment) {
-        ConfigurationPropertyName policy = ConfigurationPropertyName.adapt(RateLimitProperties.property(name), '.');
-        boolean outside = false;
-        for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
-            if (source.containsDescendantOf(policy) == ConfigurationPropertyState.PRESENT) {
-                if (!isOutside(source)) {
-                    return false;
-                }
-                outside = true;
+    private static void checkName(String name, String property) {
+        if (!NAME.matcher(name).matches()) {
+            throw new RateLimitConfigurationException(
+                    "'" + name + "' can't be the name of a throttle policy: a name has lower-case letters, digits and"
+                            + " dashes, 64 at most, and begins with a letter or a digit.",
+                    "Rename the policy, for example to '" + POLICIES + "per-user'.",
+                    property);
+        }
+    }
+
+    private void checkTwins() {
+        Map<String, String> seen = new HashMap<>();
+        for (String name : names.stream().sorted().toList()) {
+            String twin = seen.put(name.replace("-", ""), name);
+            if (twin != null) {
+                throw new RateLimitConfigurationException(
+                        "The throttle policies '" + twin + "' and '" + name + "' have the same name but for dashes. An"
+                                + " environment variable can't spell a dash: it changes one policy and adds another.",
+                        "Remove or rename one of them. To set a value from the environment, use a placeholder in the"
+                                + " application's configuration: 'rate: ${MY_RATE:600/1m}'.",
+                        POLICIES + name);
             }
         }
-        return outside;
+    }
+
+    /** What is set from outside must change a policy that the application's configuration names. */
+    private void checkOutside() {
+        Set<String> known = new HashSet<>();
+        List<String> inside = names.stream().filter(this::isInside).sorted().toList();
+        for (String name : inside) {
+            for (String property : RateLimitProperties.namesOf(Policy.class)) {
+                known.add(plain(POLICIES + name.replace("-", "") + "." + property.replace("-", "")));
+                known.add(plain(POLICIES + name.replace('-', '.') + "." + property.replace('-', '.')));
+            }
+        }
+        sources().filter(source -> OUTSIDE.contains(source.getName())).forEach(source -> Stream.of(
+                        source.getPropertyNames())
+                .filter(property -> plain(property).startsWith(plain(POLICIES)))
+                .filter(property -> !known.contains(plain(property)))
+                .findFirst()
+                .ifPresent(property -> {
+                    throw outside(property, source, inside);
+                }));
+    }
+
+    private boolean isInside(String name) {
+        ConfigurationPropertyName policy = ConfigurationPropertyName.of(POLICIES + name);
+        return StreamSupport.stream(
+                        ConfigurationPropertySources.get(environment).spliterator(), false)
+                .filter(source -> !isOutside(source))
+                .anyMatch(source -> source.containsDescendantOf(policy) == ConfigurationPropertyState.PRESENT
+                        || source.getConfigurationProperty(policy) != null);
     }
 
     private static boolean isOutside(ConfigurationPropertySource source) {
@@ -60,28 +136,33 @@ final class PolicyNames {
                 && OUTSIDE.contains(underlying.getName());
     }
 
-    private static RateLimitConfigurationException twins(String one, String other) {
-        return new RateLimitConfigurationException(
-                "The throttle policies '" + one + "' and '" + other + "' have the same name but for dashes and case. An"
-                        + " environment variable such as '" + variable(one)
-                        + "' changes one policy and adds the other.",
-                "Remove or rename one of them. To set a value from the environment, use a placeholder in the"
-                        + " application's configuration: 'rate: ${MY_RATE:600/1m}'.");
+    /** Whether a property, in any spelling, is this one or below it. */
+    static boolean isBelow(String property, String written) {
+        String below = plain(written);
+        String above = plain(property);
+        return below.equals(above) || below.startsWith(above + "_") || below.startsWith(above + "[");
     }
 
-    private static RateLimitConfigurationException outsideOnly(String name) {
-        return new RateLimitConfigurationException(
-                "The throttle policy '" + name + "' is named only by an environment variable or a system property, such"
-                        + " as '" + variable(name) + "'. Most often that is a misspelt name of another policy, and"
-                        + " would limit the whole site.",
-                "Define '" + RateLimitProperties.property(name) + ".rate' in the application's configuration, or"
-                        + " correct the variable. To set a value of another policy from the environment, use a"
-                        + " placeholder there: 'rate: ${MY_RATE:600/1m}'.");
-    }
-
-    private static String variable(String name) {
-        return (RateLimitProperties.property(name.replace("-", "")) + ".rate")
+    /** A property's name in the form of an environment variable, with no index. */
+    private static String plain(String property) {
+        return property.toLowerCase(Locale.ROOT)
+                .replace("-", "")
                 .replace('.', '_')
-                .toUpperCase(Locale.ROOT);
+                .replaceFirst("(_|\\[)\\d+]?$", "");
+    }
+
+    private static RateLimitConfigurationException outside(
+            String property, PropertySource<?> source, List<String> inside) {
+        String kind = source.getName().equals(ENVIRONMENT) ? "environment variable" : "system property";
+        return new RateLimitConfigurationException(
+                "The " + kind + " '" + property + "' sets no property of a throttle policy that the application's"
+                        + " configuration names. Most often that is a misspelling: it would change nothing, or add a"
+                        + " policy that limits the whole site.",
+                "Correct or remove the " + kind + ", or name the policy in the application's configuration. "
+                        + (inside.isEmpty()
+                                ? "None is named there."
+                                : "Named there: " + String.join(", ", inside) + ".")
+                        + " To set a value from the environment, use a placeholder there:"
+                        + " 'rate: ${MY_RATE:600/1m}'.");
     }
 }

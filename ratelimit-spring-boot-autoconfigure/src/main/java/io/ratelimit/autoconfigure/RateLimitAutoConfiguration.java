@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.logging.DenialLog;
@@ -11,23 +12,37 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnNotWebApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.ConfigurationPropertiesBinding;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.core.env.Environment;
+import org.springframework.core.env.ConfigurableEnvironment;
 
 /** Auto-configuration for throttlers by the policies of {@code ratelimit.*}. */
 @AutoConfiguration
-@ConditionalOnBooleanProperty(name = "ratelimit.enabled", matchIfMissing = true)
+@Conditional(RateLimitEnabledCondition.class)
 @EnableConfigurationProperties(RateLimitProperties.class)
 public final class RateLimitAutoConfiguration {
 
     private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
+
+    private final List<ThrottlePolicy> policies;
+
+    RateLimitAutoConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
+        PolicyNames.check(properties.policies().keySet(), environment);
+        this.policies = properties.toPolicies();
+    }
+
+    @Bean
+    @ConfigurationPropertiesBinding
+    static NumberConverter rateLimitNumberConverter() {
+        return new NumberConverter();
+    }
 
     @Bean
     @ConditionalOnMissingBean
@@ -49,14 +64,8 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    Throttlers throttlers(
-            RateLimitProperties properties,
-            Environment environment,
-            BucketStore store,
-            ObjectProvider<ThrottleListener> listeners) {
-        PolicyNames.check(properties.policies().keySet(), environment);
-        return new Throttlers(
-                properties.toPolicies(), store, all(listeners.orderedStream().toList()));
+    Throttlers throttlers(BucketStore store, ObjectProvider<ThrottleListener> listeners) {
+        return new Throttlers(policies, store, all(listeners.orderedStream().toList()));
     }
 
     private static ThrottleListener all(List<ThrottleListener> listeners) {
@@ -101,13 +110,13 @@ public final class RateLimitAutoConfiguration {
     /** Endpoints are those of Spring MVC. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
-    @ConditionalOnMissingClass("org.springframework.web.servlet.DispatcherServlet")
+    @ConditionalOnMissingClass("org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean")
     static class ServletWithoutMvc {
 
         ServletWithoutMvc() {
             throw new RateLimitConfigurationException(
-                    "ratelimit needs Spring MVC to limit the requests of a servlet application, and it is not on the"
-                            + " class path: no request would be limited.",
+                    "ratelimit needs Spring MVC to limit the requests of a servlet application, and"
+                            + " 'spring-boot-webmvc' is not on the class path: no request would be limited.",
                     "Add 'spring-boot-starter-webmvc', or say 'ratelimit.enabled: false'.");
         }
     }

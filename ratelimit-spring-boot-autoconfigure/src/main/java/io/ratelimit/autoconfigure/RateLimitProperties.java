@@ -11,9 +11,12 @@ import io.ratelimit.key.MissingKey;
 import io.ratelimit.web.servlet.Phase;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
@@ -91,7 +94,7 @@ public record RateLimitProperties(
         /** The policy in the application's mode. */
         ThrottlePolicy toPolicy(String name, Mode applicationMode) {
             String property = property(name);
-            BucketSpec spec = toSpec(property);
+            BucketSpec spec = toSpec(name, property);
             if (Math.max(cost, 1) > spec.capacity()) {
                 throw new InvalidConfigurationPropertyValueException(
                         property + ".cost",
@@ -99,7 +102,18 @@ public record RateLimitProperties(
                         "cost must be at most the capacity of '" + name + "', " + spec.capacity() + ", but was " + cost
                                 + ": no request could ever be allowed");
             }
+            if (status < 400 || status > 599) {
+                throw new InvalidConfigurationPropertyValueException(
+                        property + ".status",
+                        status,
+                        "status must be between 400 and 599, but was " + status
+                                + ": clients would take the refusal for a success");
+            }
             List<String> parts = key.stream().map(KeyPart::name).toList();
+            if (Set.copyOf(parts).size() < parts.size()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        property + ".key", String.join(", ", parts), "key must name each part once");
+            }
             ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
             return valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
                     .withIgnoreCase(ignoreCase)
@@ -107,12 +121,12 @@ public record RateLimitProperties(
                     .withRetryJitter(retryJitter == null ? RetryJitter.NONE : retryJitter);
         }
 
-        private BucketSpec toSpec(String property) {
+        private BucketSpec toSpec(String name, String property) {
             if (rate == null) {
-                throw new InvalidConfigurationPropertyValueException(
-                        property + ".rate",
-                        null,
-                        "A rate is required: say how many tokens in which period, such as" + " '600/1m' or '10/s'.");
+                throw new RateLimitConfigurationException(
+                        "The throttle policy '" + name + "' has no rate.",
+                        "Say how many tokens come back in which period: '" + property + ".rate: 600/1m', for example.",
+                        property);
             }
             if (capacity == null) {
                 return valid(property + ".rate", rate, () -> BucketSpec.of(rate).withRefill(refill));
@@ -127,6 +141,13 @@ public record RateLimitProperties(
                 throw new InvalidConfigurationPropertyValueException(property, value, refused.getMessage(), refused);
             }
         }
+    }
+
+    /** The names of the properties that a record binds. */
+    static List<String> namesOf(Class<? extends Record> properties) {
+        return Stream.of(properties.getRecordComponents())
+                .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
+                .toList();
     }
 
     /** The property of a policy. */

@@ -31,11 +31,16 @@ public final class ClientIp {
         if (address.indexOf(':') < 0) {
             return ipv4(address) >= 0 ? address : NONE;
         }
-        int[] groups = groups(withoutZone(address));
+        int[] groups = groups(withoutZone(withoutBrackets(address)));
         if (groups == null) {
             return NONE;
         }
         return isMapped(groups) ? dotted(groups[6], groups[7]) : masked(groups, ipv6Prefix);
+    }
+
+    /** Spring puts an IPv6 address that it took from a header into brackets. */
+    private static String withoutBrackets(String address) {
+        return address.startsWith("[") && address.endsWith("]") ? address.substring(1, address.length() - 1) : address;
     }
 
     private static String withoutZone(String address) {

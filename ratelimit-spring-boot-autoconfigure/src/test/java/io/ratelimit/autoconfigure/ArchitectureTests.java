@@ -25,6 +25,7 @@ class ArchitectureTests {
     private static final String REDIS = "io.ratelimit.redis";
     private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
+    private static final String LOGGING = "io.ratelimit.logging";
     private static final String AUTOCONFIGURE = "io.ratelimit.autoconfigure..";
 
     private static final JavaClasses CLASSES = new ClassFileImporter()
@@ -35,7 +36,8 @@ class ArchitectureTests {
     void everyClassHasAPackageThatTheRulesKnow() {
         holds(classes()
                 .should()
-                .resideInAnyPackage(CORE, KEY, ANNOTATION, WEB_SERVLET, REDIS, MICROMETER, ACTUATE, AUTOCONFIGURE));
+                .resideInAnyPackage(
+                        CORE, KEY, ANNOTATION, WEB_SERVLET, REDIS, MICROMETER, ACTUATE, LOGGING, AUTOCONFIGURE));
     }
 
     @Test
@@ -47,6 +49,7 @@ class ArchitectureTests {
         holds(importsOfOursOnly(REDIS, CORE));
         holds(importsOfOursOnly(MICROMETER, CORE));
         holds(importsOfOursOnly(ACTUATE, CORE));
+        holds(importsOfOursOnly(LOGGING, CORE));
     }
 
     @Test

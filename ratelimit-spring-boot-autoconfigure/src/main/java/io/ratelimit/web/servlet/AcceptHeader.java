@@ -1,5 +1,6 @@
 package io.ratelimit.web.servlet;
 
+import java.util.Comparator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.InvalidMediaTypeException;
@@ -12,7 +13,7 @@ final class AcceptHeader {
 
     /** Whether plain text is more welcome than JSON. */
     static boolean prefersText(@Nullable String accept) {
-        if (accept == null || !accept.contains("text/")) {
+        if (accept == null || accept.equals("*/*")) {
             return false;
         }
         try {
@@ -29,7 +30,7 @@ final class AcceptHeader {
     private static double quality(List<MediaType> ranges, MediaType type) {
         return ranges.stream()
                 .filter(range -> range.includes(type))
-                .max((one, other) -> one.equals(other) ? 0 : one.isMoreSpecific(other) ? 1 : -1)
+                .max(Comparator.comparingInt(range -> range.isWildcardType() ? 0 : range.isWildcardSubtype() ? 1 : 2))
                 .map(MediaType::getQualityValue)
                 .orElse(0.0);
     }

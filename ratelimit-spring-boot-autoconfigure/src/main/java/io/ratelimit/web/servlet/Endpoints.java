@@ -39,7 +39,8 @@ public final class Endpoints {
         return index.patterns().stream().map(servletPath.value()::concat).toList();
     }
 
-    private boolean isMine(HttpServletRequest request) {
+    /** Whether the request goes to the {@code DispatcherServlet}. */
+    boolean isMine(HttpServletRequest request) {
         String reached = request.getHttpServletMapping().getServletName();
         return reached.isEmpty() || reached.equals(servletName);
     }

@@ -55,6 +55,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
             showScarcest(bill, response);
             chain.doFilter(request, response);
         } else {
+            headers.remove(response);
             rejection.write(request, response, decision);
         }
     }

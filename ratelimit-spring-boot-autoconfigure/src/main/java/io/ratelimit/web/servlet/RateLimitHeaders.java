@@ -13,7 +13,7 @@ public enum RateLimitHeaders {
      * {@code RateLimit-Policy} and {@code RateLimit} of draft-ietf-httpapi-ratelimit-headers-11: q is the capacity, w
      * the seconds from empty to full, r the tokens left, t the seconds to the next token, left out when full.
      */
-    DRAFT_11 {
+    DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
         void write(List<Answer> answers, HttpServletResponse response) {
             StringBuilder policies = new StringBuilder(48);
@@ -41,7 +41,7 @@ public enum RateLimitHeaders {
     },
 
     /** {@code X-RateLimit-Limit}, {@code -Remaining} and {@code -Reset}, of the first policy; Reset in seconds. */
-    X_RATELIMIT {
+    X_RATELIMIT("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset") {
         @Override
         void write(List<Answer> answers, HttpServletResponse response) {
             Answer first = answers.get(0);
@@ -62,8 +62,19 @@ public enum RateLimitHeaders {
 
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
+    private final List<String> names;
+
+    RateLimitHeaders(String... names) {
+        this.names = List.of(names);
+    }
+
     /** Sets the headers for these policies, at least one. */
     abstract void write(List<Answer> answers, HttpServletResponse response);
+
+    /** Takes back what was shown when the request was still allowed. */
+    void remove(HttpServletResponse response) {
+        names.forEach(name -> response.setHeader(name, null));
+    }
 
     /** Whole seconds, rounded up. */
     static long seconds(long nanos) {

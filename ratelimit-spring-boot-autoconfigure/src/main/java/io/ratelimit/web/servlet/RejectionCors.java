@@ -4,10 +4,17 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.Collections;
+import java.util.Enumeration;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.ServerHttpResponse;
@@ -17,6 +24,7 @@ import org.springframework.web.cors.DefaultCorsProcessor;
 import org.springframework.web.servlet.HandlerExecutionChain;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.util.ServletRequestPathUtils;
+import org.springframework.web.util.UriComponentsBuilder;
 
 /**
  * The headers that CORS asks for on a refusal, without which a browser hides the answer from its page. A refusal is
@@ -25,22 +33,27 @@ import org.springframework.web.util.ServletRequestPathUtils;
  */
 public final class RejectionCors {
 
+    private static final Log logger = LogFactory.getLog(RejectionCors.class);
     private static final DefaultCorsProcessor PROCESSOR = new DefaultCorsProcessor() {
         /** An origin that isn't allowed gets no headers; the refusal stays what it is. */
         @Override
         protected void rejectRequest(ServerHttpResponse response) {}
     };
 
+    private final Supplier<Endpoints> endpoints;
     private final Supplier<? extends List<? extends HandlerMapping>> mappings;
     private final Supplier<? extends @Nullable CorsConfigurationSource> fallback;
 
     /**
+     * @param endpoints know which requests are for MVC
      * @param mappings in the {@code DispatcherServlet}'s order
      * @param fallback for requests that MVC has no configuration for
      */
     public RejectionCors(
+            Supplier<Endpoints> endpoints,
             Supplier<? extends List<? extends HandlerMapping>> mappings,
             Supplier<? extends @Nullable CorsConfigurationSource> fallback) {
+        this.endpoints = endpoints;
         this.mappings = mappings;
         this.fallback = fallback;
     }
@@ -49,14 +62,18 @@ public final class RejectionCors {
         if (request.getHeader(HttpHeaders.ORIGIN) == null) {
             return;
         }
-        CorsConfiguration configuration = configuration(request);
-        if (configuration != null) {
-            PROCESSOR.processRequest(configuration, request, response);
+        try {
+            CorsConfiguration configuration = configuration(new Untouched(request));
+            if (configuration != null) {
+                PROCESSOR.processRequest(configuration, request, response);
+            }
+        } catch (RuntimeException unreadable) { // such as an origin that is no URI, or a path that can't be parsed
+            logger.debug("No CORS headers on the refusal", unreadable);
         }
     }
 
     private @Nullable CorsConfiguration configuration(HttpServletRequest request) {
-        CorsConfiguration configuration = configurationOfMvc(new Untouched(request));
+        CorsConfiguration configuration = endpoints.get().isMine(request) ? configurationOfMvc(request) : null;
         CorsConfigurationSource source = configuration == null ? fallback.get() : null;
         return source == null ? configuration : source.getCorsConfiguration(request);
     }
@@ -87,7 +104,10 @@ public final class RejectionCors {
                 : null;
     }
 
-    /** Keeps the attributes that a look-up sets from the request itself. */
+    /**
+     * Keeps the attributes that a look-up sets from the request itself, and has the parameters of the query alone: those
+     * of a form are in the body, and a refusal doesn't wait for it.
+     */
     private static final class Untouched extends HttpServletRequestWrapper {
 
         private final Map<String, @Nullable Object> attributes = new HashMap<>();
@@ -109,6 +129,39 @@ public final class RejectionCors {
         @Override
         public void removeAttribute(String name) {
             attributes.put(name, null);
+        }
+
+        @Override
+        public Map<String, String[]> getParameterMap() {
+            Map<String, String[]> parameters = new LinkedHashMap<>();
+            UriComponentsBuilder.newInstance()
+                    .query(getQueryString())
+                    .build()
+                    .getQueryParams()
+                    .forEach((name, values) -> parameters.put(
+                            decoded(name),
+                            values.stream().map(Untouched::decoded).toArray(String[]::new)));
+            return parameters;
+        }
+
+        private static String decoded(@Nullable String text) {
+            return text == null ? "" : URLDecoder.decode(text, StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public Enumeration<String> getParameterNames() {
+            return Collections.enumeration(getParameterMap().keySet());
+        }
+
+        @Override
+        public String @Nullable [] getParameterValues(String name) {
+            return getParameterMap().get(name);
+        }
+
+        @Override
+        public @Nullable String getParameter(String name) {
+            String[] values = getParameterValues(name);
+            return values == null ? null : values[0];
         }
     }
 }

@@ -16,6 +16,7 @@ final class ServletRequestFacts implements RequestFacts {
     private final HttpServletRequest request;
     private final Endpoints endpoints;
     private final @Nullable PathContainer path;
+    private final boolean plain;
     private @Nullable String endpoint;
     private @Nullable String ip;
 
@@ -23,13 +24,14 @@ final class ServletRequestFacts implements RequestFacts {
         this.request = request;
         this.endpoints = endpoints;
         this.path = parse(request);
+        this.plain = path != null && isPlain(path);
     }
 
+    /** As Spring MVC reads the path; null where it can't. */
     private static @Nullable PathContainer parse(HttpServletRequest request) {
         try {
             RequestPath whole = RequestPath.parse(request.getRequestURI(), request.getContextPath());
-            PathContainer path = whole.subPath(whole.contextPath().elements().size());
-            return isPlain(path) ? path : null;
+            return whole.subPath(whole.contextPath().elements().size());
         } catch (IllegalArgumentException unreadable) {
             return null;
         }
@@ -40,7 +42,7 @@ final class ServletRequestFacts implements RequestFacts {
         boolean afterSeparator = false;
         for (PathContainer.Element element : path.elements()) {
             boolean separator = element instanceof PathContainer.Separator;
-            if (separator && afterSeparator || !separator && isDots((PathContainer.PathSegment) element)) {
+            if (separator && afterSeparator || !separator && isDropped((PathContainer.PathSegment) element)) {
                 return false;
             }
             afterSeparator = separator;
@@ -48,9 +50,10 @@ final class ServletRequestFacts implements RequestFacts {
         return true;
     }
 
-    private static boolean isDots(PathContainer.PathSegment segment) {
+    /** Also of {@code ;a=b} nothing is left when the parameters are gone. */
+    private static boolean isDropped(PathContainer.PathSegment segment) {
         String text = segment.valueToMatch();
-        return text.equals(".") || text.equals("..");
+        return text.isEmpty() || text.equals(".") || text.equals("..");
     }
 
     HttpServletRequest request() {
@@ -63,7 +66,7 @@ final class ServletRequestFacts implements RequestFacts {
      */
     @Nullable
     PathContainer path() {
-        return path;
+        return plain ? path : null;
     }
 
     @Override

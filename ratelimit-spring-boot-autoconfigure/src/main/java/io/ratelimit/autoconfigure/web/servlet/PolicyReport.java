@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
@@ -55,7 +56,10 @@ final class PolicyReport implements SmartInitializingSingleton {
                 + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
                 + (request.cost() > 1 ? ", " + request.cost() + " tokens a request" : "")
                 + ", in memory; "
-                + (request.methods().isEmpty() ? "all methods" : String.join(", ", request.methods())) + ", "
+                + (request.methods().isEmpty()
+                        ? "all methods"
+                        : request.methods().stream().sorted().collect(Collectors.joining(", ")))
+                + ", "
                 + (request.paths().isEmpty() ? "all paths" : texts(request.paths()))
                 + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths())) + ", "
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
@@ -81,9 +85,17 @@ final class PolicyReport implements SmartInitializingSingleton {
         PathContainer parsed = PathContainer.parsePath(path);
         policies.stream()
                 .filter(policy -> policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
+                .filter(policy -> policy.methods().isEmpty() || policy.methods().contains("GET"))
                 .filter(policy -> policy.covers(parsed))
                 .forEach(policy -> logger.warn("The health path '" + path + "' is limited by the throttle policy '"
                         + policy.policy().name() + "', which has no key: under load the application would look dead to"
-                        + " whoever probes it. Say 'ratelimit.exclude-paths: " + path + "/**'"));
+                        + " whoever probes it. Say '" + exclusion(policy) + ": " + path + "/**'"));
+    }
+
+    /** Where to exclude a path: a written early phase is not bound by what the application excludes. */
+    private static String exclusion(RequestPolicy policy) {
+        return policy.keepsCharges()
+                ? RateLimitProperties.property(policy.policy().name()) + ".exclude-paths"
+                : "ratelimit.exclude-paths";
     }
 }

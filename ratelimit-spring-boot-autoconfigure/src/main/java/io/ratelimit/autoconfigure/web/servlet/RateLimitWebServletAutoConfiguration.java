@@ -18,10 +18,11 @@ import java.util.stream.Collectors;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
@@ -37,7 +38,7 @@ import org.springframework.web.util.pattern.PathPatternParser;
 @AutoConfiguration(
         after = RateLimitAutoConfiguration.class,
         afterName = "org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration")
-@ConditionalOnBooleanProperty(name = "ratelimit.enabled", matchIfMissing = true)
+@ConditionalOnBean(RateLimitProperties.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({DispatcherServlet.class, DispatcherServletRegistrationBean.class})
 public final class RateLimitWebServletAutoConfiguration {
@@ -59,12 +60,15 @@ public final class RateLimitWebServletAutoConfiguration {
     Rejection rateLimitRejection(
             Throttlers throttlers,
             RejectionHandler handler,
+            ObjectProvider<Endpoints> endpoints,
             ObjectProvider<HandlerMapping> mappings,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         return new Rejection(
                 throttlers,
                 new RejectionCors(
-                        SingletonSupplier.of(() -> mappings.orderedStream().toList()), cors::getIfAvailable),
+                        endpoints::getObject,
+                        SingletonSupplier.of(() -> mappings.orderedStream().toList()),
+                        cors::getIfAvailable),
                 handler);
     }
 
@@ -88,9 +92,10 @@ public final class RateLimitWebServletAutoConfiguration {
             RateLimitProperties properties,
             Throttlers throttlers,
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
-            Endpoints endpoints) {
+            Endpoints endpoints,
+            Environment environment) {
         RequestPolicyReader reader = new RequestPolicyReader(
-                properties, throttlers, parser.getIfAvailable(() -> PathPatternParser.defaultInstance));
+                properties, throttlers, environment, parser.getIfAvailable(() -> PathPatternParser.defaultInstance));
         return new RequestPolicies(reader.read(), endpoints);
     }
 
@@ -101,6 +106,7 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
+    @ConditionalOnMissingBean(name = "rateLimitFilterBeforeAuthentication")
     FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(
             RateLimitProperties properties,
             Throttlers throttlers,
@@ -112,6 +118,7 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
+    @ConditionalOnMissingBean(name = "rateLimitFilterAfterAuthentication")
     FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(
             RateLimitProperties properties,
             Throttlers throttlers,
@@ -145,7 +152,16 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     private static int securityFilterOrder(Environment environment) {
-        return environment.getProperty("spring.security.filter.order", Integer.class, DEFAULT_SECURITY_FILTER_ORDER);
+        String property = "spring.security.filter.order";
+        int order = environment.getProperty(property, Integer.class, DEFAULT_SECURITY_FILTER_ORDER);
+        if (order == Integer.MIN_VALUE || order == Integer.MAX_VALUE) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property,
+                    order,
+                    "The limits stand right before and right behind Spring Security, so its order must leave room for"
+                            + " them: say " + (order < 0 ? order + 1 : order - 1) + ".");
+        }
+        return order;
     }
 
     private static RateLimitHeaders headers(RateLimitProperties properties) {

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.core.env.Environment;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 import org.springframework.web.util.pattern.PatternParseException;
@@ -20,18 +23,24 @@ import org.springframework.web.util.pattern.PatternParseException;
 /** Reads what the filter needs to know of the policies: where, when and on which requests they hold. */
 final class RequestPolicyReader {
 
+    private static final Log logger = LogFactory.getLog(RequestPolicyReader.class);
     private static final Pattern METHOD = Pattern.compile("[A-Z][A-Z0-9-]*");
+    private static final List<String> HTTP_METHODS =
+            List.of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
 
     private final RateLimitProperties properties;
     private final Throttlers throttlers;
+    private final Environment environment;
     private final PathPatternParser parser;
 
     /**
      * @param parser that of Spring MVC, so that paths are compared as it does
      */
-    RequestPolicyReader(RateLimitProperties properties, Throttlers throttlers, PathPatternParser parser) {
+    RequestPolicyReader(
+            RateLimitProperties properties, Throttlers throttlers, Environment environment, PathPatternParser parser) {
         this.properties = properties;
         this.throttlers = throttlers;
+        this.environment = environment;
         this.parser = parser;
     }
 
@@ -48,6 +57,10 @@ final class RequestPolicyReader {
         List<PathPattern> excluded = new ArrayList<>(patterns(property + ".exclude-paths", policy.excludePaths()));
         if (!keepsCharges) {
             excluded.addAll(excludedForAll);
+        }
+        if (policy.cost() < 1) {
+            logger.warn("Throttle policy '" + name + "' has the cost " + policy.cost()
+                    + ": each request counts as 1 token. Say '" + property + ".cost: 1', or more");
         }
         return new RequestPolicy(
                 throttlers.get(name).policy(),
@@ -80,9 +93,15 @@ final class RequestPolicyReader {
     private List<PathPattern> patterns(String property, List<String> texts) {
         List<PathPattern> patterns = new ArrayList<>(texts.size());
         for (int i = 0; i < texts.size(); i++) {
-            patterns.add(pattern(property + "[" + i + "]", texts.get(i)));
+            patterns.add(pattern(element(property, i), texts.get(i)));
         }
         return patterns;
+    }
+
+    /** An element of a list; the list's own name where it is written as one text with commas. */
+    private String element(String property, int index) {
+        String element = property + "[" + index + "]";
+        return environment.containsProperty(element) ? element : property;
     }
 
     private PathPattern pattern(String property, String text) {
@@ -90,7 +109,8 @@ final class RequestPolicyReader {
             throw new InvalidConfigurationPropertyValueException(
                     property,
                     text,
-                    "A path pattern must begin with '/', such as '/api/**', or it would match nothing.");
+                    "A path pattern must begin with '/', as in '/api/**', but was '" + text
+                            + "', which would match nothing.");
         }
         try {
             return parser.parse(text);
@@ -105,13 +125,20 @@ final class RequestPolicyReader {
         return text.length() > 1 && text.endsWith("/") ? parser.parse(text.substring(0, text.length() - 1)) : pattern;
     }
 
-    private static Set<String> methods(String property, List<String> methods) {
+    private Set<String> methods(String property, List<String> methods) {
         for (int i = 0; i < methods.size(); i++) {
-            if (!METHOD.matcher(methods.get(i)).matches()) {
+            String method = methods.get(i);
+            if (!METHOD.matcher(method).matches()) {
                 throw new InvalidConfigurationPropertyValueException(
-                        property + "[" + i + "]",
-                        methods.get(i),
-                        "A method must be in capital letters, such as 'GET' or 'POST', or it would match nothing.");
+                        element(property, i),
+                        method,
+                        "A method must be in capital letters, as in 'GET' or 'POST', but was '" + method
+                                + "', which would match nothing.");
+            }
+            if (!HTTP_METHODS.contains(method)) {
+                logger.warn("'" + method + "' in '" + property + "' is no method that HTTP defines: unless clients use"
+                        + " it, the policy limits nothing by it. HTTP has "
+                        + String.join(", ", HTTP_METHODS));
             }
         }
         return methods.stream().collect(Collectors.toUnmodifiableSet());

@@ -1,0 +1,35 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.Rate;
+import io.ratelimit.RetryJitter;
+import io.ratelimit.key.KeyPart;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.convert.TypeDescriptor;
+import org.springframework.core.convert.converter.GenericConverter;
+
+/**
+ * Reads a number as the text it is: {@code rate: 5} then fails as {@code rate: "5"} does, with file and line and what
+ * would do, instead of for want of a converter.
+ */
+final class NumberConverter implements GenericConverter {
+
+    private static final Map<Class<?>, Function<String, Object>> READERS =
+            Map.of(Rate.class, Rate::of, RetryJitter.class, RetryJitter::of, KeyPart.class, KeyPart::of);
+
+    @Override
+    public Set<ConvertiblePair> getConvertibleTypes() {
+        return READERS.keySet().stream()
+                .map(type -> new ConvertiblePair(Number.class, type))
+                .collect(Collectors.toSet());
+    }
+
+    @Override
+    public @Nullable Object convert(@Nullable Object source, TypeDescriptor sourceType, TypeDescriptor targetType) {
+        Function<String, Object> reader = READERS.get(targetType.getType());
+        return source == null || reader == null ? null : reader.apply(source.toString());
+    }
+}

@@ -1,0 +1,34 @@
+package io.ratelimit.autoconfigure;
+
+import org.springframework.boot.autoconfigure.condition.ConditionMessage;
+import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
+import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
+import org.springframework.boot.context.properties.bind.BindException;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.context.annotation.ConditionContext;
+import org.springframework.core.type.AnnotatedTypeMetadata;
+
+/**
+ * Holds unless {@code ratelimit.enabled} is false, in any spelling that binds. To Spring Boot's own condition
+ * {@code yes} is not true, so that limits would be off in silence. What is no boolean stops the start when it is bound.
+ */
+class RateLimitEnabledCondition extends SpringBootCondition {
+
+    private static final String PROPERTY = RateLimitProperties.PREFIX + ".enabled";
+
+    @Override
+    public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
+        ConditionMessage.Builder message = ConditionMessage.forCondition("Rate limiting");
+        return new ConditionOutcome(isEnabled(context), message.because("'" + PROPERTY + "' decides"));
+    }
+
+    private static boolean isEnabled(ConditionContext context) {
+        try {
+            return !Boolean.FALSE.equals(Binder.get(context.getEnvironment())
+                    .bind(PROPERTY, Boolean.class)
+                    .orElse(true));
+        } catch (BindException noBoolean) {
+            return true;
+        }
+    }
+}

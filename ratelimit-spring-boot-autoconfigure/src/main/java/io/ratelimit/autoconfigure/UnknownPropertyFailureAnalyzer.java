@@ -1,0 +1,45 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.bind.UnboundConfigurationPropertiesException;
+import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.core.annotation.Order;
+
+/** Says which properties there are, where Spring Boot says only that one was left unbound. */
+@Order(0)
+class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConfigurationPropertiesException> {
+
+    private static final ConfigurationPropertyName PREFIX = ConfigurationPropertyName.of(RateLimitProperties.PREFIX);
+    private static final ConfigurationPropertyName POLICIES = PREFIX.append("policies");
+
+    @Override
+    protected @Nullable FailureAnalysis analyze(Throwable rootFailure, UnboundConfigurationPropertiesException cause) {
+        List<ConfigurationProperty> unknown = cause.getUnboundProperties().stream()
+                .filter(property -> PREFIX.isAncestorOf(property.getName()))
+                .toList();
+        return unknown.isEmpty() ? null : new FailureAnalysis(describe(unknown), action(unknown), cause);
+    }
+
+    private static String describe(List<ConfigurationProperty> unknown) {
+        return unknown.stream()
+                .map(property -> "\n    " + property.getName() + ", with the value \"" + property.getValue() + "\": "
+                        + property.getOrigin())
+                .collect(Collectors.joining("", "There is no such property of rate limiting:\n", ""));
+    }
+
+    private static String action(List<ConfigurationProperty> unknown) {
+        boolean inPolicy = unknown.stream().anyMatch(property -> POLICIES.isAncestorOf(property.getName()));
+        return "Correct or remove what is misspelt. Below '" + PREFIX + "' there are: "
+                + String.join(", ", RateLimitProperties.namesOf(RateLimitProperties.class)) + "."
+                + (inPolicy
+                        ? "\nA policy, whose name has no dot, has: "
+                                + String.join(", ", RateLimitProperties.namesOf(Policy.class)) + "."
+                        : "");
+    }
+}

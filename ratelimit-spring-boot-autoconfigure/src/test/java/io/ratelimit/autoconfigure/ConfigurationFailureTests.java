@@ -1,0 +1,770 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** What is printed when a mistake in the configuration stops the start: all of it. */
+@ExtendWith(OutputCaptureExtension.class)
+class ConfigurationFailureTests {
+
+    private static final String FILE = "URL [file:application.yml] - ";
+    private static final String POLICY = "ratelimit:\n  policies:\n    api:\n      rate: 5/s\n      ";
+    private static final String PROPERTIES =
+            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, policies.";
+    private static final String POLICY_PROPERTIES =
+            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, key, ignore-case, on-missing-key,"
+                    + " max-keys, paths, exclude-paths, methods, phase, retry-jitter, status, mode.";
+
+    @TempDir
+    private Path directory;
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    // The rate
+
+    @Test
+    void aPolicyWithoutARate() {
+        assertThat(failure("""
+                ratelimit:
+                  policies:
+                    api:
+                      key: ip
+                      capacity: 5
+                """)).isEqualTo("""
+                Description:
+
+                The throttle policy 'api' has no rate.
+
+                    ratelimit.policies.api.key: URL [file:application.yml] - 4:12
+                    ratelimit.policies.api.capacity: URL [file:application.yml] - 5:17
+
+                Action:
+
+                Say how many tokens come back in which period: 'ratelimit.policies.api.rate: 600/1m', for example.""");
+    }
+
+    @Test
+    void aPolicyWithoutAnything() {
+        assertThat(failure("ratelimit:\n  policies:\n    api:")).isEqualTo("""
+                Description:
+
+                The throttle policy 'api' has no rate.
+
+                    ratelimit.policies.api: URL [file:application.yml] - 3:9
+
+                Action:
+
+                Say how many tokens come back in which period: 'ratelimit.policies.api.rate: 600/1m', for example.""");
+    }
+
+    @Test
+    void anEmptyPolicy() {
+        assertThat(failure("ratelimit:\n  policies:\n    api: {}"))
+                .startsWith("Description:\n\nThe throttle policy 'api' has no rate.\n");
+    }
+
+    @Test
+    void aRateInPlaceOfAPolicy() {
+        assertThat(failure("ratelimit:\n  policies:\n    api: 600/1m")).isEqualTo("""
+                Description:
+
+                'ratelimit.policies.api' has a value where the properties of a throttle policy belong.
+
+                    ratelimit.policies.api: URL [file:application.yml] - 3:10
+
+                Action:
+
+                Write them below the policy's name: 'ratelimit.policies.api.rate: 600/1m', for example.""");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "5/100     | '100' has no unit: say '100ms', '100s'",
+                "fast      | 'fast' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
+                "/s        | '/s' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'",
+                "5/        | '' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "5/1m30s   | '1m30s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "5/1ns     | '1ns' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "5/PT      | 'PT' is not a period that can be read",
+                "1.5/s     | '1.5/s' is not a rate: '1.5' is not a whole number of tokens that fits, say '600/1m'",
+                "0/s       | the tokens of a rate must be at least 1, but was 0",
+                "-5/s      | the tokens of a rate must be at least 1, but was -5",
+                "5/0s      | the period of a rate must be between 1us and 365d, but was 0s",
+                "5/PT-1M   | the period of a rate must be between 1us and 365d, but was -1m",
+                "1/366d    | the period of a rate must be between 1us and 365d, but was 366d",
+                "20000000000/s | a rate must be at most 10,000,000,000 tokens a second, but was 20000000000/1s",
+                "99999999999999999999/s | '99999999999999999999/s' is not a rate: '99999999999999999999' is not a whole number of tokens that fits, say '600/1m'",
+            })
+    void aRateThatIsNone(String rate, String reason) {
+        assertThat(failure("""
+                ratelimit:
+                  policies:
+                    api:
+                      rate: %s
+                """.formatted(rate)))
+                .isEqualTo(unreadable(
+                        "ratelimit.policies.api.rate",
+                        rate,
+                        "4:13",
+                        "io.ratelimit.Rate",
+                        "java.lang.String to io.ratelimit.Rate",
+                        "java.lang.IllegalArgumentException: " + reason));
+    }
+
+    @Test
+    void aRateThatIsANumber() {
+        assertThat(failure("ratelimit:\n  policies:\n    api:\n      rate: 5"))
+                .isEqualTo(unreadable(
+                        "ratelimit.policies.api.rate",
+                        "5",
+                        "4:13",
+                        "io.ratelimit.Rate",
+                        "java.lang.Integer to io.ratelimit.Rate",
+                        "java.lang.IllegalArgumentException: '5' is not a rate: say how many tokens in which period,"
+                                + " such as '600/1m' or '10/s'"));
+    }
+
+    @Test
+    void aRateFromAPlaceholderThatNothingFills() {
+        assertThat(failure("ratelimit:\n  policies:\n    api:\n      rate: ${MY_RATE}"))
+                .isEqualTo(unreadable(
+                        "ratelimit.policies.api.rate",
+                        "${MY_RATE}",
+                        "4:13",
+                        "io.ratelimit.Rate",
+                        "java.lang.String to io.ratelimit.Rate",
+                        "java.lang.IllegalArgumentException: '${MY_RATE}' is not a rate: say how many tokens in which"
+                                + " period, such as '600/1m' or '10/s'"));
+    }
+
+    @Test
+    void aRateOfMoreTokensThanABucketCanHold() {
+        assertThat(failure("ratelimit:\n  policies:\n    api:\n      rate: 1000000000001/1h"))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api.rate",
+                        "1000000000001/1h",
+                        "4:13",
+                        "capacity must be between 1 and 1,000,000,000,000, but was 1000000000001"));
+    }
+
+    // Numbers
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "capacity: 0             | 17 | capacity must be between 1 and 1,000,000,000,000, but was 0",
+                "capacity: -1            | 17 | capacity must be between 1 and 1,000,000,000,000, but was -1",
+                "capacity: 1000000000001 | 17 | capacity must be between 1 and 1,000,000,000,000, but was 1000000000001",
+                "capacity: 100000000     | 17 | the time from empty to full must be at most ten years, but was 100000000 tokens at 1000/1d: raise the rate or lower the capacity",
+                "capacity: 1.5           | 17 | It must be a whole number, but was 1.5.",
+                "cost: 1001              | 13 | cost must be at most the capacity of 'api', 1000, but was 1001: no request could ever be allowed",
+                "cost: 0.5               | 13 | It must be a whole number, but was 0.5.",
+                "max-keys: 0             | 17 | max-keys must be at least 1, but was 0",
+                "max-keys: -1            | 17 | max-keys must be at least 1, but was -1",
+                "status: 200             | 15 | status must be between 400 and 599, but was 200: clients would take the refusal for a success",
+                "status: 399             | 15 | status must be between 400 and 599, but was 399: clients would take the refusal for a success",
+                "status: 600             | 15 | status must be between 400 and 599, but was 600: clients would take the refusal for a success",
+            })
+    void aNumberOutsideItsDomain(String line, int column, String reason) {
+        String[] property = line.split(": ");
+        assertThat(failure("""
+                ratelimit:
+                  policies:
+                    api:
+                      rate: 1000/d
+                      %s
+                """.formatted(line)))
+                .isEqualTo(invalid("ratelimit.policies.api." + property[0], property[1], "5:" + column, reason));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "capacity: many      | 17 | java.lang.Long | java.lang.String to java.lang.Long | java.lang.NumberFormatException: For input string: \"many\"",
+                "cost: lots          | 13 | long | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue long | java.lang.NumberFormatException: For input string: \"lots\"",
+                "max-keys: all       | 17 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"all\"",
+                "max-keys: 2147483648 | 17 | int | java.lang.Long to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.IllegalArgumentException: Could not convert number [2147483648] of type [java.lang.Long] to target class [java.lang.Integer]: overflow",
+                "status: teapot      | 15 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"teapot\"",
+                "ignore-case: maybe  | 20 | boolean | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue boolean | java.lang.IllegalArgumentException: Invalid boolean value 'maybe'",
+            })
+    void aValueThatIsNoNumberOrBoolean(String line, int column, String type, String conversion, String reason) {
+        assertThat(policy(line)).isEqualTo(unreadable(line, column, type, conversion, reason));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "5ms     | '5ms' is not a retry jitter: say the least and the most, such as '1ms-5ms'",
+                "5ms-1ms | the least retry jitter must be at most the most, 1ms, but was 5ms",
+                "1us-2us | the least retry jitter must be whole milliseconds from 0ms on, but was 1us",
+                "-1ms-5ms | '-1ms-5ms' is not a retry jitter: say the least and the most, such as '1ms-5ms'",
+                "1-5     | '1' has no unit: say '1ms', '1s'",
+                "1ms-25h | the most retry jitter must be at most 1d, but was 25h",
+            })
+    void aRetryJitterThatIsNone(String jitter, String reason) {
+        assertThat(policy("retry-jitter: " + jitter))
+                .isEqualTo(unreadable(
+                        "retry-jitter: " + jitter,
+                        21,
+                        "io.ratelimit.RetryJitter",
+                        "java.lang.String to io.ratelimit.RetryJitter",
+                        "java.lang.IllegalArgumentException: " + reason));
+    }
+
+    @Test
+    void aRetryJitterThatIsANumber() {
+        assertThat(policy("retry-jitter: 5"))
+                .isEqualTo(unreadable(
+                        "retry-jitter: 5",
+                        21,
+                        "io.ratelimit.RetryJitter",
+                        "java.lang.Integer to io.ratelimit.RetryJitter",
+                        "java.lang.IllegalArgumentException: '5' is not a retry jitter: say the least and the most,"
+                                + " such as '1ms-5ms'"));
+    }
+
+    // Choices
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "mode: shade          | 13 | io.ratelimit.ThrottlePolicy$Mode  | ENFORCE OFF SHADOW",
+                "refill: greedily     | 15 | io.ratelimit.BucketSpec$Refill    | GREEDY INTERVAL",
+                "on-missing-key: ip   | 23 | io.ratelimit.key.MissingKey       | CLIENT_IP DENY SHARED SKIP",
+            })
+    void aChoiceOfAPolicyThatIsNone(String line, int column, String type, String valid) {
+        assertThat(policy(line))
+                .isEqualTo(unreadable(
+                                line,
+                                column,
+                                type,
+                                "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue "
+                                        + type,
+                                "java.lang.IllegalArgumentException: No enum constant " + type.replace('$', '.') + "."
+                                        + line.substring(line.indexOf(' ') + 1))
+                        + validValues(valid));
+    }
+
+    @Test
+    void aPhaseThatIsNone() {
+        assertThat(policy("phase: early"))
+                .isEqualTo(unreadable(
+                                "phase: early",
+                                14,
+                                "io.ratelimit.web.servlet.Phase",
+                                "java.lang.String to io.ratelimit.web.servlet.Phase",
+                                "java.lang.IllegalArgumentException: No enum constant"
+                                        + " io.ratelimit.web.servlet.Phase.early")
+                        + validValues("AFTER_AUTHENTICATION BEFORE_AUTHENTICATION"));
+    }
+
+    /** To YAML 'on' is a boolean. */
+    @Test
+    void aModeThatIsOn() {
+        assertThat(policy("mode: on"))
+                .isEqualTo(unreadable(
+                                "mode: true",
+                                13,
+                                "io.ratelimit.ThrottlePolicy$Mode",
+                                "java.lang.Boolean to @org.springframework.boot.context.properties.bind.DefaultValue"
+                                        + " io.ratelimit.ThrottlePolicy$Mode",
+                                "java.lang.IllegalArgumentException: No enum constant"
+                                        + " io.ratelimit.ThrottlePolicy.Mode.true")
+                        + validValues("ENFORCE OFF SHADOW"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "mode: enforced    |  9 | io.ratelimit.ThrottlePolicy$Mode                              | ENFORCE OFF SHADOW",
+                "headers: draft-12 | 12 | io.ratelimit.autoconfigure.RateLimitProperties$Headers | DRAFT_11 NONE X_RATELIMIT",
+            })
+    void aChoiceOfTheApplicationThatIsNone(String line, int column, String type, String valid) {
+        String[] property = line.split(": ");
+        assertThat(failure("ratelimit:\n  " + line))
+                .isEqualTo(unreadable(
+                                "ratelimit." + property[0],
+                                property[1],
+                                "2:" + column,
+                                type,
+                                "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue "
+                                        + type,
+                                "java.lang.IllegalArgumentException: No enum constant " + type.replace('$', '.') + "."
+                                        + property[1])
+                        + validValues(valid));
+    }
+
+    /** Were it taken for false, limits would be off in silence. */
+    @Test
+    void enabledThatIsNoBoolean() {
+        assertThat(failure("ratelimit:\n  enabled: maybe"))
+                .isEqualTo(unreadable(
+                        "ratelimit.enabled",
+                        "maybe",
+                        "2:12",
+                        "boolean",
+                        "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue boolean",
+                        "java.lang.IllegalArgumentException: Invalid boolean value 'maybe'"));
+    }
+
+    // The key
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "usr          | 'usr' is not a part of a key: say ip, user, endpoint, method or header:NAME",
+                "User         | 'User' is not a part of a key: say ip, user, endpoint, method or header:NAME",
+                "header       | 'header' is not a part of a key: say ip, user, endpoint, method or header:NAME",
+                "cookie:sid   | 'cookie:sid' is not a part of a key: say ip, user, endpoint, method or header:NAME",
+                "header:X Api | 'header:X Api' has no header's name after the colon: say 'header:X-Api-Key'",
+                "header:Ä     | 'header:Ä' has no header's name after the colon: say 'header:X-Api-Key'",
+            })
+    void aPartOfAKeyThatIsNone(String part, String reason) {
+        assertThat(policy("key: " + part))
+                .isEqualTo(unreadable(
+                        "key: " + part,
+                        12,
+                        "java.util.List<io.ratelimit.key.KeyPart>",
+                        "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue"
+                                + " io.ratelimit.key.KeyPart",
+                        "java.lang.IllegalArgumentException: " + reason));
+    }
+
+    @Test
+    void aPartOfAKeyThatIsNoneInAList() {
+        assertThat(policy("key: [ip, usr]"))
+                .isEqualTo(unreadable(
+                        "ratelimit.policies.api.key[1]",
+                        "usr",
+                        "5:17",
+                        "io.ratelimit.key.KeyPart",
+                        "java.lang.String to io.ratelimit.key.KeyPart",
+                        "java.lang.IllegalArgumentException: 'usr' is not a part of a key: say ip, user, endpoint,"
+                                + " method or header:NAME"));
+    }
+
+    @Test
+    void aPartOfAKeyTwice() {
+        assertThat(policy("key: [ip, user, ip]")).isEqualTo("""
+                Description:
+
+                Invalid value 'ip, user, ip' for configuration property 'ratelimit.policies.api.key'. \
+                Validation failed for the following reason:
+
+                key must name each part once
+
+                Action:
+
+                Review the value of the property with the provided reason.""");
+    }
+
+    @Test
+    void aHeaderAsAMapping() {
+        assertThat(failure("""
+                ratelimit:
+                  policies:
+                    api:
+                      rate: 5/s
+                      key:
+                        - header: X-Api-Key
+                """))
+                .isEqualTo(unknown(
+                        "ratelimit.policies.api.key[0].header, with the value \"X-Api-Key\": " + FILE + "6:19",
+                        POLICY_PROPERTIES));
+    }
+
+    @Test
+    void aUserKeyBeforeAuthentication() {
+        assertThat(webFailure("""
+                ratelimit:
+                  policies:
+                    api:
+                      rate: 5/s
+                      key: [endpoint, user]
+                      phase: before-authentication
+                """))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api.phase",
+                        "before-authentication",
+                        "6:14",
+                        "The key has the part 'user', which nobody knows before authentication: all requests would share"
+                                + " one bucket. Remove the phase, or count by 'ip'."));
+    }
+
+    // Where
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "paths: api/**               | 14 | api/**         | api/**",
+                "exclude-paths: api          | 22 | api            | api",
+                "paths: /a,api/**            | 14 | /a,api/**      | api/**",
+            })
+    void aPathPatternWithoutASlash(String line, int column, String value, String pattern) {
+        assertThat(webPolicy(line))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api." + line.substring(0, line.indexOf(':')),
+                        value,
+                        "5:" + column,
+                        "A path pattern must begin with '/', as in '/api/**', but was '" + pattern
+                                + "', which would match nothing."));
+    }
+
+    @Test
+    void aPathPatternWithoutASlashInAList() {
+        assertThat(webPolicy("paths: [/a, api/**]"))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api.paths[1]",
+                        "api/**",
+                        "5:19",
+                        "A path pattern must begin with '/', as in '/api/**', but was 'api/**', which would match"
+                                + " nothing."));
+    }
+
+    @Test
+    void anExcludedPathOfTheApplicationWithoutASlash() {
+        assertThat(webFailure("ratelimit:\n  exclude-paths: health"))
+                .isEqualTo(invalid(
+                        "ratelimit.exclude-paths",
+                        "health",
+                        "2:18",
+                        "A path pattern must begin with '/', as in '/api/**', but was 'health', which would match"
+                                + " nothing."));
+    }
+
+    @Test
+    void aPathPatternThatCannotBeRead() {
+        assertThat(webPolicy("paths: ['/items/{id']"))
+                .isEqualTo(invalid("ratelimit.policies.api.paths[0]", "/items/{id", "5:15", """
+                        /items/{id
+                                  ^
+                        Expected close capture character after variable name }
+                        """.stripTrailing()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"get", "Get", "P OST"})
+    void aMethodThatIsNone(String method) {
+        assertThat(webPolicy("methods: " + method))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api.methods",
+                        method,
+                        "5:16",
+                        "A method must be in capital letters, as in 'GET' or 'POST', but was '" + method
+                                + "', which would match nothing."));
+    }
+
+    @Test
+    void aMethodThatIsNoneInAList() {
+        assertThat(webPolicy("methods: [GET, post]"))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api.methods[1]",
+                        "post",
+                        "5:22",
+                        "A method must be in capital letters, as in 'GET' or 'POST', but was 'post', which would match"
+                                + " nothing."));
+    }
+
+    // Names
+
+    @Test
+    void anUnknownPropertyOfTheApplication() {
+        assertThat(failure("ratelimit:\n  backend: redis"))
+                .isEqualTo(unknown("ratelimit.backend, with the value \"redis\": " + FILE + "2:12", ""));
+    }
+
+    @Test
+    void policiesMisspelt() {
+        assertThat(failure("ratelimit:\n  polices:\n    api: { rate: 5/s }"))
+                .isEqualTo(unknown("ratelimit.polices.api.rate, with the value \"5/s\": " + FILE + "3:18", ""));
+    }
+
+    @Test
+    void anUnknownPropertyOfAPolicy() {
+        assertThat(policy("burst: 7"))
+                .isEqualTo(unknown(
+                        "ratelimit.policies.api.burst, with the value \"7\": " + FILE + "5:14", POLICY_PROPERTIES));
+    }
+
+    /** What a later version binds must not be bound and ignored. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "client-ip.ipv6-prefix",
+                "filter.after-authentication-order",
+                "on-backend-failure",
+                "redis.timeout",
+                "policies.api.tier",
+                "policies.api.tiers.gold.rate",
+                "policies.api.max-wait",
+                "policies.api.max-cost",
+                "policies.api.condition",
+                "policies.api.backend",
+                "policies.api.overrides[0].keys",
+                "policies.api.applies-to",
+                "policies.api.refund-on",
+                "policies.api.queue-limit"
+            })
+    void aPropertyThatIsNotThereYet(String property) {
+        assertThat(new YamlApplication(directory, "ratelimit.policies.api.rate: 5/s\nratelimit." + property + ": 1")
+                        .failure(output))
+                .isEqualTo(unknown(
+                        "ratelimit." + property + ", with the value \"1\": " + FILE + "2:" + (property.length() + 13),
+                        property.startsWith("policies") ? POLICY_PROPERTIES : ""));
+    }
+
+    @Test
+    void aPolicyWithADotInItsName() {
+        assertThat(failure("""
+                ratelimit:
+                  policies:
+                    api: { rate: 5/s }
+                    my.api: { rate: 6/s }
+                """))
+                .isEqualTo(unknown(
+                        "ratelimit.policies.my.api.rate, with the value \"6/s\": " + FILE + "4:21", POLICY_PROPERTIES));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Api",
+                "my_api",
+                "-api",
+                "api/v1",
+                "api key",
+                "löschen",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+            })
+    void aNameThatIsNone(String name) {
+        assertThat(failure("ratelimit:\n  policies:\n    " + name + ":\n      rate: 5/s"))
+                .isEqualTo(badName(name, "ratelimit.policies." + name + ".rate", "4:13"));
+    }
+
+    /** In brackets a name is bound as it is. */
+    @Test
+    void aNameInBracketsThatIsNone() {
+        assertThat(failure("ratelimit:\n  policies:\n    '[my.api]': { rate: 5/s }"))
+                .isEqualTo(badName("my.api", "ratelimit.policies[my.api].rate", "3:25"));
+    }
+
+    @Test
+    void theLongestNameIsANameStill() {
+        new YamlApplication(directory, "ratelimit.policies." + "a".repeat(64) + ".rate: 5/s")
+                .start()
+                .close();
+    }
+
+    @Test
+    void twoNamesThatAreEqualWithoutTheirDashes() {
+        assertThat(failure("""
+                ratelimit:
+                  policies:
+                    peruser: { rate: 5/s }
+                    per-user: { rate: 6/s }
+                """))
+                .isEqualTo(twins(
+                        "ratelimit.policies.peruser.rate: " + FILE + "3:22",
+                        "ratelimit.policies.per-user.rate: " + FILE + "4:23"));
+    }
+
+    @Test
+    void aVariableThatAddsATwin() {
+        YamlApplication application = new YamlApplication(directory, "ratelimit.policies.per-user.rate: 5/s")
+                .withVariable("RATELIMIT_POLICIES_PERUSER_RATE", "600/s");
+
+        assertThat(application.failure(output))
+                .isEqualTo(twins(
+                        "RATELIMIT_POLICIES_PERUSER_RATE: System Environment Property"
+                                + " \"RATELIMIT_POLICIES_PERUSER_RATE\"",
+                        "ratelimit.policies.per-user.rate: " + FILE + "1:35"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "RATELIMIT_POLICIES_LOGIN_RATE",
+                "RATELIMIT_POLICIES_PER_USER_RATE",
+                "RATELIMIT_POLICIES_API_RAET",
+                "RATELIMIT_POLICIES_API_KEY_RATE",
+                "ratelimit_policies_login_rate"
+            })
+    void aVariableThatSetsNoPropertyOfANamedPolicy(String variable) {
+        YamlApplication application =
+                new YamlApplication(directory, "ratelimit.policies.api.rate: 5/s").withVariable(variable, "600/s");
+
+        assertThat(application.failure(output))
+                .isEqualTo(outside("environment variable", variable, "Named there: api."));
+    }
+
+    @Test
+    void aVariableThatNamesTheOnlyPolicy() {
+        YamlApplication application = new YamlApplication(directory, "server.port: 0")
+                .withVariable("RATELIMIT_POLICIES_PER_USER_RATE", "600/s");
+
+        assertThat(application.failure(output))
+                .isEqualTo(outside("environment variable", "RATELIMIT_POLICIES_PER_USER_RATE", "None is named there."));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ratelimit.policies.login.rate", "ratelimit.policies.api.raet"})
+    void aSystemPropertyThatSetsNoPropertyOfANamedPolicy(String property) {
+        YamlApplication application =
+                new YamlApplication(directory, "ratelimit.policies.api.rate: 5/s").withSystemProperty(property, "6/s");
+
+        assertThat(application.failure(output)).isEqualTo(outside("system property", property, "Named there: api."));
+    }
+
+    private String failure(String yaml) {
+        return new YamlApplication(directory, yaml).failure(output);
+    }
+
+    private String policy(String line) {
+        return failure(POLICY + line);
+    }
+
+    /** What only a web application needs is read only there. */
+    private String webFailure(String yaml) {
+        return new YamlApplication(directory, yaml).withWeb().failure(output);
+    }
+
+    private String webPolicy(String line) {
+        return webFailure(POLICY + line);
+    }
+
+    // The reports
+
+    private static String invalid(String property, String value, String position, String reason) {
+        return """
+                Description:
+
+                Invalid value '%s' for configuration property '%s' (originating from '%s'). \
+                Validation failed for the following reason:
+
+                %s
+
+                Action:
+
+                Review the value of the property with the provided reason.""".formatted(value, property, FILE + position, reason);
+    }
+
+    private static String unreadable(String line, int column, String type, String conversion, String reason) {
+        int colon = line.indexOf(": ");
+        return unreadable(
+                "ratelimit.policies.api." + line.substring(0, colon),
+                line.substring(colon + 2),
+                "5:" + column,
+                type,
+                conversion,
+                reason);
+    }
+
+    private static String unreadable(
+            String property, String value, String position, String type, String conversion, String reason) {
+        return """
+                Description:
+
+                Failed to bind properties under '%s' to %s:
+
+                    Property: %s
+                    Value: "%s"
+                    Origin: %s
+                    Reason: failed to convert %s (caused by %s)
+
+                Action:
+
+                Update your application's configuration""".formatted(property, type, property, value, FILE + position, conversion, reason);
+    }
+
+    private static String validValues(String values) {
+        return ". The following values are valid:\n\n    " + values.replace(" ", "\n    ");
+    }
+
+    private static String unknown(String property, String more) {
+        return """
+                Description:
+
+                There is no such property of rate limiting:
+
+                    %s
+
+                Action:
+
+                Correct or remove what is misspelt. %s""".formatted(property, PROPERTIES + more);
+    }
+
+    private static String badName(String name, String property, String position) {
+        return """
+                Description:
+
+                '%s' can't be the name of a throttle policy: a name has lower-case letters, digits and dashes, 64 at \
+                most, and begins with a letter or a digit.
+
+                    %s: %s
+
+                Action:
+
+                Rename the policy, for example to 'ratelimit.policies.per-user'.""".formatted(name, property, FILE + position);
+    }
+
+    private static String twins(String one, String other) {
+        return """
+                Description:
+
+                The throttle policies 'per-user' and 'peruser' have the same name but for dashes. An environment \
+                variable can't spell a dash: it changes one policy and adds another.
+
+                    %s
+                    %s
+
+                Action:
+
+                Remove or rename one of them. To set a value from the environment, use a placeholder in the \
+                application's configuration: 'rate: ${MY_RATE:600/1m}'.""".formatted(one, other);
+    }
+
+    private static String outside(String kind, String property, String named) {
+        return """
+                Description:
+
+                The %s '%s' sets no property of a throttle policy that the application's configuration names. Most \
+                often that is a misspelling: it would change nothing, or add a policy that limits the whole site.
+
+                Action:
+
+                Correct or remove the %s, or name the policy in the application's configuration. %s To set a value \
+                from the environment, use a placeholder there: 'rate: ${MY_RATE:600/1m}'.""".formatted(kind, property, kind, named);
+    }
+}

@@ -1,0 +1,166 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.Throttlers;
+import java.io.File;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.util.ClassUtils;
+
+/** Starts applications in JVMs of their own, whose class path really lacks what is optional. */
+class OptionalDependenciesTests {
+
+    private static final String TEST_TOOLS =
+            "junit.*|assertj.*|archunit.*|spring-test|spring-boot-.*test.*|byte-buddy.*"
+                    + "|hamcrest|awaitility|jsonassert|json-path|json-smart|xmlunit.*|opentest4j|apiguardian.*|accessors-smart|asm";
+    private static final String SECURITY = "spring-security-.*|spring-boot-(starter-)?security";
+    private static final String ACTUATOR =
+            "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health" + "|micrometer-(core|jakarta9)";
+    private static final String JACKSON = "jackson-.*|spring-boot-(starter-)?jackson";
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void aWebApplicationNeedsNeitherSpringSecurityNorActuatorNorJackson() throws Exception {
+        String output = run(WebApplication.class, without(TEST_TOOLS, SECURITY, ACTUATOR, JACKSON));
+
+        assertThat(output)
+                .contains("SEES [jakarta.servlet.Filter, org.springframework.web.context.WebApplicationContext,"
+                        + " org.springframework.web.servlet.DispatcherServlet]")
+                .contains(
+                        "Throttle policy 'site' is enforced: 1/1d, capacity 1, one bucket, in memory; all methods, all"
+                                + " paths, before authentication")
+                .contains("ANSWERS 404 429 application/problem+json");
+    }
+
+    @Test
+    void anApplicationWithoutWebNeedsNoWebJar() throws Exception {
+        String output = run(
+                PlainApplication.class,
+                jars("spring-(boot|boot-autoconfigure|core|beans|context|aop|expression)|commons-logging|caffeine"
+                        + "|ratelimit-core|micrometer-(commons|observation)"));
+
+        assertThat(output).contains("SEES []").contains("DECISIONS true false");
+    }
+
+    /** Also where Spring MVC is there without what Spring Boot has for it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"spring-boot-(starter-)?webmvc|spring-webmvc", "spring-boot-(starter-)?webmvc"})
+    void aServletApplicationWithoutSpringMvcDoesNotStart(String lacking) throws Exception {
+        String output = run(PlainApplication.class, without(TEST_TOOLS, SECURITY, ACTUATOR, JACKSON, lacking));
+
+        assertThat(output)
+                .contains("SEES [jakarta.servlet.Filter, org.springframework.web.context.WebApplicationContext")
+                .contains("""
+                        Description:
+
+                        ratelimit needs Spring MVC to limit the requests of a servlet application, and \
+                        'spring-boot-webmvc' is not on the class path: no request would be limited.
+
+                        Action:
+
+                        Add 'spring-boot-starter-webmvc', or say 'ratelimit.enabled: false'.
+                        """);
+    }
+
+    /** Runs a main class on those jars of this class path that are wanted, and on all of it that is no jar. */
+    private String run(Class<?> main, Predicate<String> wanted) throws Exception {
+        String classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(entry -> !entry.endsWith(".jar") || wanted.test(new File(entry).getName()))
+                .collect(Collectors.joining(File.pathSeparator));
+        Path output = directory.resolve("output");
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        Process process = new ProcessBuilder(
+                        java,
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        classPath,
+                        main.getName(),
+                        "--server.port=0",
+                        "--ratelimit.policies.site.rate=1/1d")
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile())
+                .start();
+        try {
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        return Files.readString(output);
+    }
+
+    private static Predicate<String> without(String... names) {
+        return jars(String.join("|", names)).negate();
+    }
+
+    /** Jars by their names without the version. */
+    private static Predicate<String> jars(String names) {
+        return Pattern.compile("(" + names + ")-\\d.*").asMatchPredicate();
+    }
+
+    private static void sayWhatIsThere() {
+        List<String> optional = List.of(
+                "org.springframework.security.web.SecurityFilterChain",
+                "org.springframework.boot.actuate.endpoint.annotation.Endpoint",
+                "org.springframework.boot.health.contributor.HealthIndicator",
+                "tools.jackson.databind.json.JsonMapper",
+                "jakarta.servlet.Filter",
+                "org.springframework.web.context.WebApplicationContext",
+                "org.springframework.web.servlet.DispatcherServlet");
+        System.out.println("SEES "
+                + optional.stream()
+                        .filter(type -> ClassUtils.isPresent(type, null))
+                        .toList());
+    }
+
+    @EnableAutoConfiguration
+    static class PlainApplication {
+
+        public static void main(String[] args) {
+            sayWhatIsThere();
+            try (ConfigurableApplicationContext context = SpringApplication.run(PlainApplication.class, args)) {
+                Throttlers throttlers = context.getBean(Throttlers.class);
+                boolean first = throttlers.get("site").decide(1).allowed();
+                boolean second = throttlers.get("site").decide(1).allowed();
+                System.out.println("DECISIONS " + first + " " + second);
+            }
+        }
+    }
+
+    @EnableAutoConfiguration
+    static class WebApplication {
+
+        public static void main(String[] args) throws Exception {
+            sayWhatIsThere();
+            try (ConfigurableApplicationContext context = SpringApplication.run(WebApplication.class, args)) {
+                HttpRequest request = HttpRequest.newBuilder(URI.create(
+                                "http://localhost:" + context.getEnvironment().getProperty("local.server.port")))
+                        .build();
+                HttpResponse<?> first = HttpClient.newHttpClient().send(request, BodyHandlers.discarding());
+                HttpResponse<?> second = HttpClient.newHttpClient().send(request, BodyHandlers.discarding());
+                System.out.println("ANSWERS " + first.statusCode() + " " + second.statusCode() + " "
+                        + second.headers().firstValue("Content-Type").orElse(""));
+            }
+        }
+    }
+}

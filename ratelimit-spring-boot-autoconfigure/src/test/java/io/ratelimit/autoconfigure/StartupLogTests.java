@@ -1,0 +1,208 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Configuration;
+
+/** What the log says when an application starts: all of it. */
+@ExtendWith(OutputCaptureExtension.class)
+class StartupLogTests {
+
+    private static final String SITE =
+            "INFO Throttle policy 'site' is enforced: 5/1s, capacity 5, one bucket, in memory; all methods, all paths,"
+                    + " before authentication";
+
+    @TempDir
+    private Path directory;
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    /** Narrowest first, as they are asked and as a refusal names them. */
+    @Test
+    void ofTheMainJobOneLineAPolicy() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    per-user-per-endpoint: { key: [user, endpoint], rate: 600/1m,  capacity: 800,  retry-jitter: 1ms-5ms }
+                    per-endpoint:          { key: endpoint,         rate: 3000/1m, capacity: 4000, retry-jitter: 5ms-10ms }
+                    global:                { rate: 6000/1m, capacity: 7000, retry-jitter: 10ms-20ms }
+                    per-ip:                { key: ip, rate: 1200/1m, phase: before-authentication }
+                """))
+                .containsExactly(
+                        "INFO Throttle policy 'per-user-per-endpoint' is enforced: 600/1m, capacity 800, a bucket for"
+                                + " each user and endpoint, in memory; all methods, all paths, after authentication",
+                        "INFO Throttle policy 'per-endpoint' is enforced: 3000/1m, capacity 4000, a bucket for each"
+                                + " endpoint, in memory; all methods, all paths, before authentication",
+                        "INFO Throttle policy 'per-ip' is enforced: 1200/1m, capacity 1200, a bucket for each ip, in"
+                                + " memory; all methods, all paths, before authentication",
+                        "INFO Throttle policy 'global' is enforced: 6000/1m, capacity 7000, one bucket, in memory; all"
+                                + " methods, all paths, before authentication");
+    }
+
+    @Test
+    void ofAPolicyThatSaysAll() {
+        assertThat(log("""
+                ratelimit:
+                  exclude-paths: /assets/**
+                  policies:
+                    export:
+                      rate: 10/1h
+                      capacity: 20
+                      refill: interval
+                      cost: 5
+                      key: [ip, method, endpoint]
+                      paths: ['/export/{id}', /reports/]
+                      exclude-paths: /export/status
+                      methods: [PUT, POST, DELETE]
+                      phase: after-authentication
+                      mode: shadow
+                """))
+                .containsExactly(
+                        "INFO Throttle policy 'export' is in shadow mode (refuses nothing): 10/1h, capacity 20,"
+                                + " refilled at intervals, a bucket for each ip and method and endpoint, 5 tokens a request, in"
+                                + " memory; DELETE, POST, PUT, /export/{id}, /reports but /export/status, /assets/**, after"
+                                + " authentication");
+    }
+
+    @Test
+    void ofAPolicyThatIsOff() {
+        assertThat(log("ratelimit: { mode: off, policies: { api: { rate: 5/s, key: ip } } }"))
+                .containsExactly("INFO Throttle policy 'api' is off: 5/1s, capacity 5, a bucket for each ip, in memory;"
+                        + " all methods, all paths, before authentication");
+    }
+
+    /** It holds in spite of them. */
+    @Test
+    void ofAWrittenEarlyPhaseWithoutThePathsThatTheApplicationExcludes() {
+        assertThat(log("""
+                ratelimit:
+                  exclude-paths: /assets/**
+                  policies:
+                    per-ip: { rate: 5/s, key: ip, phase: before-authentication }
+                """))
+                .containsExactly("INFO Throttle policy 'per-ip' is enforced: 5/1s, capacity 5, a bucket for each ip, in"
+                        + " memory; all methods, all paths, before authentication");
+    }
+
+    @Test
+    void warnsWhereNothingIsLimited() {
+        assertThat(log("ratelimit.mode: enforce"))
+                .containsExactly(
+                        "WARN No throttle policies are configured below 'ratelimit.policies': nothing is" + " limited");
+    }
+
+    @Test
+    void warnsOfAPolicyKeyedOnlyByWhatClientsChoose() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    per-key: { rate: 5/s, key: ['header:X-Api-Key', 'header:X-Tenant'] }
+                    per-key-and-ip: { rate: 5/s, key: ['header:X-Api-Key', ip] }
+                """))
+                .containsExactly(
+                        "INFO Throttle policy 'per-key' is enforced: 5/1s, capacity 5, a bucket for each"
+                                + " header:x-api-key and header:x-tenant, in memory; all methods, all paths, before"
+                                + " authentication",
+                        "INFO Throttle policy 'per-key-and-ip' is enforced: 5/1s, capacity 5, a bucket for each"
+                                + " header:x-api-key and ip, in memory; all methods, all paths, before authentication",
+                        "WARN Throttle policy 'per-key' is keyed only by what clients choose (header:x-api-key and"
+                                + " header:x-tenant): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the"
+                                + " key, or limit by another policy as well");
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, -1})
+    void warnsOfACostBelowOne(long cost) {
+        assertThat(log("ratelimit.policies.site: { rate: 5/s, cost: " + cost + " }"))
+                .containsExactly(
+                        "WARN Throttle policy 'site' has the cost " + cost + ": each request counts as 1 token. Say"
+                                + " 'ratelimit.policies.site.cost: 1', or more",
+                        SITE);
+    }
+
+    @Test
+    void warnsOfAMethodThatHttpDoesNotDefine() {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, methods: [GTE, POST] }"))
+                .containsExactly(
+                        "WARN 'GTE' in 'ratelimit.policies.api.methods' is no method that HTTP defines: unless clients"
+                                + " use it, the policy limits nothing by it. HTTP has GET, HEAD, POST, PUT, PATCH,"
+                                + " DELETE, OPTIONS, TRACE, CONNECT",
+                        "INFO Throttle policy 'api' is enforced: 5/1s, capacity 5, one bucket, in memory; GTE, POST,"
+                                + " all paths, before authentication");
+    }
+
+    @Test
+    void warnsOfAHealthPathThatAPolicyWithoutAKeyCovers() {
+        assertThat(logWithActuator("ratelimit.policies.site.rate: 5/s"))
+                .containsExactly(SITE, health("ratelimit.exclude-paths"));
+    }
+
+    @Test
+    void aWrittenEarlyPhaseHasItsOwnExclusion() {
+        assertThat(logWithActuator("ratelimit.policies.site: { rate: 5/s, phase: before-authentication }"))
+                .containsExactly(SITE, health("ratelimit.policies.site.exclude-paths"));
+    }
+
+    @Test
+    void doesNotWarnOfAHealthPathThatIsExcluded() {
+        assertThat(logWithActuator(
+                        "ratelimit: { exclude-paths: /actuator/health/**, policies: { site: { rate: 5/s } } }"))
+                .hasSize(1)
+                .allMatch(line -> line.startsWith("INFO "));
+    }
+
+    @Test
+    void doesNotWarnOfAHealthPathThatNoPolicyWouldRefuseToAll() {
+        assertThat(logWithActuator("""
+                ratelimit.policies:
+                  excluded: { rate: 5/s, exclude-paths: /actuator/** }
+                  elsewhere: { rate: 5/s, paths: /api/** }
+                  posts: { rate: 5/s, methods: POST }
+                  shadowed: { rate: 5/s, mode: shadow }
+                  per-ip: { rate: 5/s, key: ip }
+                """)).hasSize(5).allMatch(line -> line.startsWith("INFO "));
+    }
+
+    @Test
+    void doesNotWarnOfAHealthPathOnAPortOfItsOwn() {
+        assertThat(new YamlApplication(directory, "ratelimit.policies.site.rate: 5/s")
+                        .withServer(Full.class)
+                        .withArgument("--management.server.port=0")
+                        .log(output))
+                .containsExactly(SITE);
+    }
+
+    private List<String> log(String yaml) {
+        return new YamlApplication(directory, yaml).withWeb().log(output);
+    }
+
+    private List<String> logWithActuator(String yaml) {
+        return new YamlApplication(directory, yaml).withWeb(Full.class).log(output);
+    }
+
+    private static String health(String exclusion) {
+        return "WARN The health path '/actuator/health' is limited by the throttle policy 'site', which has no key: under"
+                + " load the application would look dead to whoever probes it. Say '" + exclusion
+                + ": /actuator/health/**'";
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Full {}
+}

@@ -1,0 +1,135 @@
+package io.ratelimit.autoconfigure.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.web.servlet.Endpoints;
+import io.ratelimit.web.servlet.ProblemRejectionHandler;
+import io.ratelimit.web.servlet.RateLimitFilter;
+import io.ratelimit.web.servlet.Rejection;
+import io.ratelimit.web.servlet.RejectionHandler;
+import io.ratelimit.web.servlet.RequestPolicies;
+import jakarta.servlet.DispatcherType;
+import java.util.List;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.assertj.AssertableWebApplicationContext;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfiguration;
+import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
+
+class RateLimitWebServletAutoConfigurationTests {
+
+    private static final AutoConfigurations OURS =
+            AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class);
+    private static final String BEFORE = "rateLimitFilterBeforeAuthentication";
+    private static final String AFTER = "rateLimitFilterAfterAuthentication";
+
+    private final WebApplicationContextRunner contextRunner = new WebApplicationContextRunner()
+            .withConfiguration(
+                    AutoConfigurations.of(DispatcherServletAutoConfiguration.class, WebMvcAutoConfiguration.class))
+            .withConfiguration(OURS)
+            .withPropertyValues("ratelimit.policies.api.rate=2/1s");
+
+    @Test
+    void registersTheFilterAroundSpringSecurity() {
+        contextRunner.run(context -> {
+            assertThat(registration(context, BEFORE).getOrder()).isEqualTo(-101);
+            assertThat(registration(context, AFTER).getOrder()).isEqualTo(-99);
+        });
+    }
+
+    @Test
+    void followsSpringSecurityWhereItIsMoved() {
+        contextRunner.withPropertyValues("spring.security.filter.order=50").run(context -> {
+            assertThat(registration(context, BEFORE).getOrder()).isEqualTo(49);
+            assertThat(registration(context, AFTER).getOrder()).isEqualTo(51);
+        });
+    }
+
+    /** An async controller that forwards would pay twice otherwise. */
+    @Test
+    void chargesRequestsOnlyAsTheyComeIn() {
+        contextRunner.run(context -> {
+            for (String name : List.of(BEFORE, AFTER)) {
+                assertThat(registration(context, name).determineDispatcherTypes())
+                        .containsExactly(DispatcherType.REQUEST);
+                assertThat(registration(context, name).isAsyncSupported()).isTrue();
+            }
+        });
+    }
+
+    @Test
+    void providesABeanForEachPartOfTheWay() {
+        contextRunner.run(context -> assertThat(context)
+                .hasSingleBean(Throttlers.class)
+                .hasSingleBean(ProblemRejectionHandler.class)
+                .hasSingleBean(Rejection.class)
+                .hasSingleBean(Endpoints.class)
+                .hasSingleBean(RequestPolicies.class)
+                .hasSingleBean(PolicyReport.class));
+    }
+
+    @Test
+    void needsAServletApplication() {
+        new ApplicationContextRunner().withConfiguration(OURS).run(context -> assertThat(context)
+                .hasSingleBean(Throttlers.class)
+                .doesNotHaveBean(FilterRegistrationBean.class)
+                .doesNotHaveBean(RequestPolicies.class)
+                .doesNotHaveBean(RejectionHandler.class));
+    }
+
+    @Test
+    void leavesTheRejectionHandlerToTheUser() {
+        backsOffFor(RejectionHandler.class, () -> (request, response, decision) -> {});
+    }
+
+    @Test
+    void leavesTheRejectionToTheUser() {
+        backsOffFor(Rejection.class, () -> new Rejection(null, null, null));
+    }
+
+    @Test
+    void leavesTheEndpointsToTheUser() {
+        backsOffFor(Endpoints.class, () -> new Endpoints("", "", List.of()));
+    }
+
+    @Test
+    void leavesTheRequestPoliciesToTheUser() {
+        backsOffFor(RequestPolicies.class, () -> new RequestPolicies(List.of(), new Endpoints("", "", List.of())));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {BEFORE, AFTER})
+    void leavesAFilterToTheUser(String name) {
+        FilterRegistrationBean<RateLimitFilter> own = new FilterRegistrationBean<>();
+        own.setEnabled(false);
+        contextRunner
+                .withBean(name, FilterRegistrationBean.class, () -> own)
+                .run(context -> assertThat(context.getBean(name)).isSameAs(own));
+    }
+
+    @Test
+    void worksWithoutPolicies() {
+        new WebApplicationContextRunner().withConfiguration(OURS).run(context -> assertThat(
+                        context.getBean(RequestPolicies.class).all())
+                .isEmpty());
+    }
+
+    private <T> void backsOffFor(Class<T> type, Supplier<T> own) {
+        contextRunner
+                .withBean("own", type, own)
+                .run(context ->
+                        assertThat(context).hasNotFailed().getBeans(type).containsOnlyKeys("own"));
+    }
+
+    private static FilterRegistrationBean<?> registration(AssertableWebApplicationContext context, String name) {
+        return context.getBean(name, FilterRegistrationBean.class);
+    }
+}

@@ -1,0 +1,125 @@
+package io.ratelimit.logging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+@ExtendWith(OutputCaptureExtension.class)
+class DenialLogTests {
+
+    private static final ThrottlePolicy SLOW = ThrottlePolicy.of("slow", BucketSpec.of("1/1d"), "user");
+    private static final ThrottlePolicy OTHER = ThrottlePolicy.of("other", BucketSpec.of("1/1d"), "user");
+    private static final ThrottlePolicy WATCHED =
+            ThrottlePolicy.of("watched", BucketSpec.of("1/1d"), "user").withMode(Mode.SHADOW);
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final Throttlers throttlers =
+            new Throttlers(List.of(SLOW, OTHER, WATCHED), BucketStore.local(time), new DenialLog(time));
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+        List.of(SLOW, OTHER, WATCHED).forEach(policy -> throttlers.decide(List.of(Charge.of(policy, "mallory", 1))));
+    }
+
+    @Test
+    void saysNothingOfWhatIsAllowed() {
+        throttlers.decide(List.of(Charge.of(SLOW, "alice", 1)));
+
+        assertThat(lines()).isEmpty();
+    }
+
+    @Test
+    void aFloodIsOneLineInTenSeconds() {
+        deny(SLOW, 1);
+        deny(SLOW, 999);
+        time.advance(Duration.ofNanos(9_999_999_999L));
+        deny(SLOW, 1);
+        assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied 1 since it was last logged");
+
+        time.advance(Duration.ofNanos(1));
+        deny(SLOW, 1);
+        deny(SLOW, 4);
+        time.advance(Duration.ofHours(1));
+        deny(SLOW, 1);
+        assertThat(lines())
+                .containsExactly(
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
+                        "INFO Throttle policy 'slow' denied 1001 since it was last logged",
+                        "INFO Throttle policy 'slow' denied 5 since it was last logged");
+    }
+
+    @Test
+    void eachPolicyHasItsLine() {
+        deny(SLOW, 1);
+        deny(OTHER, 1);
+
+        assertThat(lines())
+                .containsExactly(
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
+                        "INFO Throttle policy 'other' denied 1 since it was last logged");
+    }
+
+    @Test
+    void ofSeveralPoliciesOnlyThoseThatSaidNoAreLogged() {
+        deny(SLOW, 1);
+        throttlers.decide(List.of(Charge.of(OTHER, "bob", 1), Charge.of(SLOW, "mallory", 1)));
+
+        assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied 1 since it was last logged");
+    }
+
+    @Test
+    void saysThatAShadowRefusesNothing() {
+        deny(WATCHED, 1);
+
+        assertThat(lines())
+                .containsExactly("INFO Throttle policy 'watched' denied 1 since it was last logged; it is in shadow"
+                        + " mode, so none was refused");
+    }
+
+    @Test
+    void whatCanNeverFitAndWhatLacksItsKeyAreDenialsToo() {
+        throttlers.decide(List.of(Charge.of(SLOW, "alice", 2)));
+        throttlers.decide(List.of(Charge.withoutKey(OTHER, 1)));
+
+        assertThat(lines())
+                .containsExactly(
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
+                        "INFO Throttle policy 'other' denied 1 since it was last logged");
+    }
+
+    @Test
+    void nothingOfTheRequestIsInALine() {
+        deny(SLOW, 1);
+
+        assertThat(output).doesNotContain("mallory");
+    }
+
+    private void deny(ThrottlePolicy policy, int times) {
+        IntStream.range(0, times).forEach(i -> throttlers.decide(List.of(Charge.of(policy, "mallory", 1))));
+    }
+
+    private List<String> lines() {
+        return output.getOut()
+                .lines()
+                .filter(line -> line.contains("DenialLog"))
+                .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
+                .toList();
+    }
+}

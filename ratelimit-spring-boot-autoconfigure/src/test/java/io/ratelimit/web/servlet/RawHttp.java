@@ -1,0 +1,212 @@
+package io.ratelimit.web.servlet;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+
+/** HTTP over a plain socket: what is sent is sent as it is, where a client library would tidy or refuse it. */
+record RawHttp(int port, String client) {
+
+    private static final int TIMEOUT_MILLIS = 20_000;
+
+    /** The same server, asked from another address of this machine: any of 127.0.0.0/8. */
+    RawHttp from(String address) {
+        return new RawHttp(port, address);
+    }
+
+    Response get(String target, String... headers) {
+        return request("GET", target, headers);
+    }
+
+    Response post(String target, String... headers) {
+        return request("POST", target, headers);
+    }
+
+    /** A request without a body on a connection of its own. */
+    Response request(String method, String target, String... headers) {
+        return send(text(method, target, headers));
+    }
+
+    /** Sends the bytes of the text, ISO 8859-1, and no more; reads one answer to its end. */
+    Response send(String text) {
+        try (Connection connection = open()) {
+            connection.write(text);
+            connection.socket.shutdownOutput();
+            return connection.readToEnd();
+        } catch (IOException ex) {
+            throw new UncheckedIOException(ex);
+        }
+    }
+
+    Connection open() {
+        try {
+            Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port, InetAddress.getByName(client), 0);
+            socket.setSoTimeout(TIMEOUT_MILLIS);
+            socket.setTcpNoDelay(true);
+            return new Connection(socket);
+        } catch (IOException ex) {
+            throw new UncheckedIOException(ex);
+        }
+    }
+
+    static String text(String method, String target, String... headers) {
+        StringBuilder text = new StringBuilder(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n");
+        for (String header : headers) {
+            text.append(header).append("\r\n");
+        }
+        return text.append("\r\n").toString();
+    }
+
+    /** The header of HTTP Basic for a user whose password is the name. */
+    static String basic(String user) {
+        return basic(user, user);
+    }
+
+    static String basic(String user, String password) {
+        byte[] credentials = (user + ":" + password).getBytes(StandardCharsets.UTF_8);
+        return "Authorization: Basic " + Base64.getEncoder().encodeToString(credentials);
+    }
+
+    /** An answer: status, headers in their order, and the body as it came after chunks are joined. */
+    record Response(int status, List<Map.Entry<String, String>> headers, String body) {
+
+        /** The only value of a header, or null. */
+        String header(String name) {
+            List<String> values = all(name);
+            if (values.size() > 1) {
+                throw new AssertionError(name + " is there more than once: " + values);
+            }
+            return values.isEmpty() ? null : values.get(0);
+        }
+
+        List<String> all(String name) {
+            return headers.stream()
+                    .filter(header -> header.getKey().equalsIgnoreCase(name))
+                    .map(Map.Entry::getValue)
+                    .toList();
+        }
+
+        List<String> names() {
+            return headers.stream().map(Map.Entry::getKey).toList();
+        }
+    }
+
+    /** A connection that is kept. */
+    static final class Connection implements AutoCloseable {
+
+        private final Socket socket;
+        private final InputStream in;
+
+        Connection(Socket socket) throws IOException {
+            this.socket = socket;
+            this.in = new java.io.BufferedInputStream(socket.getInputStream());
+        }
+
+        Connection write(String text) {
+            try {
+                socket.getOutputStream().write(text.getBytes(StandardCharsets.ISO_8859_1));
+                return this;
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+
+        Response get(String target, String... headers) {
+            return write(text("GET", target, headers)).read();
+        }
+
+        /** Reads one answer, as long as its headers say. */
+        Response read() {
+            return read(false);
+        }
+
+        /** Reads to the end of the connection. */
+        Response readToEnd() {
+            return read(true);
+        }
+
+        /** Reads the answer to HEAD. */
+        Response readHead() {
+            try {
+                return head();
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+
+        private Response read(boolean toEnd) {
+            Response head = readHead();
+            try {
+                return new Response(head.status, head.headers, readBody(head, toEnd));
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+
+        private Response head() throws IOException {
+            String line = readLine();
+            if (!line.startsWith("HTTP/1.1 ")) {
+                throw new AssertionError("no answer, but: " + line);
+            }
+            int status = Integer.parseInt(line.substring(9, 12));
+            List<Map.Entry<String, String>> headers = new ArrayList<>();
+            for (String header = readLine(); !header.isEmpty(); header = readLine()) {
+                int colon = header.indexOf(':');
+                headers.add(Map.entry(
+                        header.substring(0, colon), header.substring(colon + 1).strip()));
+            }
+            return new Response(status, headers, "");
+        }
+
+        private String readBody(Response head, boolean toEnd) throws IOException {
+            if ("chunked".equals(head.header("Transfer-Encoding"))) {
+                return readChunks();
+            }
+            String length = head.header("Content-Length");
+            byte[] body = toEnd ? in.readAllBytes() : in.readNBytes(length == null ? 0 : Integer.parseInt(length));
+            return new String(body, StandardCharsets.UTF_8);
+        }
+
+        private String readChunks() throws IOException {
+            ByteArrayOutputStream body = new ByteArrayOutputStream();
+            for (int size = readSize(); size > 0; size = readSize()) {
+                body.write(in.readNBytes(size));
+                readLine();
+            }
+            readLine();
+            return body.toString(StandardCharsets.UTF_8);
+        }
+
+        private int readSize() throws IOException {
+            return Integer.parseInt(readLine().strip(), 16);
+        }
+
+        private String readLine() throws IOException {
+            ByteArrayOutputStream line = new ByteArrayOutputStream();
+            for (int b = in.read(); b != '\n'; b = in.read()) {
+                if (b < 0) {
+                    throw new IOException("the server closed the connection after: " + line);
+                }
+                line.write(b);
+            }
+            return line.toString(StandardCharsets.ISO_8859_1).stripTrailing();
+        }
+
+        @Override
+        public void close() {
+            try {
+                socket.close();
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package io.ratelimit.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.web.servlet.RawHttp.Response;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.web.bind.annotation.CrossOrigin;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+class RejectionHandlerTests {
+
+    private static final String YAML = """
+            ratelimit:
+              policies:
+                hello: { rate: 1/1m, paths: /hello }
+                keyed: { key: header:X-Key, on-missing-key: deny, rate: 1/1m, paths: /keyed }
+            """;
+
+    @RegisterExtension
+    static final TestServer server = TestServer.open(YAML, Api.class);
+
+    @Test
+    void aBeanReplacesTheWholeAnswer() {
+        assertThat(server.http().get("/hello").body()).isEqualTo("hello");
+        Response refusal = server.http().get("/hello", "Origin: http://page");
+
+        assertThat(refusal.status()).isEqualTo(418);
+        assertThat(refusal.body()).isEqualTo("DENIED hello 60000");
+        assertThat(refusal.names()).doesNotContain("Retry-After", "X-RetryAfterMs", "RateLimit", "RateLimit-Policy");
+        assertThat(refusal.header("Access-Control-Allow-Origin"))
+                .as("set before it is asked")
+                .isEqualTo("*");
+    }
+
+    @Test
+    void itIsToldTheKindOfNo() {
+        assertThat(server.http().get("/keyed").body()).isEqualTo("MISSING_KEY keyed 0");
+    }
+
+    @RestController
+    static class Api {
+
+        @CrossOrigin
+        @GetMapping({"/hello", "/keyed"})
+        String hello() {
+            return "hello";
+        }
+
+        @Bean
+        RejectionHandler teapot() {
+            return (request, response, decision) -> {
+                response.setStatus(418);
+                response.getWriter().write(text(decision));
+            };
+        }
+
+        private static String text(Decision decision) {
+            Outcome outcome = decision.outcome();
+            return outcome + " " + decision.violations().get(0).policy().name() + " "
+                    + decision.retryAfter().toMillis();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Throttlers;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.springframework.boot.Banner;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.env.YamlPropertySourceLoader;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.PropertySource;
+import org.springframework.core.io.ByteArrayResource;
+
+/**
+ * An application on a real Tomcat, configured by YAML as users do, with time that stands still. For each test of a class
+ * that has it as a static {@code @RegisterExtension}, all buckets are full.
+ */
+final class TestServer implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AutoCloseable {
+
+    private static final String NO_SECURITY = "spring.autoconfigure.exclude: "
+            + Stream.of(
+                            "SecurityAutoConfiguration",
+                            "UserDetailsServiceAutoConfiguration",
+                            "web.servlet.ServletWebSecurityAutoConfiguration",
+                            "web.servlet.SecurityFilterAutoConfiguration",
+                            "actuate.web.servlet.ManagementWebSecurityAutoConfiguration")
+                    .map("org.springframework.boot.security.autoconfigure."::concat)
+                    .toList();
+
+    private final List<String> yaml;
+    private final Class<?>[] sources;
+    private ConfigurableApplicationContext context;
+
+    private TestServer(List<String> yaml, Class<?>... sources) {
+        this.yaml = yaml;
+        this.sources = sources;
+    }
+
+    /** With Spring Security, if the sources configure it. */
+    static TestServer secured(String yaml, Class<?>... sources) {
+        return new TestServer(List.of(yaml), sources);
+    }
+
+    /** Without Spring Security. */
+    static TestServer open(String yaml, Class<?>... sources) {
+        return new TestServer(List.of(yaml, NO_SECURITY), sources);
+    }
+
+    TestServer start() {
+        SpringApplicationBuilder application = new SpringApplicationBuilder(Application.class)
+                .sources(sources)
+                .bannerMode(Banner.Mode.OFF)
+                .properties("server.port=0", "server.tomcat.max-keep-alive-requests=-1")
+                .initializers(starting -> yaml.forEach(
+                        text -> starting.getEnvironment().getPropertySources().addFirst(parse(text))));
+        context = application.run();
+        return this;
+    }
+
+    private static PropertySource<?> parse(String yaml) {
+        try {
+            return new YamlPropertySourceLoader()
+                    .load(
+                            "application.yml " + yaml.hashCode(),
+                            new ByteArrayResource(yaml.getBytes(StandardCharsets.UTF_8)))
+                    .get(0);
+        } catch (IOException ex) {
+            throw new UncheckedIOException(ex);
+        }
+    }
+
+    RawHttp http() {
+        return new RawHttp(context.getEnvironment().getRequiredProperty("local.server.port", int.class), "127.0.0.1");
+    }
+
+    <T> T bean(Class<T> type) {
+        return context.getBean(type);
+    }
+
+    /** The whole tokens in a bucket. */
+    long available(String policy, String... key) {
+        return bean(Throttlers.class).snapshot(policy, key).available();
+    }
+
+    void advance(Duration step) {
+        bean(ManualTimeSource.class).advance(step);
+    }
+
+    /** All buckets are full again, and it is a whole number of days. */
+    void refill() {
+        long nanos = bean(ManualTimeSource.class).nanoTime();
+        advance(Duration.ofDays(400).minusNanos(nanos % Duration.ofDays(1).toNanos()));
+    }
+
+    @Override
+    public void beforeAll(ExtensionContext test) {
+        start();
+    }
+
+    @Override
+    public void beforeEach(ExtensionContext test) {
+        refill();
+    }
+
+    @Override
+    public void afterAll(ExtensionContext test) {
+        close();
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+
+        @Bean
+        ManualTimeSource time() {
+            return new ManualTimeSource();
+        }
+    }
+}
