@@ -61,7 +61,11 @@ public final class Keys {
 
     private static String foldFrom(String text, int start) {
         StringBuilder folded = new StringBuilder(text.length()).append(text, 0, start);
-        text.substring(start).codePoints().forEach(letter -> folded.appendCodePoint(fold(letter)));
+        for (int i = start; i < text.length(); ) {
+            int letter = text.codePointAt(i);
+            folded.appendCodePoint(fold(letter));
+            i += Character.charCount(letter);
+        }
         return folded.toString();
     }
 

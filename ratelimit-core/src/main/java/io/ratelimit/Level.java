@@ -2,7 +2,6 @@ package io.ratelimit;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import org.jspecify.annotations.Nullable;
 
 /** The level of one bucket under one spec: all that is kept for a key. Thread-safe and lock-free. */
 final class Level {
@@ -59,7 +58,7 @@ final class Level {
      * zero: the ticks that are missing for it, negated, or {@link #NEVER_FITS}, or {@link #CLOSED}.
      */
     long take(long cost, long nanos) {
-        if (cost > ticks.spec().capacity()) {
+        if (!ticks.fits(cost)) {
             return NEVER_FITS;
         }
         long now = ticks.at(nanos);
@@ -86,38 +85,42 @@ final class Level {
             long before = fullAt;
             long nanos = time.nanoTime();
             long taken = take(cost, nanos);
-            if (isTrue(taken, before, cost, nanos)) {
+            if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
                 return taken >= 0;
             }
         }
     }
 
-    /** Takes at the present and says what follows; null if this level was closed. */
-    @Nullable
+    /** Takes at the present and says what follows. */
     Decision decide(long cost, TimeSource time) {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
             long taken = take(cost, nanos);
-            if (isTrue(taken, before, cost, nanos)) {
-                return taken == CLOSED ? null : Decision.of(this, taken, nanos);
+            if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
+                return Decision.of(this, taken, nanos);
             }
         }
     }
 
     /**
-     * Whether an answer holds at some moment of the call. Between the reading of the clock and the taking others may
-     * have taken at later moments, and to the older clock the bucket looks emptier than it ever was. So a no is only
-     * believed where what was there before the clock was read says it too.
+     * Whether the tokens weren't there at some moment of a call that read {@link #fullAt} before the clock. Between the
+     * reading of the clock and the taking others may have taken at later moments, and to the older clock the bucket
+     * looks emptier than it ever was. So a no is only believed where what was there before says it too.
      */
-    private boolean isTrue(long taken, long before, long cost, long nanos) {
-        return taken >= 0 || taken <= NEVER_FITS || taken == left(before, ticks.at(nanos), ticks.of(cost));
+    boolean lacked(long before, long cost, long nanos) {
+        return before != CLOSED && left(before, ticks.at(nanos), ticks.of(cost)) < 0;
+    }
+
+    /** When the bucket is full again, in ticks, or {@link #CLOSED}. */
+    long fullAt() {
+        return fullAt;
     }
 
     /** What {@link #take(long, long)} would say, but nothing is taken: the ticks now missing, or less than zero. */
     long peek(long cost, long nanos) {
         long seen = fullAt;
-        if (cost > ticks.spec().capacity()) {
+        if (!ticks.fits(cost)) {
             return NEVER_FITS;
         }
         long now = ticks.at(nanos);

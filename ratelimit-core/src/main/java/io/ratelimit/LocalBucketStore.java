@@ -45,17 +45,25 @@ final class LocalBucketStore implements BucketStore {
         return Decision.of(List.of(answers));
     }
 
-    /** Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. */
-    private Answer take(Charge charge, long nanos) {
-        while (true) {
-            Level level = shelf(charge.policy()).level(charge, nanos);
-            long taken = level.take(charge.cost(), nanos);
-            Decision decision = taken >= 0 ? Decision.of(level, taken, nanos) : level.decide(charge.cost(), time);
-            if (decision != null) {
-                return new Answer(charge, decision);
+    /**
+     * Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. That is
+     * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on.
+     */
+    private Answer take(Charge charge, long first) {
+        long nanos = first;
+        Level level = shelf(charge.policy()).level(charge, nanos);
+        long taken = level.take(charge.cost(), nanos);
+        while (taken < 0 && taken != Level.NEVER_FITS) {
+            Level asked = level;
+            long before = level.fullAt();
+            nanos = now();
+            level = shelf(charge.policy()).level(charge, nanos);
+            taken = level.take(charge.cost(), nanos);
+            if (level == asked && taken != Level.CLOSED && level.lacked(before, charge.cost(), nanos)) {
+                break;
             }
-            Thread.onSpinWait();
         }
+        return new Answer(charge, Decision.of(level, taken, nanos));
     }
 
     /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
@@ -70,7 +78,7 @@ final class LocalBucketStore implements BucketStore {
 
     private Answer lookAt(Charge charge, long nanos) {
         while (true) {
-            Level level = shelf(charge.policy()).level(charge, nanos);
+            Level level = shelf(charge.policy()).glimpse(charge, nanos);
             long seen = level.peek(charge.cost(), nanos);
             if (seen != Level.CLOSED) {
                 return new Answer(charge, Decision.of(level, seen, nanos));

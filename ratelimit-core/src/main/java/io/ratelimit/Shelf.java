@@ -90,6 +90,11 @@ final class Shelf {
         return level != null || !isFull() ? level : overflow.getIfPresent(overflow(charge.key()));
     }
 
+    /** Like {@link #level}, but a bucket that is not there yet isn't kept: it is full. */
+    Level glimpse(Charge charge, long nanos) {
+        return known(charge) == null ? new Level(ticks(charge.spec(), nanos), nanos) : level(charge, nanos);
+    }
+
     private static boolean isOf(BucketSpec spec, Level level) {
         BucketSpec there = level.ticks().spec();
         return there == spec || there.equals(spec);

@@ -26,6 +26,7 @@ final class Ticks {
     private final long stepNanos;
     private final long perStep;
     private final long perToken;
+    private final long capacity;
     private final long full;
     private final long nanosToFull;
 
@@ -35,7 +36,8 @@ final class Ticks {
         this.stepNanos = stepNanos;
         this.perStep = perStep;
         this.perToken = perToken;
-        this.full = spec.capacity() * perToken;
+        this.capacity = spec.capacity();
+        this.full = capacity * perToken;
         this.nanosToFull = nanosUntil(full, origin);
     }
 
@@ -99,6 +101,11 @@ final class Ticks {
         return spec;
     }
 
+    /** Whether a full bucket holds so many tokens. */
+    boolean fits(long tokens) {
+        return tokens <= capacity;
+    }
+
     /** The ticks from empty to full. */
     long full() {
         return full;
@@ -106,7 +113,7 @@ final class Ticks {
 
     /** The ticks of so many tokens, at most those of a full bucket. */
     long of(long tokens) {
-        return tokens >= spec.capacity() ? full : tokens * perToken;
+        return tokens >= capacity ? full : tokens * perToken;
     }
 
     /** The whole tokens in so many ticks. */

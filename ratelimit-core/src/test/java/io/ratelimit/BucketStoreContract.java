@@ -257,8 +257,10 @@ public abstract class BucketStoreContract {
     @Test
     void tokensAreCutWhenTheCapacityShrinks() {
         assertThat(take(under(USER.spec(), 1)).allowed()).isTrue();
-        assertThat(take(under(USER.spec().withCapacity(2), 3)).outcome()).isEqualTo(Outcome.NEVER_FITS);
-        assertThat(take(under(USER.spec().withCapacity(2), 1)).remaining()).isEqualTo(1);
+        BucketSpec smaller = USER.spec().withCapacity(2);
+        assertThat(store().look(under(smaller, 1))).isEqualTo(new BucketSnapshot(2, Rate.of("1/s"), 2, Duration.ZERO));
+        assertThat(take(under(smaller, 3)).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(take(under(smaller, 1)).remaining()).isEqualTo(1);
         assertThat(available(under(USER.spec(), 1))).isEqualTo(1);
     }
 

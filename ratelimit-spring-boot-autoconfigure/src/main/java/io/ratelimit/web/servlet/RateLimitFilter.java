@@ -10,6 +10,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
@@ -19,6 +20,7 @@ import org.springframework.web.filter.OncePerRequestFilter;
 public class RateLimitFilter extends OncePerRequestFilter {
 
     private final Phase phase;
+    private final String onceAttribute;
     private final Throttlers throttlers;
     private final Supplier<RequestPolicies> policies;
     private final RateLimitHeaders headers;
@@ -35,6 +37,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
             RateLimitHeaders headers,
             Rejection rejection) {
         this.phase = phase;
+        this.onceAttribute = RateLimitFilter.class.getName() + "." + phase;
         this.throttlers = throttlers;
         this.policies = policies;
         this.headers = headers;
@@ -51,8 +54,9 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
         Decision decision = throttlers.decide(policies.get().charges(phase, request));
         if (decision.allowed()) {
+            Answer shown = bill.scarcest();
             bill.add(decision, policies.get());
-            showScarcest(bill, response);
+            show(bill.scarcest(), shown, response);
             chain.doFilter(request, response);
         } else {
             headers.remove(response);
@@ -60,9 +64,8 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
     }
 
-    private void showScarcest(RequestBill bill, HttpServletResponse response) {
-        Answer scarcest = bill.scarcest();
-        if (scarcest != null) {
+    private void show(@Nullable Answer scarcest, @Nullable Answer shown, HttpServletResponse response) {
+        if (scarcest != null && scarcest != shown) {
             headers.write(List.of(scarcest), response);
         }
     }
@@ -70,6 +73,6 @@ public class RateLimitFilter extends OncePerRequestFilter {
     /** One for each phase: the container may use a name of its own for each registration. */
     @Override
     protected String getAlreadyFilteredAttributeName() {
-        return RateLimitFilter.class.getName() + "." + phase;
+        return onceAttribute;
     }
 }

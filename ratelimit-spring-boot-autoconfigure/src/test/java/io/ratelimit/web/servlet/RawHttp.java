@@ -136,7 +136,8 @@ record RawHttp(int port, String client) {
         /** Reads the answer to HEAD. */
         Response readHead() {
             try {
-                return head();
+                Response head = head();
+                return head.status == 100 ? head() : head;
             } catch (IOException ex) {
                 throw new UncheckedIOException(ex);
             }
@@ -154,7 +155,7 @@ record RawHttp(int port, String client) {
         private Response head() throws IOException {
             String line = readLine();
             if (!line.startsWith("HTTP/1.1 ")) {
-                throw new AssertionError("no answer, but: " + line);
+                throw new IOException("no answer, but: " + line);
             }
             int status = Integer.parseInt(line.substring(9, 12));
             List<Map.Entry<String, String>> headers = new ArrayList<>();

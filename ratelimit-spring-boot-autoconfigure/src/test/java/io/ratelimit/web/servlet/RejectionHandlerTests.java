@@ -17,7 +17,8 @@ class RejectionHandlerTests {
     private static final String YAML = """
             ratelimit:
               policies:
-                hello: { rate: 1/1m, paths: /hello }
+                hello: { rate: 1/1m, paths: /hello, phase: after-authentication }
+                early: { key: ip, rate: 10/1m }
                 keyed: { key: header:X-Key, on-missing-key: deny, rate: 1/1m, paths: /keyed }
             """;
 

@@ -97,10 +97,10 @@ final class TestServer implements BeforeAllCallback, AfterAllCallback, BeforeEac
         bean(ManualTimeSource.class).advance(step);
     }
 
-    /** All buckets are full again, and it is a whole number of days. */
+    /** All buckets are full again that need at most a day for it; and it is a whole number of days. */
     void refill() {
         long nanos = bean(ManualTimeSource.class).nanoTime();
-        advance(Duration.ofDays(400).minusNanos(nanos % Duration.ofDays(1).toNanos()));
+        advance(Duration.ofDays(2).minusNanos(nanos % Duration.ofDays(1).toNanos()));
     }
 
     @Override

@@ -1,0 +1,124 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
+import org.springframework.boot.json.JsonParserFactory;
+
+/**
+ * What an IDE completes and shows. The properties of the application are in the metadata. Those of a policy can't be:
+ * its format has no values of maps. IDEs read them from the record that is the type of the values, and their
+ * descriptions, where they show any, from its Javadoc.
+ */
+class ConfigurationMetadataTests {
+
+    private final Map<String, Object> metadata = read();
+
+    @Test
+    void everyPropertyIsThere() {
+        assertThat(items("properties").keySet())
+                .containsExactlyInAnyOrderElementsOf(RateLimitProperties.namesOf(RateLimitProperties.class).stream()
+                        .map(name -> "ratelimit." + name)
+                        .toList());
+    }
+
+    @Test
+    void everyPropertyHasADescription() {
+        assertThat(items("properties").values()).allSatisfy(property -> assertThat((String) property.get("description"))
+                .isNotBlank());
+    }
+
+    @Test
+    void everyPropertyButTheMapHasItsDefault() {
+        Map<String, Object> defaults = new HashMap<>();
+        items("properties").forEach((name, property) -> defaults.put(name, property.get("defaultValue")));
+
+        assertThat(defaults)
+                .containsEntry("ratelimit.enabled", true)
+                .containsEntry("ratelimit.mode", "enforce")
+                .containsEntry("ratelimit.headers", "draft-11")
+                .containsEntry("ratelimit.exclude-paths", List.of())
+                .containsEntry("ratelimit.policies", null);
+    }
+
+    /** By the type an IDE finds the properties of a policy. */
+    @Test
+    void theMapNamesTheRecordOfItsValues() {
+        assertThat(items("properties").get("ratelimit.policies"))
+                .containsEntry("type", "java.util.Map<java.lang.String," + Policy.class.getName() + ">");
+    }
+
+    @Test
+    void everyHintIsForAProperty() {
+        assertThat(items("hints").keySet())
+                .containsExactlyInAnyOrder("ratelimit.mode", "ratelimit.headers", "ratelimit.policies.keys");
+    }
+
+    @Test
+    void everyValueHintedAtIsRead() {
+        Map<String, Map<String, Object>> hints = items("hints");
+        for (String property : List.of("mode", "headers")) {
+            for (Object value : values(hints.get("ratelimit." + property))) {
+                RateLimitProperties bound = bind("ratelimit." + property, value);
+                Object read = property.equals("mode") ? bound.mode() : bound.headers();
+                assertThat(read)
+                        .hasToString(value.toString().toUpperCase(Locale.ROOT).replace('-', '_'));
+            }
+        }
+        for (Object name : values(hints.get("ratelimit.policies.keys"))) {
+            assertThat(bind("ratelimit.policies." + name + ".rate", "5/s").policies())
+                    .containsOnlyKeys(name.toString());
+        }
+    }
+
+    @Test
+    void everyPropertyOfAPolicyHasAText() throws IOException {
+        Path file = Path.of("src/main/java", RateLimitProperties.class.getName().replace('.', '/') + ".java");
+        String before = Files.readString(file).split("public record Policy\\(")[0];
+        String javadoc = before.substring(before.lastIndexOf("/**"));
+
+        assertThat(Policy.class.getRecordComponents()).allSatisfy(component -> assertThat(javadoc)
+                .containsPattern("@param " + component.getName() + " \\w+"));
+    }
+
+    private static RateLimitProperties bind(String property, Object value) {
+        return new Binder(new MapConfigurationPropertySource(Map.of(property, value)))
+                .bindOrCreate("ratelimit", RateLimitProperties.class);
+    }
+
+    private static List<Object> values(Map<String, Object> hint) {
+        return maps(hint.get("values")).map(value -> value.get("value")).toList();
+    }
+
+    private Map<String, Map<String, Object>> items(String kind) {
+        Map<String, Map<String, Object>> items = new HashMap<>();
+        maps(metadata.get(kind)).forEach(item -> items.put((String) item.get("name"), item));
+        return items;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Stream<Map<String, Object>> maps(Object list) {
+        return ((List<Map<String, Object>>) list).stream();
+    }
+
+    private static Map<String, Object> read() {
+        try {
+            Path file = Path.of("target/classes/META-INF/spring-configuration-metadata.json");
+            return JsonParserFactory.getJsonParser().parseMap(Files.readString(file));
+        } catch (IOException missing) {
+            throw new UncheckedIOException(missing);
+        }
+    }
+}

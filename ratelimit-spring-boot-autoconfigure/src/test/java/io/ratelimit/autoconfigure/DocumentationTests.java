@@ -1,0 +1,124 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/**
+ * Tries the examples of the documentation. An application starts with each block of {@code yaml}, and a block of
+ * {@code log} after it is what it logs; with {@code yaml fails} it doesn't, and the block after it is the report.
+ */
+@ExtendWith(OutputCaptureExtension.class)
+class DocumentationTests {
+
+    private static final Path ROOT = Path.of("..");
+    private static final Path REFERENCE = ROOT.resolve("docs/configuration.md");
+    private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+(?: \\w+)?)$\\R(.*?)^```$");
+    private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z-]+)` \\|");
+
+    @TempDir
+    private Path directory;
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    @TestFactory
+    Stream<DynamicTest> theExamplesWork() throws IOException {
+        List<DynamicTest> tests = new ArrayList<>();
+        for (Path page : pages()) {
+            tests.addAll(examples(page));
+        }
+        assertThat(tests).isNotEmpty();
+        return tests.stream();
+    }
+
+    private static List<Path> pages() throws IOException {
+        try (Stream<Path> pages = Files.list(REFERENCE.getParent())) {
+            return Stream.concat(Stream.of(ROOT.resolve("README.md")), pages)
+                    .filter(page -> page.toString().endsWith(".md") && Files.exists(page))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    @Test
+    void theReferenceHasEveryPropertyInItsOrder() throws IOException {
+        String reference = Files.readString(REFERENCE);
+
+        assertThat(rows(reference, "## The application", "## A policy"))
+                .isEqualTo(RateLimitProperties.namesOf(RateLimitProperties.class));
+        assertThat(rows(reference, "## A policy", "## Examples")).isEqualTo(RateLimitProperties.namesOf(Policy.class));
+    }
+
+    @Test
+    void theReferenceHasAnExampleOfEveryProperty() throws IOException {
+        String examples =
+                String.join("\n", blocks(REFERENCE).stream().map(Block::text).toList());
+
+        assertThat(RateLimitProperties.namesOf(Policy.class))
+                .allMatch(property -> Pattern.compile("\\b" + property + ": ?")
+                        .matcher(examples)
+                        .find());
+    }
+
+    private static List<String> rows(String text, String from, String to) {
+        String section = text.substring(text.indexOf("\n" + from), text.indexOf("\n" + to));
+        return ROW.matcher(section).results().map(row -> row.group(1)).toList();
+    }
+
+    private List<DynamicTest> examples(Path file) throws IOException {
+        List<Block> blocks = blocks(file);
+        List<DynamicTest> tests = new ArrayList<>();
+        for (int i = 0; i < blocks.size(); i++) {
+            Block block = blocks.get(i);
+            Block next = i + 1 < blocks.size() ? blocks.get(i + 1) : new Block(0, "", "");
+            if (block.language().startsWith("yaml")) {
+                tests.add(DynamicTest.dynamicTest(
+                        file.getFileName() + ", line " + block.line(), () -> tryOut(block, next)));
+            }
+        }
+        return tests;
+    }
+
+    private void tryOut(Block block, Block next) {
+        YamlApplication application = new YamlApplication(directory, block.text()).withWeb();
+        if (block.language().equals("yaml fails")) {
+            assertThat(next.text().strip()).isEqualTo(application.failure(output));
+            return;
+        }
+        List<String> log = application.log(output);
+        if (next.language().equals("log")) {
+            assertThat(next.text().lines()).containsExactlyElementsOf(log);
+        }
+    }
+
+    private static List<Block> blocks(Path file) throws IOException {
+        String text = Files.readString(file);
+        return BLOCK.matcher(text)
+                .results()
+                .map(found -> new Block(
+                        (int) text.substring(0, found.start()).lines().count() + 1, found.group(1), found.group(2)))
+                .toList();
+    }
+
+    private record Block(int line, String language, String text) {}
+}

@@ -1,0 +1,107 @@
+package io.ratelimit.key;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.EnumSource.Mode;
+import org.junit.jupiter.params.provider.NullSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RequestKeyTests {
+
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
+
+    @Test
+    void aGlobalPolicyHasOneKey() {
+        RequestKey key = new RequestKey(List.of(), true, MissingKey.DENY);
+        assertThat(key.charge(POLICY, 3, FixedFacts.NONE)).isEqualTo(Charge.of(POLICY, "", 3));
+    }
+
+    @ParameterizedTest
+    @NullSource
+    @ValueSource(strings = {"", " ", "\t \u2003"})
+    void aBlankPartIsAMissingOne(String blank) {
+        FixedFacts request = FixedFacts.NONE.withUser(blank);
+        assertThat(key(MissingKey.SKIP, "user").charge(POLICY, 1, request)).isNull();
+        assertThat(key(MissingKey.DENY, "user").charge(POLICY, 1, request)).isEqualTo(Charge.withoutKey(POLICY, 1));
+        assertThat(key(MissingKey.SHARED, "user").charge(POLICY, 1, request)).isNotNull();
+        assertThat(key(MissingKey.CLIENT_IP, "user").charge(POLICY, 1, request)).isNotNull();
+    }
+
+    @Test
+    void aChargeWithoutAKeyIsNeverAllowed() {
+        Charge charge = key(MissingKey.DENY, "user").charge(POLICY, 1, FixedFacts.NONE);
+        assertThat(Throttlers.local(List.of(POLICY)).decide(List.of(charge)).outcome())
+                .isEqualTo(Outcome.MISSING_KEY);
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            mode = Mode.EXCLUDE,
+            names = {"SKIP", "DENY"})
+    void aStandInNeverEqualsAValue(MissingKey onMissing) {
+        RequestKey key = key(onMissing, "user");
+        String standIn = text(key, FixedFacts.NONE);
+        for (String value : List.of("203.0.113.7", "shared", "s", "s203.0.113.7", "\0s203.0.113.7", "\0s", standIn)) {
+            assertThat(text(key, FixedFacts.NONE.withUser(value))).as(value).isNotEqualTo(standIn);
+        }
+    }
+
+    @Test
+    void theAddressTellsThoseWithoutAKeyApartOrTheyShare() {
+        FixedFacts other = FixedFacts.NONE.withIp("203.0.113.8");
+        assertThat(text(key(MissingKey.CLIENT_IP, "user"), other))
+                .isNotEqualTo(text(key(MissingKey.CLIENT_IP, "user"), FixedFacts.NONE));
+        assertThat(text(key(MissingKey.SHARED, "user"), other))
+                .isEqualTo(text(key(MissingKey.SHARED, "user"), FixedFacts.NONE));
+    }
+
+    @Test
+    void noTwoListsOfPartsAreOneKey() {
+        String[] values = {null, "a", "b", "ab", "a:b", ":", "1:a", "1:b", "\0", "\0m1:a", "\0ra", "\0s", "203.0.113.7"
+        };
+        Map<String, String> seen = new HashMap<>();
+        RequestKey key = key(MissingKey.CLIENT_IP, "user", "header:X-A", "header:X-B");
+        for (String user : values) {
+            for (String a : values) {
+                for (String b : values) {
+                    Map<String, String> headers = new HashMap<>();
+                    headers.put("X-A", a);
+                    headers.put("X-B", b);
+                    String parts = user + "|" + a + "|" + b;
+                    String twin =
+                            seen.put(text(key, FixedFacts.NONE.withUser(user).withHeaders(headers)), parts);
+                    assertThat(twin).as(parts).isNull();
+                }
+            }
+        }
+    }
+
+    @Test
+    void caseCountsOrNot() {
+        RequestKey folding = new RequestKey(List.of(KeyPart.of("user")), true, MissingKey.DENY);
+        RequestKey exact = new RequestKey(List.of(KeyPart.of("user")), false, MissingKey.DENY);
+        FixedFacts upper = FixedFacts.NONE.withUser("ALICE");
+        FixedFacts lower = FixedFacts.NONE.withUser("alice");
+        assertThat(text(folding, upper)).isEqualTo(text(folding, lower));
+        assertThat(text(exact, upper)).isNotEqualTo(text(exact, lower));
+    }
+
+    private static RequestKey key(MissingKey onMissing, String... parts) {
+        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), true, onMissing);
+    }
+
+    private static String text(RequestKey key, FixedFacts request) {
+        return key.charge(POLICY, 1, request).key();
+    }
+}
