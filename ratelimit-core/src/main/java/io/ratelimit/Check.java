@@ -5,6 +5,12 @@ final class Check {
 
     private Check() {}
 
+    static void check(boolean ok, String what, String requirement, long value) {
+        if (!ok) {
+            throw new IllegalArgumentException(what + " must be " + requirement + ", but was " + value);
+        }
+    }
+
     static void check(boolean ok, String what, String requirement, Object value) {
         if (!ok) {
             throw new IllegalArgumentException(what + " must be " + requirement + ", but was " + value);

@@ -9,7 +9,7 @@ import java.util.List;
  * tokens, and a no takes nothing from any.
  *
  * @param outcome yes, or which kind of no
- * @param remaining the whole tokens left; of several buckets the fewest
+ * @param remaining the whole tokens left; of several buckets the fewest; {@link Long#MAX_VALUE} if none was asked
  * @param retryNanos when denied, the nanoseconds after which the same call could go ahead; of several buckets the
  *     longest, and the random addition of its policy. Zero when allowed, and when no time can mend it
  * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero when full
@@ -19,7 +19,7 @@ import java.util.List;
 public record Decision(
         Outcome outcome, long remaining, long retryNanos, long nextTokenNanos, long resetNanos, List<Answer> answers) {
 
-    /** The kinds of yes and no. */
+    /** The kinds of yes and no. Of several that a call meets, the later outweighs the earlier. */
     public enum Outcome {
         /** The tokens were taken. */
         ALLOWED,
@@ -33,7 +33,7 @@ public record Decision(
 
     /**
      * What one bucket said to its charge. It may have had the tokens although another bucket, and so the whole, said
-     * no; then it has them still.
+     * no; then it has them still, and its numbers are those before taking.
      */
     public record Answer(Charge charge, Decision decision) {
 
@@ -58,10 +58,10 @@ public record Decision(
     }
 
     /** The decision of one bucket, of what {@link Level#take} returned. */
-    static Decision of(Level level, long taken, long nanos) {
+    static Decision of(Level level, long cost, long taken, long nanos) {
         Ticks ticks = level.ticks();
-        long missing = taken >= 0 ? taken : Math.max(level.missing(nanos), 0);
         boolean denied = taken < 0 && taken != Level.NEVER_FITS;
+        long missing = taken >= 0 ? taken : denied ? ticks.full() - ticks.of(cost) - taken : level.missing(nanos);
         return new Decision(
                 taken >= 0 ? Outcome.ALLOWED : denied ? Outcome.DENIED : Outcome.NEVER_FITS,
                 ticks.tokens(ticks.full() - missing),
@@ -97,13 +97,19 @@ public record Decision(
         return slowest.decision().retryNanos + slowest.policy().retryJitter().nextNanos();
     }
 
+    /** Whether the call may go ahead. */
     public boolean allowed() {
         return outcome == Outcome.ALLOWED;
     }
 
-    /** {@link #retryNanos()} as a duration. */
+    /** {@link #retryNanos()} as a duration: zero also where no time can mend it, so ask {@link #outcome()} first. */
     public Duration retryAfter() {
         return Duration.ofNanos(retryNanos);
+    }
+
+    /** {@link #nextTokenNanos()} as a duration. */
+    public Duration nextTokenAfter() {
+        return Duration.ofNanos(nextTokenNanos);
     }
 
     /** {@link #resetNanos()} as a duration. */
@@ -111,7 +117,7 @@ public record Decision(
         return Duration.ofNanos(resetNanos);
     }
 
-    /** The answers that were a no, in the order asked. */
+    /** The answers that were a no, in the order asked; empty for a bucket without a policy. */
     public List<Answer> violations() {
         List<Answer> violations = new ArrayList<>(answers.size());
         for (Answer answer : answers) {

@@ -32,7 +32,10 @@ public final class GlobalThrottler implements Throttler {
 
     @Override
     public Throttler forKey(String... parts) {
-        throw new IllegalArgumentException("the policy '" + policy.name() + "' is global and has no keys");
+        if (parts.length > 0) {
+            throw new IllegalArgumentException("the policy '" + policy.name() + "' is global and has no keys");
+        }
+        return this;
     }
 
     @Override

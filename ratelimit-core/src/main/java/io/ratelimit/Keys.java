@@ -5,7 +5,7 @@ package io.ratelimit;
  * {@code a:b} and {@code c} for {@code a} and {@code b:c}, and nothing that a client can send for what stands in for a
  * missing part. A key of one part is most often the part itself.
  *
- * <p>Keys of more than one form begin with a NUL and a letter that says which: r for a part that itself begins with NUL,
+ * <p>Keys of any other form begin with a NUL and a letter that says which: r for a part that itself begins with NUL,
  * s for a stand-in, m for several parts, x for none. Stores may add forms of their own.
  */
 public final class Keys {

@@ -18,7 +18,7 @@ final class Level {
      * is full in 400 ms would make that 600 ms, more than an empty bucket needs, so 100 ms are missing: that is both
      * the answer "no" and the time to wait.
      *
-     * The unit is chosen so that a clock step and a token are whole numbers of it (Ticks), so nothing is rounded.
+     * The unit is chosen so that a clock step and a token are whole numbers of it (Ticks): counting rounds nothing.
      * Threads race on one compare-and-set; the loser looks again. The number publishes nothing but itself.
      *
      * A level belongs to one spec. When another comes, or its key is forgotten, it is closed for ever and whoever still
@@ -98,7 +98,7 @@ final class Level {
             long nanos = time.nanoTime();
             long taken = take(cost, nanos);
             if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
-                return Decision.of(this, taken, nanos);
+                return Decision.of(this, cost, taken, nanos);
             }
         }
     }
@@ -119,16 +119,16 @@ final class Level {
 
     /** What {@link #take(long, long)} would say, but nothing is taken: the ticks now missing, or less than zero. */
     long peek(long cost, long nanos) {
-        long seen = fullAt;
         if (!ticks.fits(cost)) {
             return NEVER_FITS;
         }
+        long seen = fullAt;
         long now = ticks.at(nanos);
         long left = left(seen, now, ticks.of(cost));
         return seen == CLOSED ? CLOSED : left < 0 ? left : missing(seen, now);
     }
 
-    /** The ticks that are there beyond the price; less than zero, those that lack. */
+    /** The ticks left beyond the price; if less than zero, those it is short of. */
     private long left(long seen, long now, long price) {
         return ticks.full() - missing(seen, now) - price;
     }
@@ -159,11 +159,12 @@ final class Level {
         return Math.min(Math.max(seen - now, 0), ticks.full());
     }
 
-    /** Closes this level and returns one of another spec that holds the tokens that were here. */
+    /** Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. */
     Level reopen(Ticks other, long nanos) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
-        long missing = seen == CLOSED ? 0 : missing(seen, ticks.at(nanos));
-        return new Level(other, nanos, other.missingFrom(ticks, missing));
+        // Others may have taken at later moments: no earlier than theirs, or the time between would count twice.
+        long then = nanos + ticks.nanosUntil(seen - ticks.at(nanos) - ticks.full(), nanos);
+        return new Level(other, then, other.missingFrom(ticks, missing(seen, ticks.at(then))));
     }
 
     /** Closes this level: nobody takes from it any more. */

@@ -63,7 +63,7 @@ final class LocalBucketStore implements BucketStore {
                 break;
             }
         }
-        return new Answer(charge, Decision.of(level, taken, nanos));
+        return new Answer(charge, Decision.of(level, charge.cost(), taken, nanos));
     }
 
     /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
@@ -81,7 +81,7 @@ final class LocalBucketStore implements BucketStore {
             Level level = shelf(charge.policy()).glimpse(charge, nanos);
             long seen = level.peek(charge.cost(), nanos);
             if (seen != Level.CLOSED) {
-                return new Answer(charge, Decision.of(level, seen, nanos));
+                return new Answer(charge, Decision.of(level, charge.cost(), seen, nanos));
             }
             Thread.onSpinWait();
         }
@@ -95,9 +95,10 @@ final class LocalBucketStore implements BucketStore {
     private void giveBack(List<Charge> charges, long nanos) {
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            Level level = shelf(charge.policy()).known(charge);
+            Level level = shelf(charge.policy()).taken(charge);
             while (level != null && !level.giveBack(charge.cost(), nanos)) {
-                level = shelf(charge.policy()).known(charge);
+                Thread.onSpinWait();
+                level = shelf(charge.policy()).taken(charge);
             }
         }
     }
@@ -131,6 +132,7 @@ final class LocalBucketStore implements BucketStore {
 
     /** The buckets held for a policy. */
     long size(ThrottlePolicy policy) {
+        now();
         return shelf(policy).size();
     }
 }

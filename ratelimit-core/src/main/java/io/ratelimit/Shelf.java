@@ -27,7 +27,7 @@ final class Shelf {
      * back here.
      *
      * At max-keys a new key gets one of 4,096 overflow buckets instead, chosen by a hash that nobody outside can
-     * predict: nobody is forgiven, a flood locks out few, and memory is bounded. They take no room from keys. A long key
+     * predict: a drained key keeps its bucket, a flood locks out few, and memory is bounded. They take no room from keys. A long key
      * is kept as its 128-bit hash, in a form that Keys never makes.
      */
 
@@ -78,9 +78,9 @@ final class Shelf {
         return level != null && isOf(charge.spec(), level) ? level : open(levels, key, charge.spec(), nanos);
     }
 
-    private Level level(Cache<String, Level> levels, String key, BucketSpec spec, long nanos) {
-        Level level = levels.getIfPresent(key);
-        return level != null && isOf(spec, level) ? level : open(levels, key, spec, nanos);
+    private Level level(Cache<String, Level> cache, String key, BucketSpec spec, long nanos) {
+        Level level = cache.getIfPresent(key);
+        return level != null && isOf(spec, level) ? level : open(cache, key, spec, nanos);
     }
 
     /** The bucket of a charge under whatever spec it is, or null: then nothing is missing from it. */
@@ -88,6 +88,13 @@ final class Shelf {
     Level known(Charge charge) {
         Level level = levels.getIfPresent(stored(charge.key()));
         return level != null || !isFull() ? level : overflow.getIfPresent(overflow(charge.key()));
+    }
+
+    /** The bucket that a charge was taken from, as far as can be told, or null: then nothing is missing from it. */
+    @Nullable
+    Level taken(Charge charge) {
+        Level level = levels.getIfPresent(stored(charge.key()));
+        return level != null ? level : overflow.getIfPresent(overflow(charge.key()));
     }
 
     /** Like {@link #level}, but a bucket that is not there yet isn't kept: it is full. */
@@ -100,9 +107,9 @@ final class Shelf {
         return there == spec || there.equals(spec);
     }
 
-    private Level open(Cache<String, Level> levels, String key, BucketSpec spec, long nanos) {
+    private Level open(Cache<String, Level> cache, String key, BucketSpec spec, long nanos) {
         Ticks wanted = ticks(spec, nanos);
-        return levels.asMap().compute(key, (sameKey, level) -> {
+        return cache.asMap().compute(key, (sameKey, level) -> {
             if (level == null) {
                 return new Level(wanted, nanos);
             }
@@ -110,7 +117,7 @@ final class Shelf {
         });
     }
 
-    /** Whether there is no room for another key, also when what has expired is gone; that is tried once a second. */
+    /** Whether there is no room for another key, also when what has expired is gone; that is tried at most once a second. */
     private boolean isFull() {
         if (levels.estimatedSize() < maxKeys) {
             return false;
@@ -126,7 +133,12 @@ final class Shelf {
     BucketSnapshot look(Charge charge, long nanos) {
         Ticks shown = ticks(charge.spec(), nanos);
         Level level = known(charge);
-        long missing = level == null ? 0 : Math.max(level.missing(nanos), 0);
+        long missing = level == null ? 0 : level.missing(nanos);
+        while (level != null && missing == Level.CLOSED) {
+            Thread.onSpinWait();
+            level = known(charge);
+            missing = level == null ? 0 : level.missing(nanos);
+        }
         return BucketSnapshot.of(shown, level == null ? 0 : shown.missingFrom(level.ticks(), missing), nanos);
     }
 

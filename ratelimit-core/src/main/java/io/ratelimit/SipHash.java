@@ -7,7 +7,7 @@ import java.security.SecureRandom;
 /**
  * SipHash-2-4 over the UTF-16 of a text, low byte first, in its forms of 64 and of 128 bits (Aumasson and Bernstein,
  * <em>SipHash: a fast short-input PRF</em>; the long form as in the authors' reference code). Whoever doesn't know the
- * key can neither predict nor collide it.
+ * key can neither predict a hash nor make two collide.
  */
 final class SipHash {
 

@@ -1,6 +1,6 @@
 package io.ratelimit;
 
-/** {@link System#nanoTime()}, counted from when this class was first used. */
+/** {@link System#nanoTime()}, counted from its first use. */
 enum SystemTimeSource implements TimeSource {
     INSTANCE;
 

@@ -9,7 +9,7 @@ public interface ThrottleListener {
 
     /**
      * A decision was made. Shadow policies are told apart from the enforced ones, each in a decision of its own; a no of
-     * theirs refuses nothing.
+     * theirs refuses nothing. Must not throw: that would reach the caller, though tokens were taken.
      */
     void decided(Decision decision);
 }

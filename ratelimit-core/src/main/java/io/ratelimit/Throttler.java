@@ -7,6 +7,7 @@ package io.ratelimit;
  */
 public interface Throttler {
 
+    /** The policy that this answers for. */
     ThrottlePolicy policy();
 
     /**
@@ -34,7 +35,12 @@ public interface Throttler {
      */
     Decision decide(long cost);
 
-    /** Like {@link #decide}, for whom a yes or a no is enough. */
+    /**
+     * Like {@link #decide}, for whom a yes or a no is enough.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     */
     default boolean tryAcquire(long cost) {
         return decide(cost).allowed();
     }

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,7 +32,12 @@ public final class Throttlers {
 
     /** Throttlers with their buckets in memory, on the machine's clock. */
     public static Throttlers local(Collection<ThrottlePolicy> policies) {
-        return new Throttlers(policies, BucketStore.local(TimeSource.system()), ThrottleListener.NONE);
+        return local(policies, TimeSource.system());
+    }
+
+    /** Throttlers with their buckets in memory, on the given clock. */
+    public static Throttlers local(Collection<ThrottlePolicy> policies, TimeSource time) {
+        return new Throttlers(policies, BucketStore.local(time), ThrottleListener.NONE);
     }
 
     /**
@@ -79,12 +85,14 @@ public final class Throttlers {
     }
 
     private static List<Decision.Answer> missingKeys(List<Charge> charges) {
+        List<Decision.Answer> missing = List.of();
         for (int i = 0; i < charges.size(); i++) {
             if (!charges.get(i).hasKey()) {
-                return List.of(Decision.missingKey(charges.get(i)));
+                missing = missing.isEmpty() ? new ArrayList<>() : missing;
+                missing.add(Decision.missingKey(charges.get(i)));
             }
         }
-        return List.of();
+        return missing;
     }
 
     /** The charges whose policies are in the mode: the list itself where all are. */
@@ -99,9 +107,15 @@ public final class Throttlers {
         return charges;
     }
 
-    /** Puts back what an allowed decision took, for a call that was not made after all. */
+    /**
+     * Puts back what an allowed decision took from the enforced policies, for a call that was not made after all.
+     * Policies in shadow mode keep what they took.
+     */
     public void giveBack(List<Charge> charges) {
-        store.giveBack(charges);
+        List<Charge> enforced = inMode(ThrottlePolicy.Mode.ENFORCE, charges);
+        if (!enforced.isEmpty()) {
+            store.giveBack(enforced);
+        }
     }
 
     /**
@@ -111,7 +125,7 @@ public final class Throttlers {
      * @throws IllegalArgumentException if the parts are not those of the policy's key
      */
     public BucketSnapshot snapshot(String policy, String... key) {
-        return store.look(charge(policy, key));
+        return store.look(get(policy).forKey(key).charge(1));
     }
 
     /**
@@ -121,11 +135,6 @@ public final class Throttlers {
      * @throws IllegalArgumentException if the parts are not those of the policy's key
      */
     public void reset(String policy, String... key) {
-        store.forget(charge(policy, key));
-    }
-
-    private Charge charge(String policy, String... key) {
-        Throttler throttler = get(policy);
-        return (throttler.policy().isGlobal() && key.length == 0 ? throttler : throttler.forKey(key)).charge(1);
+        store.forget(get(policy).forKey(key).charge(1));
     }
 }

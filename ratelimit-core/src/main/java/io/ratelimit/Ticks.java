@@ -12,7 +12,7 @@ import java.time.Duration;
  * 100,000,000 a token; at 7000/1m it is 7 and 60,000,000.
  *
  * <p>A long must hold ten years and more of ticks, which bounds the ticks of a step. A rate that needs finer ones, such
- * as 30000001/1d, is rounded down, by less than 1/10,000, to the nearest that does not.
+ * as 30000001/1d, is rounded down, by less than 1/10,000, to one that does not.
  */
 final class Ticks {
 
@@ -22,6 +22,7 @@ final class Ticks {
     private static final long MICROSECOND = 1_000;
 
     private final BucketSpec spec;
+    private final Rate rate;
     private final long origin;
     private final long stepNanos;
     private final long perStep;
@@ -30,8 +31,9 @@ final class Ticks {
     private final long full;
     private final long nanosToFull;
 
-    private Ticks(BucketSpec spec, long nanos, long stepNanos, long perStep, long perToken) {
+    private Ticks(BucketSpec spec, Rate rate, long nanos, long stepNanos, long perStep, long perToken) {
         this.spec = spec;
+        this.rate = rate;
         this.origin = nanos - Math.floorMod(nanos, stepNanos);
         this.stepNanos = stepNanos;
         this.perStep = perStep;
@@ -46,11 +48,11 @@ final class Ticks {
         long tokens = spec.rate().tokens();
         long periodNanos = spec.rate().period().toNanos();
         if (spec.refill() == BucketSpec.Refill.INTERVAL) {
-            return new Ticks(spec, nanos, periodNanos, tokens, 1);
+            return new Ticks(spec, spec.rate(), nanos, periodNanos, tokens, 1);
         }
         long common = gcd(tokens, periodNanos);
         if (tokens / common <= MOST_PER_NANOSECOND) {
-            return new Ticks(spec, nanos, 1, tokens / common, periodNanos / common);
+            return new Ticks(spec, spec.rate(), nanos, 1, tokens / common, periodNanos / common);
         }
         return ofMicroseconds(spec, nanos, tokens, periodNanos);
     }
@@ -62,35 +64,20 @@ final class Ticks {
         BigInteger d = BigInteger.valueOf(periodNanos).divide(common);
         long most = MOST_PER_NANOSECOND * MICROSECOND;
         if (n.compareTo(BigInteger.valueOf(most)) <= 0) {
-            return new Ticks(spec, nanos, MICROSECOND, n.longValueExact(), d.longValueExact());
+            return new Ticks(spec, spec.rate(), nanos, MICROSECOND, n.longValueExact(), d.longValueExact());
         }
         return rounded(spec, nanos, n, d, most);
     }
 
     /**
-     * The best fraction below n/d whose numerator a long has room for. Among the fractions with the largest numerators
-     * (more than half of the most) each is already within 1 / numerator of n/d.
+     * A rate just below n/d tokens a microsecond: the longest token whose step still has room. The step loses less than
+     * one tick, and has more than 14,000 of them, since a rate is at most 10,000 tokens a microsecond.
      */
     private static Ticks rounded(BucketSpec spec, long nanos, BigInteger n, BigInteger d, long most) {
-        long perStep = 1;
-        long perToken = ceil(d, n);
-        for (long step = 2; step <= most; step++) {
-            long token = ceil(d.multiply(BigInteger.valueOf(step)), n);
-            if (isGreater(step, token, perStep, perToken)) {
-                perStep = step;
-                perToken = token;
-            }
-        }
-        return new Ticks(spec, nanos, MICROSECOND, perStep, perToken);
-    }
-
-    private static boolean isGreater(long a, long b, long c, long d) {
-        long high = Math.multiplyHigh(a, d) - Math.multiplyHigh(c, b);
-        return high != 0 ? high > 0 : Long.compareUnsigned(a * d, c * b) > 0;
-    }
-
-    private static long ceil(BigInteger a, BigInteger b) {
-        return a.add(b).subtract(BigInteger.ONE).divide(b).longValueExact();
+        long perToken = d.multiply(BigInteger.valueOf(most)).divide(n).longValueExact();
+        long perStep = n.multiply(BigInteger.valueOf(perToken)).divide(d).longValueExact();
+        Rate rate = new Rate(perStep, Duration.ofNanos(MICROSECOND * perToken));
+        return new Ticks(spec, rate, nanos, MICROSECOND, perStep, perToken);
     }
 
     private static long gcd(long a, long b) {
@@ -157,17 +144,7 @@ final class Ticks {
 
     /** The rate that results: the spec's own, but where it was rounded down. */
     Rate rate() {
-        Duration token = Duration.ofNanos(stepNanos * perToken);
-        return isExact() ? spec.rate() : new Rate(perStep, token);
-    }
-
-    private boolean isExact() {
-        BigInteger asked = BigInteger.valueOf(spec.rate().tokens())
-                .multiply(BigInteger.valueOf(perToken))
-                .multiply(BigInteger.valueOf(stepNanos));
-        BigInteger got = BigInteger.valueOf(perStep)
-                .multiply(BigInteger.valueOf(spec.rate().period().toNanos()));
-        return asked.equals(got);
+        return rate;
     }
 
     /** The nanoseconds that an empty bucket takes at most until it is full. */

@@ -10,7 +10,7 @@ public interface TimeSource {
      */
     long nanoTime();
 
-    /** The machine's monotonic clock, counted from the start of this process. */
+    /** The machine's monotonic clock, counted from its first use, which is about the start of the process. */
     static TimeSource system() {
         return SystemTimeSource.INSTANCE;
     }

@@ -7,7 +7,8 @@ import static io.ratelimit.Check.check;
  *
  * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
  * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
- * when the tokens are not there, and a denial changes nothing. Thread-safe and lock-free; a call reads the clock once,
+ * when the tokens are not there, and a denial changes nothing. A grant counts at the moment at which its call read the
+ * clock. Thread-safe and lock-free; a call reads the clock once,
  * again only where it would be denied because others took meanwhile.
  */
 public final class TokenBucket {

@@ -222,6 +222,18 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
+    void aSpecThatComesWithALateThreadWinsNoTokens() {
+        BucketSpec spec = BucketSpec.of("10/s");
+        Level drained = new Level(Ticks.of(spec, 0), 0);
+        long later = Duration.ofSeconds(5).toNanos();
+        assertThat(drained.take(10, later)).isPositive();
+
+        Level reopened = drained.reopen(Ticks.of(spec.withCapacity(20), 0), 0);
+
+        assertThat(reopened.take(1, later)).isNegative();
+    }
+
+    @Test
     void aGiveBackUnderAnOldSpecDoesNotBringItBack() {
         BucketSpec raised = BucketSpec.of("100/1m");
         assertThat(take(POLICY, "alice", 2)).isTrue();

@@ -235,6 +235,27 @@ class ThrottlersTests {
     }
 
     @Test
+    void shadowPoliciesKeepWhatTheyTook() {
+        ThrottlePolicy watched = USER.withMode(Mode.SHADOW);
+        Throttlers throttlers = throttlers(GLOBAL, watched);
+        List<Charge> charges = List.of(Charge.of(GLOBAL, "", 1), charge(throttlers, "per-user", "alice"));
+        throttlers.decide(charges);
+
+        throttlers.giveBack(charges);
+
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(2);
+    }
+
+    @Test
+    void everyPolicyThatMissesItsKeyIsNamed() {
+        Decision decision =
+                throttlers(USER, BOTH).decide(List.of(Charge.withoutKey(BOTH, 1), Charge.withoutKey(USER, 1)));
+
+        assertThat(policies(decision)).containsExactly("per-user-per-endpoint", "per-user");
+    }
+
+    @Test
     void aChargeWithoutItsKeyIsNeverAllowedAndTakesNothing() {
         Throttlers throttlers = throttlers(GLOBAL, USER, BOTH);
         Charge withoutKey = Charge.withoutKey(USER, 1);
