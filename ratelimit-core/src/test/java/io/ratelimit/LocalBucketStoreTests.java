@@ -222,18 +222,6 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aSpecThatComesWithALateThreadWinsNoTokens() {
-        BucketSpec spec = BucketSpec.of("10/s");
-        Level drained = new Level(Ticks.of(spec, 0), 0);
-        long later = Duration.ofSeconds(5).toNanos();
-        assertThat(drained.take(10, later)).isPositive();
-
-        Level reopened = drained.reopen(Ticks.of(spec.withCapacity(20), 0), 0);
-
-        assertThat(reopened.take(1, later)).isNegative();
-    }
-
-    @Test
     void aGiveBackUnderAnOldSpecDoesNotBringItBack() {
         BucketSpec raised = BucketSpec.of("100/1m");
         assertThat(take(POLICY, "alice", 2)).isTrue();
@@ -249,6 +237,15 @@ class LocalBucketStoreTests extends BucketStoreContract {
     @Test
     void givingBackToAKeyThatIsNotKnownKeepsNothing() {
         store.giveBack(List.of(Charge.of(POLICY, "alice", 1)));
+        assertThat(store.size(POLICY)).isZero();
+    }
+
+    @Test
+    void aDeniedCallKeepsNothingForThoseItOnlyLookedAt() {
+        ThrottlePolicy global = ThrottlePolicy.of("global", SPEC);
+        assertThat(take(global, "", 5)).isTrue();
+        Decision decision = store.take(List.of(Charge.of(global, "", 1), Charge.of(POLICY, "alice", 1)));
+        assertThat(decision.answers().get(1).decision().remaining()).isEqualTo(5);
         assertThat(store.size(POLICY)).isZero();
     }
 
@@ -326,6 +323,17 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(granted.sum()
                         + store.look(new Charge(POLICY, one, "alice", 1)).available())
                 .isEqualTo(50_000);
+    }
+
+    @Test
+    void aDenialKnowsItsRetryTimeHoweverTheSpecChanges() {
+        BucketSpec[] specs = {BucketSpec.of("1/1h"), BucketSpec.of("2/1h")};
+        Threads.run(4, thread -> {
+            for (int i = 0; i < 20_000; i++) {
+                Decision decision = store.take(List.of(new Charge(POLICY, specs[(i + thread) % 2], "alice", 1)));
+                assertThat(decision.allowed() || decision.retryNanos() > 0).isTrue();
+            }
+        });
     }
 
     @Test

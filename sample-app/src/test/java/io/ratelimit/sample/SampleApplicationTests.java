@@ -1,0 +1,100 @@
+package io.ratelimit.sample;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.ManualTimeSource;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Base64;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.boot.test.context.TestConfiguration;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.context.annotation.Bean;
+import org.springframework.test.annotation.DirtiesContext;
+
+/** The limits of {@code application.yml} over HTTP, in a time that stands still until it is moved. */
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
+@DirtiesContext(classMode = DirtiesContext.ClassMode.AFTER_EACH_TEST_METHOD)
+class SampleApplicationTests {
+
+    @TestConfiguration(proxyBeanMethods = false)
+    static class StandingTime {
+
+        @Bean
+        ManualTimeSource time() {
+            return new ManualTimeSource();
+        }
+    }
+
+    private final HttpClient client = HttpClient.newHttpClient();
+    private final int port;
+    private final ManualTimeSource time;
+
+    SampleApplicationTests(@LocalServerPort int port, @Autowired ManualTimeSource time) {
+        this.port = port;
+        this.time = time;
+    }
+
+    @Test
+    void theSeventhQuickReportIsRefusedAndTheNextComesAfterTenSeconds() throws Exception {
+        for (int i = 0; i < 6; i++) {
+            assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
+        }
+        HttpResponse<String> refused = get("/api/report", "alice");
+        assertThat(refused.statusCode()).isEqualTo(429);
+        assertThat(refused.headers().firstValue("Retry-After")).hasValue("10");
+        assertThat(refused.body()).contains("throttled by 'report' policy, please retry after 10000 ms.");
+        assertThat(get("/api/report", "bob").statusCode()).isEqualTo(200);
+
+        time.advance(Duration.ofSeconds(10));
+
+        assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void aBurstOf800ToOneEndpointPassesAndOtherEndpointsGoOn() throws Exception {
+        for (int i = 0; i < 800; i++) {
+            assertThat(get("/api/items/" + (i % 3 + 1), "alice").statusCode()).isEqualTo(200);
+        }
+        assertThat(get("/api/items/1", "alice").body()).contains("'per-user-per-endpoint'");
+        assertThat(get("/api/items", "alice").statusCode()).isEqualTo(200);
+        assertThat(get("/api/items/1", "bob").statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void guessedPasswordsRunOutOfTokens() throws Exception {
+        for (int i = 0; i < 1200; i++) {
+            assertThat(send("/api/items", "alice", "guess" + i).statusCode()).isEqualTo(401);
+        }
+        assertThat(get("/api/items", "alice").body()).contains("'per-ip'");
+    }
+
+    @Test
+    void theHomePageAndTheGreetingAreOpen() throws Exception {
+        assertThat(get("/", null).body()).contains("A shop with limits");
+        assertThat(get("/api/hello", null).body()).isEqualTo("{\"text\":\"hello\"}");
+    }
+
+    private HttpResponse<String> get(String path, @Nullable String user) throws IOException, InterruptedException {
+        return send(path, user, user);
+    }
+
+    private HttpResponse<String> send(String path, @Nullable String user, @Nullable String password)
+            throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create("http://localhost:" + port + path));
+        if (user != null) {
+            byte[] credentials = (user + ":" + password).getBytes(StandardCharsets.UTF_8);
+            request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(credentials));
+        }
+        return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+}
