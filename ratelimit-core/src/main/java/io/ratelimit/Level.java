@@ -44,6 +44,9 @@ final class Level {
     private final Ticks ticks;
     private volatile long fullAt;
 
+    /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
+    long renewedAt;
+
     Level(Ticks ticks, long nanos) {
         this(ticks, nanos, 0);
     }

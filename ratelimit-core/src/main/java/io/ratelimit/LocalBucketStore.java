@@ -20,8 +20,8 @@ final class LocalBucketStore implements BucketStore {
     private final Map<String, Shelf> shelves = new ConcurrentHashMap<>();
 
     /**
-     * The time that forgetting goes by, up to a second late. Caffeine asks its clock at every look-up, and a real
-     * clock would cost more than the look-up itself.
+     * The time that forgetting goes by: that of a call, at most a second before the latest. Caffeine asks its clock at
+     * every look-up, and a real clock would cost more than the look-up itself.
      */
     private final AtomicLong shelfTime;
 
