@@ -51,7 +51,8 @@ final class Level {
         this(ticks, nanos, 0);
     }
 
-    private Level(Ticks ticks, long nanos, long missing) {
+    /** A level that is so many ticks short of full. */
+    Level(Ticks ticks, long nanos, long missing) {
         this.ticks = ticks;
         this.fullAt = ticks.at(nanos) + missing;
     }

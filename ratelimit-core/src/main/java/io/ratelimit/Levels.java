@@ -62,14 +62,14 @@ final class Levels {
         return there;
     }
 
-    /** The level of a key under these ticks: a full one if there was none, converted if it was under others. */
-    Level open(String key, Ticks ticks, long nanos) {
+    /** The level of a key under these ticks: a new one, so much short of full, or converted if it was under others. */
+    Level open(String key, Ticks ticks, long nanos, long missing) {
         keepAtLeast(ticks.nanosToFull());
         return cache.asMap().compute(key, (sameKey, level) -> {
             if (level != null && level.ticks() == ticks) {
                 return level;
             }
-            Level opened = level == null ? new Level(ticks, nanos) : level.reopen(ticks, nanos);
+            Level opened = level == null ? new Level(ticks, nanos, missing) : level.reopen(ticks, nanos);
             opened.renewedAt = ticker.read();
             return opened;
         });

@@ -40,13 +40,23 @@ final class Shelf {
         Level level = levels.get(key);
         if (level == null && isFull()) {
             String shared = overflow(charge.key());
-            return underSpec(overflow.get(shared), overflow, shared, charge.spec(), nanos);
+            return underSpec(overflow.get(shared), overflow, shared, charge, nanos);
         }
-        return underSpec(level, levels, key, charge.spec(), nanos);
+        return underSpec(level, levels, key, charge, nanos);
     }
 
-    private Level underSpec(@Nullable Level found, Levels levels, String key, BucketSpec spec, long nanos) {
-        return found != null && isOf(spec, found) ? found : levels.open(key, ticks(spec, nanos), nanos);
+    private Level underSpec(@Nullable Level found, Levels in, String key, Charge charge, long nanos) {
+        if (found != null && isOf(charge.spec(), found)) {
+            return found;
+        }
+        Ticks wanted = ticks(charge.spec(), nanos);
+        return in.open(key, wanted, nanos, in == overflow ? 0 : owed(charge, wanted, nanos));
+    }
+
+    /** What a key that gets a bucket of its own is missing already: it may have drained the one it shared. */
+    private long owed(Charge charge, Ticks ticks, long nanos) {
+        Level shared = overflow.size() == 0 ? null : overflow.get(overflow(charge.key()));
+        return shared == null ? 0 : ticks.missingFrom(shared.ticks(), Math.max(shared.missing(nanos), 0));
     }
 
     private static boolean isOf(BucketSpec spec, Level level) {

@@ -187,10 +187,13 @@ class LocalBucketStoreTests extends BucketStoreContract {
             take(small, "flood" + i, 5);
         }
         time.advance(Duration.ofSeconds(10));
+        long shared = store.size(small);
         for (int i = 0; i < 10; i++) {
-            assertThat(take(small, "new" + i, 5)).as("new key %d", i).isTrue();
+            take(small, "new" + i, 1);
         }
-        assertThat(take(small, "one more", 5)).isFalse();
+        assertThat(store.size(small)).isEqualTo(shared + 10);
+        take(small, "one more", 1);
+        assertThat(store.size(small)).isEqualTo(shared + 10);
     }
 
     @Test
@@ -247,6 +250,23 @@ class LocalBucketStoreTests extends BucketStoreContract {
         Decision decision = store.take(List.of(Charge.of(global, "", 1), Charge.of(POLICY, "alice", 1)));
         assertThat(decision.answers().get(1).decision().remaining()).isEqualTo(5);
         assertThat(store.size(POLICY)).isZero();
+    }
+
+    @Test
+    void aKeyThatDrainedItsOverflowBucketIsNotForgivenWhenItGetsOneOfItsOwn() {
+        ThrottlePolicy small =
+                ThrottlePolicy.of("small", BucketSpec.of("20/1h"), "user").withMaxKeys(10);
+        for (int i = 0; i < 10; i++) {
+            store.take(List.of(Charge.of(small, "junk" + i, 1)));
+        }
+        time.advance(Duration.ofHours(2));
+        for (int i = 0; i < 20; i++) {
+            store.take(List.of(Charge.of(small, "greedy", 1)));
+        }
+        time.advance(Duration.ofMinutes(1));
+        assertThat(store.size(small)).isEqualTo(1);
+
+        assertThat(store.take(List.of(Charge.of(small, "greedy", 1))).allowed()).isFalse();
     }
 
     @Test

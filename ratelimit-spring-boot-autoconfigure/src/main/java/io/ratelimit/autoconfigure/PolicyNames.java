@@ -115,7 +115,7 @@ final class PolicyNames {
         sources().filter(source -> OUTSIDE.contains(source.getName())).forEach(source -> Stream.of(
                         source.getPropertyNames())
                 .filter(property -> plain(property).startsWith(plain(POLICIES)))
-                .filter(property -> !known.contains(plain(property)))
+                .filter(property -> !known.contains(plain(property).replaceFirst("(_|\\[)\\d+]?$", "")))
                 .findFirst()
                 .ifPresent(property -> {
                     throw outside(property, source, inside);
@@ -143,12 +143,9 @@ final class PolicyNames {
         return below.equals(above) || below.startsWith(above + "_") || below.startsWith(above + "[");
     }
 
-    /** A property's name in the form of an environment variable, with no index. */
+    /** A property's name in the form of an environment variable. */
     private static String plain(String property) {
-        return property.toLowerCase(Locale.ROOT)
-                .replace("-", "")
-                .replace('.', '_')
-                .replaceFirst("(_|\\[)\\d+]?$", "");
+        return property.toLowerCase(Locale.ROOT).replace("-", "").replace('.', '_');
     }
 
     private static RateLimitConfigurationException outside(

@@ -21,12 +21,14 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 
 /** Auto-configuration for throttlers by the policies of {@code ratelimit.*}. */
 @AutoConfiguration
 @Conditional(RateLimitEnabledCondition.class)
 @EnableConfigurationProperties(RateLimitProperties.class)
+@Lazy(false)
 public final class RateLimitAutoConfiguration {
 
     private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
@@ -79,6 +81,7 @@ public final class RateLimitAutoConfiguration {
 
     /** Policies apply to the requests of a servlet application; without one they wait to be asked by the code. */
     @Configuration(proxyBeanMethods = false)
+    @Lazy(false)
     @ConditionalOnNotWebApplication
     static class WithoutWeb {
 
@@ -95,6 +98,7 @@ public final class RateLimitAutoConfiguration {
 
     /** The filter is a servlet filter. */
     @Configuration(proxyBeanMethods = false)
+    @Lazy(false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.REACTIVE)
     static class Reactive {
 
@@ -109,6 +113,7 @@ public final class RateLimitAutoConfiguration {
 
     /** Endpoints are those of Spring MVC. */
     @Configuration(proxyBeanMethods = false)
+    @Lazy(false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
     @ConditionalOnMissingClass("org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean")
     static class ServletWithoutMvc {

@@ -40,7 +40,7 @@ public record RateLimitProperties(
 
     static final String PREFIX = "ratelimit";
 
-    /** The headers that tell clients of their limits. */
+    /** The headers that tell clients of their limits. Not the enum of the filter: that needs the servlet API. */
     public enum Headers {
         /** RateLimit-Policy and RateLimit, as draft-ietf-httpapi-ratelimit-headers-11 has them. */
         DRAFT_11,
@@ -95,7 +95,7 @@ public record RateLimitProperties(
         ThrottlePolicy toPolicy(String name, Mode applicationMode) {
             String property = property(name);
             BucketSpec spec = toSpec(name, property);
-            if (Math.max(cost, 1) > spec.capacity()) {
+            if (cost > spec.capacity()) {
                 throw new InvalidConfigurationPropertyValueException(
                         property + ".cost",
                         cost,

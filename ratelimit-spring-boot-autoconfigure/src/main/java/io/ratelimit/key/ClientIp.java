@@ -111,7 +111,12 @@ public final class ClientIp {
     }
 
     private static boolean isGroup(String text) {
-        return !text.isEmpty() && text.length() <= 4 && text.chars().allMatch(HexFormat::isHexDigit);
+        for (int i = 0; i < text.length(); i++) {
+            if (!HexFormat.isHexDigit(text.charAt(i))) {
+                return false;
+            }
+        }
+        return !text.isEmpty() && text.length() <= 4;
     }
 
     private static boolean isMapped(int[] groups) {

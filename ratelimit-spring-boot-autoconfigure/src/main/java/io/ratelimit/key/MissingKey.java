@@ -6,7 +6,7 @@ public enum MissingKey {
     CLIENT_IP,
     /** All such requests share what stands in for the part. */
     SHARED,
-    /** The request is refused. */
+    /** The request is denied. */
     DENY,
     /** The policy doesn't apply to the request. */
     SKIP

@@ -12,17 +12,14 @@ public final class RequestKey {
     private static final String GLOBAL = "";
 
     private final List<KeyPart> parts;
-    private final boolean ignoreCase;
     private final MissingKey onMissing;
 
     /**
      * @param parts of the key, in order; none for a global policy
-     * @param ignoreCase whether keys that differ in case alone are one
      * @param onMissing what holds for a request that lacks a part
      */
-    public RequestKey(List<KeyPart> parts, boolean ignoreCase, MissingKey onMissing) {
+    public RequestKey(List<KeyPart> parts, MissingKey onMissing) {
         this.parts = List.copyOf(parts);
-        this.ignoreCase = ignoreCase;
         this.onMissing = onMissing;
     }
 
@@ -42,7 +39,7 @@ public final class RequestKey {
         for (int i = 0; i < texts.length; i++) {
             String text = parts.get(i).resolver().resolve(request);
             if (text != null && !text.isBlank()) {
-                texts[i] = Keys.part(text, ignoreCase);
+                texts[i] = Keys.part(text, policy.ignoreCase());
             } else if (onMissing == MissingKey.SKIP) {
                 return null;
             } else if (onMissing == MissingKey.DENY) {

@@ -41,7 +41,8 @@ public final class DenialLog implements ThrottleListener {
 
     private void log(ThrottlePolicy policy) {
         long now = time.nanoTime();
-        Tally tally = tallies.computeIfAbsent(policy.name(), name -> new Tally(now));
+        Tally known = tallies.get(policy.name());
+        Tally tally = known != null ? known : tallies.computeIfAbsent(policy.name(), name -> new Tally(now));
         tally.denied.increment();
         long due = tally.due.get();
         if (now - due >= 0 && tally.due.compareAndSet(due, now + PAUSE)) {

@@ -104,7 +104,17 @@ class StartupLogTests {
     void warnsWhereNothingIsLimited() {
         assertThat(log("ratelimit.mode: enforce"))
                 .containsExactly(
-                        "WARN No throttle policies are configured below 'ratelimit.policies': nothing is" + " limited");
+                        "WARN No throttle policies are configured below 'ratelimit.policies': nothing is limited. Add one,"
+                                + " such as 'ratelimit.policies.api.rate: 600/1m', and check the indentation of"
+                                + " 'policies'");
+    }
+
+    @Test
+    void warnsWhereClientsMayChooseTheAddressTheyAreCountedBy() {
+        assertThat(log("""
+                server.forward-headers-strategy: framework
+                ratelimit.policies.per-ip: { key: ip, rate: 5/1s }
+                """)).anyMatch(line -> line.startsWith("WARN 'server.forward-headers-strategy' is 'framework'"));
     }
 
     @Test

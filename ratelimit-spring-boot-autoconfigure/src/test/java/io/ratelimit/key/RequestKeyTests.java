@@ -23,7 +23,7 @@ class RequestKeyTests {
 
     @Test
     void aGlobalPolicyHasOneKey() {
-        RequestKey key = new RequestKey(List.of(), true, MissingKey.DENY);
+        RequestKey key = new RequestKey(List.of(), MissingKey.DENY);
         assertThat(key.charge(POLICY, 3, FixedFacts.NONE)).isEqualTo(Charge.of(POLICY, "", 3));
     }
 
@@ -89,16 +89,17 @@ class RequestKeyTests {
 
     @Test
     void caseCountsOrNot() {
-        RequestKey folding = new RequestKey(List.of(KeyPart.of("user")), true, MissingKey.DENY);
-        RequestKey exact = new RequestKey(List.of(KeyPart.of("user")), false, MissingKey.DENY);
+        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY);
+        ThrottlePolicy exact = POLICY.withIgnoreCase(false);
         FixedFacts upper = FixedFacts.NONE.withUser("ALICE");
         FixedFacts lower = FixedFacts.NONE.withUser("alice");
-        assertThat(text(folding, upper)).isEqualTo(text(folding, lower));
-        assertThat(text(exact, upper)).isNotEqualTo(text(exact, lower));
+        assertThat(text(key, upper)).isEqualTo(text(key, lower));
+        assertThat(key.charge(exact, 1, upper).key())
+                .isNotEqualTo(key.charge(exact, 1, lower).key());
     }
 
     private static RequestKey key(MissingKey onMissing, String... parts) {
-        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), true, onMissing);
+        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing);
     }
 
     private static String text(RequestKey key, FixedFacts request) {

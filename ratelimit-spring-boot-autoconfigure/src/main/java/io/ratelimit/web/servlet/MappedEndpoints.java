@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.function.support.RouterFunctionMapping;
@@ -27,6 +29,8 @@ import org.springframework.web.util.pattern.PatternParseException;
  */
 record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
 
+    private static final Log logger = LogFactory.getLog(MappedEndpoints.class);
+
     static MappedEndpoints of(HandlerMapping mapping) {
         try {
             if (mapping instanceof RequestMappingInfoHandlerMapping controllers) {
@@ -36,8 +40,11 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
             } else if (mapping instanceof AbstractUrlHandlerMapping handlers) {
                 return new MappedEndpoints(handlers(handlers), false);
             }
-        } catch (RuntimeException ex) {
-            // A mapping that can't be read has no endpoints: its requests share NONE, and the application starts.
+        } catch (RuntimeException unreadable) {
+            logger.warn(
+                    "The endpoints of " + mapping.getClass().getName() + " can't be read: in keys with 'endpoint'"
+                            + " its requests share one",
+                    unreadable);
         }
         return new MappedEndpoints(List.of(), false);
     }
@@ -87,7 +94,7 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
         return controllers
                 ? endpoints.stream()
                         .sorted(Endpoint.order(method))
-                        .map(endpoint -> endpoint.rank(method) == Endpoint.REFUSED ? endpoint.asNone() : endpoint)
+                        .map(endpoint -> endpoint.rank(method) == Endpoint.NOT_ADMITTED ? endpoint.asNone() : endpoint)
                 : endpoints.stream().filter(endpoint -> endpoint.admits(method));
     }
 
@@ -103,7 +110,7 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
     /** No methods are all methods. */
     record Endpoint(PathPattern pattern, Set<String> methods, String key) {
 
-        private static final int REFUSED = 3;
+        private static final int NOT_ADMITTED = 3;
 
         static Endpoint of(PathPattern pattern, Collection<String> methods) {
             String path = pattern.getPatternString().isEmpty() ? "/" : pattern.getPatternString();
@@ -122,14 +129,14 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
         /** How a controller's endpoint takes the method: by name, HEAD as GET, like any method, or not at all. */
         private int rank(String method) {
             if (methods.isEmpty()) {
-                return method.equals("OPTIONS") ? REFUSED : 2;
+                return method.equals("OPTIONS") ? NOT_ADMITTED : 2;
             }
-            return methods.contains(method) ? 0 : method.equals("HEAD") && methods.contains("GET") ? 1 : REFUSED;
+            return methods.contains(method) ? 0 : method.equals("HEAD") && methods.contains("GET") ? 1 : NOT_ADMITTED;
         }
 
         /** As MVC compares controllers. It finds literal paths first, and for HEAD asks for the method before the path. */
         private static Comparator<Endpoint> order(String method) {
-            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == REFUSED)
+            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == NOT_ADMITTED)
                     .thenComparing(endpoint -> endpoint.pattern.hasPatternSyntax())
                     .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
                     .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)

@@ -70,7 +70,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
     }
 
-    /** One for each phase: the container may use a name of its own for each registration. */
+    /** One for each phase: outside a container both filters would have the class's name, and the second be skipped. */
     @Override
     protected String getAlreadyFilteredAttributeName() {
         return onceAttribute;

@@ -11,7 +11,8 @@ public enum RateLimitHeaders {
 
     /**
      * {@code RateLimit-Policy} and {@code RateLimit} of draft-ietf-httpapi-ratelimit-headers-11: q is the capacity, w
-     * the seconds from empty to full, r the tokens left, t the seconds to the next token, left out when full.
+     * the seconds from empty to full, r the tokens left, t the seconds to the next token, on a refusal to all that
+     * were asked for, left out when full.
      */
     DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
@@ -25,8 +26,10 @@ public enum RateLimitHeaders {
                 policies.append(";w=").append(seconds(spec.timeToFull().toNanos()));
                 item(limits, answer);
                 limits.append(";r=").append(answer.decision().remaining());
-                if (answer.decision().nextTokenNanos() > 0) {
-                    limits.append(";t=").append(seconds(answer.decision().nextTokenNanos()));
+                long wait = Math.max(
+                        answer.decision().retryNanos(), answer.decision().nextTokenNanos());
+                if (wait > 0) {
+                    limits.append(";t=").append(seconds(wait));
                 }
             }
             response.setHeader("RateLimit-Policy", policies.toString());

@@ -33,6 +33,9 @@ import org.springframework.web.util.UriComponentsBuilder;
  */
 public final class RejectionCors {
 
+    /** Beyond it the parameters are not read: a refusal has to stay cheap. */
+    private static final int LONGEST_QUERY = 2_000;
+
     private static final Log logger = LogFactory.getLog(RejectionCors.class);
     private static final DefaultCorsProcessor PROCESSOR = new DefaultCorsProcessor() {
         /** An origin that isn't allowed gets no headers; the refusal stays what it is. */
@@ -42,7 +45,7 @@ public final class RejectionCors {
 
     private final Supplier<Endpoints> endpoints;
     private final Supplier<? extends List<? extends HandlerMapping>> mappings;
-    private final Supplier<? extends @Nullable CorsConfigurationSource> fallback;
+    private final Supplier<CorsConfigurationSource> fallback;
 
     /**
      * @param endpoints know which requests are for MVC
@@ -52,7 +55,7 @@ public final class RejectionCors {
     public RejectionCors(
             Supplier<Endpoints> endpoints,
             Supplier<? extends List<? extends HandlerMapping>> mappings,
-            Supplier<? extends @Nullable CorsConfigurationSource> fallback) {
+            Supplier<CorsConfigurationSource> fallback) {
         this.endpoints = endpoints;
         this.mappings = mappings;
         this.fallback = fallback;
@@ -68,14 +71,14 @@ public final class RejectionCors {
                 PROCESSOR.processRequest(configuration, request, response);
             }
         } catch (RuntimeException unreadable) { // such as an origin that is no URI, or a path that can't be parsed
-            logger.debug("No CORS headers on the refusal", unreadable);
+            logger.debug(
+                    "No CORS headers on the refusal: " + unreadable.getClass().getSimpleName());
         }
     }
 
     private @Nullable CorsConfiguration configuration(HttpServletRequest request) {
         CorsConfiguration configuration = endpoints.get().isMine(request) ? configurationOfMvc(request) : null;
-        CorsConfigurationSource source = configuration == null ? fallback.get() : null;
-        return source == null ? configuration : source.getCorsConfiguration(request);
+        return configuration != null ? configuration : fallback.get().getCorsConfiguration(request);
     }
 
     private @Nullable CorsConfiguration configurationOfMvc(HttpServletRequest request) {
@@ -111,6 +114,7 @@ public final class RejectionCors {
     private static final class Untouched extends HttpServletRequestWrapper {
 
         private final Map<String, @Nullable Object> attributes = new HashMap<>();
+        private @Nullable Map<String, String[]> parameters;
 
         Untouched(HttpServletRequest request) {
             super(request);
@@ -133,7 +137,17 @@ public final class RejectionCors {
 
         @Override
         public Map<String, String[]> getParameterMap() {
+            if (parameters == null) {
+                parameters = parametersOfQuery();
+            }
+            return parameters;
+        }
+
+        private Map<String, String[]> parametersOfQuery() {
             Map<String, String[]> parameters = new LinkedHashMap<>();
+            if (getQueryString() == null || getQueryString().length() > LONGEST_QUERY) {
+                return parameters;
+            }
             UriComponentsBuilder.newInstance()
                     .query(getQueryString())
                     .build()

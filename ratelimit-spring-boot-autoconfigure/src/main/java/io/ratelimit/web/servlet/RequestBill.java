@@ -20,7 +20,7 @@ final class RequestBill {
     private static final String ATTRIBUTE = RequestBill.class.getName();
 
     private final Set<Phase> entered = EnumSet.noneOf(Phase.class);
-    private final List<Charge> refundable = new ArrayList<>();
+    private final List<Charge> toGiveBack = new ArrayList<>();
     private @Nullable Answer scarcest;
 
     static RequestBill of(HttpServletRequest request) {
@@ -41,7 +41,7 @@ final class RequestBill {
     void add(Decision decision, RequestPolicies policies) {
         for (Answer answer : decision.answers()) {
             if (!policies.keeps(answer.charge())) {
-                refundable.add(answer.charge());
+                toGiveBack.add(answer.charge());
             }
             if (!answer.policy().isGlobal() && (scarcest == null || share(answer) < share(scarcest))) {
                 scarcest = answer;
@@ -64,7 +64,7 @@ final class RequestBill {
 
     /** Gives back what the request was charged, for it is refused. */
     void giveBack(Throttlers throttlers) {
-        throttlers.giveBack(List.copyOf(refundable));
-        refundable.clear();
+        throttlers.giveBack(List.copyOf(toGiveBack));
+        toGiveBack.clear();
     }
 }

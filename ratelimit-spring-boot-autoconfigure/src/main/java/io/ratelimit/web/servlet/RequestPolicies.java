@@ -1,6 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
+import io.ratelimit.ThrottlePolicy.Mode;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -32,7 +33,10 @@ public final class RequestPolicies {
         for (Phase phase : Phase.values()) {
             byPhase.put(
                     phase,
-                    all.stream().filter(policy -> policy.phase() == phase).toList());
+                    all.stream()
+                            .filter(policy ->
+                                    policy.phase() == phase && policy.policy().mode() != Mode.OFF)
+                            .toList());
         }
     }
 

@@ -8,7 +8,6 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.PathContainer.Separator;
-import org.springframework.web.cors.CorsUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
 /**
@@ -33,34 +32,43 @@ public record RequestPolicy(
         List<PathPattern> excludePaths,
         Set<String> methods) {
 
-    private static final String OPTIONS = "OPTIONS";
-
     /** What a request is charged, or null if the policy doesn't apply to it. */
     @Nullable
     Charge charge(ServletRequestFacts request) {
-        return appliesToMethod(request) && covers(request.path()) ? key.charge(policy, cost, request) : null;
+        boolean everywhere = paths.isEmpty() && excludePaths.isEmpty();
+        return appliesToMethod(request) && (everywhere || coversAny(request.paths()))
+                ? key.charge(policy, cost, request)
+                : null;
     }
 
     private boolean appliesToMethod(ServletRequestFacts request) {
-        if (methods.contains(OPTIONS) && request.method().equals(OPTIONS)) {
-            return true;
-        }
-        boolean named = methods.isEmpty()
-                || methods.contains(request.method())
-                || request.method().equals("HEAD") && methods.contains("GET");
-        return named && !CorsUtils.isPreFlightRequest(request.request());
+        String method = request.method();
+        return request.isPreflight()
+                ? methods.contains("OPTIONS")
+                : methods.isEmpty() || methods.contains(method) || method.equals("HEAD") && methods.contains("GET");
     }
 
     /**
-     * Whether the policy applies at a path. One that may be read in several ways, which honest clients don't send, is
-     * covered by all policies: {@code /health/../rest/x} must not pass for {@code /health/**} where another servlet
-     * gets it as {@code /rest/x}.
+     * Whether one of the paths that a request may ask for is covered: {@code /health/../rest/x} must not pass for
+     * {@code /health/**} where another servlet gets it as {@code /rest/x}. One that can't be read at all is covered.
      */
-    public boolean covers(@Nullable PathContainer path) {
-        if (path == null) {
-            return true;
+    private boolean coversAny(List<PathContainer> readings) {
+        for (int i = 0; i < readings.size(); i++) {
+            if (covers(readings.get(i))) {
+                return true;
+            }
         }
-        return (paths.isEmpty() || matches(paths, withoutTrailingSlash(path))) && !matches(excludePaths, path);
+        return readings.isEmpty();
+    }
+
+    /** Whether the policy applies at a path. An exclusion is taken as written: what it doesn't name is charged. */
+    public boolean covers(PathContainer path) {
+        return isIncluded(path) && !matches(excludePaths, path);
+    }
+
+    /** A filter behind this one may drop a trailing slash, so {@code /login/} has to count as {@code /login}. */
+    private boolean isIncluded(PathContainer path) {
+        return paths.isEmpty() || matches(paths, path) || matches(paths, withoutTrailingSlash(path));
     }
 
     private static boolean matches(List<PathPattern> patterns, PathContainer path) {
@@ -72,7 +80,6 @@ public record RequestPolicy(
         return false;
     }
 
-    /** A filter behind this one may drop a trailing slash, so {@code /login/} has to count as {@code /login}. */
     private static PathContainer withoutTrailingSlash(PathContainer path) {
         int last = path.elements().size() - 1;
         return last > 0 && path.elements().get(last) instanceof Separator ? path.subPath(0, last) : path;

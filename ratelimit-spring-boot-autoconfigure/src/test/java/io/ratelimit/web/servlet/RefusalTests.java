@@ -116,7 +116,7 @@ class RefusalTests {
         assertThat(retryMillis(refusal))
                 .as("two more tokens, one in six seconds")
                 .isEqualTo(12_000);
-        assertThat(refusal.header("RateLimit")).isEqualTo("\"costly\";r=1;t=6");
+        assertThat(refusal.header("RateLimit")).isEqualTo("\"costly\";r=1;t=12");
         assertThat(server.available("costly", "127.0.0.1")).isEqualTo(1);
     }
 

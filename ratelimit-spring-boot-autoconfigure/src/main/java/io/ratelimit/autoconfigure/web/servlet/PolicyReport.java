@@ -14,26 +14,33 @@ import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.core.env.Environment;
 import org.springframework.http.server.PathContainer;
+import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
 /** Says in the log, when the application starts, what is limited and how, and what looks like a mistake. */
 final class PolicyReport implements SmartInitializingSingleton {
 
+    private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
     private static final Log logger = LogFactory.getLog(PolicyReport.class);
 
     private final List<RequestPolicy> policies;
     private final Endpoints endpoints;
+    private final Environment environment;
 
-    PolicyReport(RequestPolicies policies, Endpoints endpoints) {
+    PolicyReport(RequestPolicies policies, Endpoints endpoints, Environment environment) {
         this.policies = policies.all();
         this.endpoints = endpoints;
+        this.environment = environment;
     }
 
     @Override
     public void afterSingletonsInstantiated() {
         if (policies.isEmpty()) {
-            logger.warn("No throttle policies are configured below 'ratelimit.policies': nothing is limited");
+            logger.warn(
+                    "No throttle policies are configured below 'ratelimit.policies': nothing is limited. Add one, such"
+                            + " as 'ratelimit.policies.api.rate: 600/1m', and check the indentation of 'policies'");
         }
         policies.forEach(policy -> logger.info(describe(policy)));
         policies.stream()
@@ -42,6 +49,8 @@ final class PolicyReport implements SmartInitializingSingleton {
                         + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
                         + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
                         + " as well"));
+        warnOfForgedAddresses();
+        warnOfNoUsers();
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
 
@@ -75,6 +84,31 @@ final class PolicyReport implements SmartInitializingSingleton {
 
     private static boolean isChosenByClients(RequestPolicy policy) {
         return !policy.policy().isGlobal() && policy.key().parts().stream().allMatch(KeyPart::chosenByClient);
+    }
+
+    private void warnOfForgedAddresses() {
+        if ("framework".equalsIgnoreCase(environment.getProperty("server.forward-headers-strategy"))
+                && policies.stream().anyMatch(policy -> hasPart("ip", policy))) {
+            logger.warn(
+                    "'server.forward-headers-strategy' is 'framework', which believes X-Forwarded-For of whoever sends"
+                            + " it: clients can choose the address that throttle policies count by. Say 'native', or have your"
+                            + " proxy remove what clients send");
+        }
+    }
+
+    private void warnOfNoUsers() {
+        if (!ClassUtils.isPresent(SPRING_SECURITY, PolicyReport.class.getClassLoader())) {
+            policies.stream()
+                    .filter(policy -> hasPart("user", policy))
+                    .forEach(policy -> logger.warn("Throttle policy '"
+                            + policy.policy().name()
+                            + "' is keyed by user, but Spring Security is not there: unless something"
+                            + " else authenticates, 'on-missing-key' decides for all requests"));
+        }
+    }
+
+    private static boolean hasPart(String part, RequestPolicy policy) {
+        return policy.policy().key().contains(part);
     }
 
     private static boolean isHealth(String pattern) {

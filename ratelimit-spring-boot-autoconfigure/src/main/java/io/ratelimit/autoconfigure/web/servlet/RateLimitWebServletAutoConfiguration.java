@@ -15,6 +15,8 @@ import io.ratelimit.web.servlet.RequestPolicies;
 import jakarta.servlet.DispatcherType;
 import java.util.Map;
 import java.util.stream.Collectors;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -30,25 +32,24 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
-import org.springframework.web.servlet.DispatcherServlet;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Auto-configuration for the filters that hold requests to the policies of {@code ratelimit.*}. */
-@AutoConfiguration(
-        after = RateLimitAutoConfiguration.class,
-        afterName = "org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration")
+@AutoConfiguration(after = RateLimitAutoConfiguration.class)
 @ConditionalOnBean(RateLimitProperties.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
-@ConditionalOnClass({DispatcherServlet.class, DispatcherServletRegistrationBean.class})
+@ConditionalOnClass(DispatcherServletRegistrationBean.class)
 public final class RateLimitWebServletAutoConfiguration {
 
     /** As {@code SecurityFilterProperties} has it, which is there only with Spring Security. */
     private static final int DEFAULT_SECURITY_FILTER_ORDER = -100;
 
+    private static final Log logger = LogFactory.getLog(RateLimitWebServletAutoConfiguration.class);
+
     @Bean
     @ConditionalOnMissingBean
-    RejectionHandler rejectionHandler(RateLimitProperties properties) {
+    RejectionHandler rateLimitRejectionHandler(RateLimitProperties properties) {
         Map<String, Integer> statuses = properties.policies().entrySet().stream()
                 .collect(Collectors.toMap(
                         Map.Entry::getKey, policy -> policy.getValue().status()));
@@ -66,9 +67,9 @@ public final class RateLimitWebServletAutoConfiguration {
         return new Rejection(
                 throttlers,
                 new RejectionCors(
-                        endpoints::getObject,
+                        SingletonSupplier.of(endpoints::getObject),
                         SingletonSupplier.of(() -> mappings.orderedStream().toList()),
-                        cors::getIfAvailable),
+                        SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null))),
                 handler);
     }
 
@@ -76,9 +77,12 @@ public final class RateLimitWebServletAutoConfiguration {
     @Bean
     @Lazy(false)
     @ConditionalOnMissingBean
-    Endpoints endpoints(
+    Endpoints rateLimitEndpoints(
             ObjectProvider<DispatcherServletRegistrationBean> servlet, ObjectProvider<HandlerMapping> mappings) {
         DispatcherServletRegistrationBean registration = servlet.getIfUnique();
+        if (registration == null) {
+            logger.warn("There is not exactly one DispatcherServlet: in keys with 'endpoint' all requests share one");
+        }
         return new Endpoints(
                 registration == null ? "" : registration.getServletName(),
                 registration == null ? "" : registration.getPrefix(),
@@ -88,7 +92,7 @@ public final class RateLimitWebServletAutoConfiguration {
     @Bean
     @Lazy(false)
     @ConditionalOnMissingBean
-    RequestPolicies requestPolicies(
+    RequestPolicies rateLimitRequestPolicies(
             RateLimitProperties properties,
             Throttlers throttlers,
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
@@ -101,8 +105,8 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @Lazy(false)
-    PolicyReport policyReport(RequestPolicies policies, Endpoints endpoints) {
-        return new PolicyReport(policies, endpoints);
+    PolicyReport rateLimitPolicyReport(RequestPolicies policies, Endpoints endpoints, Environment environment) {
+        return new PolicyReport(policies, endpoints, environment);
     }
 
     @Bean

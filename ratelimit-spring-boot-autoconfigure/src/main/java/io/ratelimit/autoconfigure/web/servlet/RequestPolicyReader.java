@@ -64,7 +64,7 @@ final class RequestPolicyReader {
         }
         return new RequestPolicy(
                 throttlers.get(name).policy(),
-                new RequestKey(policy.key(), policy.ignoreCase(), policy.onMissingKey()),
+                new RequestKey(policy.key(), policy.onMissingKey()),
                 Math.max(policy.cost(), 1),
                 phase(property, policy),
                 keepsCharges,

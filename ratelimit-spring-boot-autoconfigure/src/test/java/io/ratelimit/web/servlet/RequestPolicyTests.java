@@ -1,0 +1,113 @@
+package io.ratelimit.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestKey;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.springframework.http.server.PathContainer;
+import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+class RequestPolicyTests {
+
+    private static final Endpoints ENDPOINTS = new Endpoints("", "", List.of());
+
+    private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
+        return new RequestPolicy(
+                ThrottlePolicy.of("policy", BucketSpec.of("1/1s")),
+                new RequestKey(List.of(), MissingKey.DENY),
+                1,
+                Phase.BEFORE_AUTHENTICATION,
+                false,
+                patterns(paths),
+                patterns(excludePaths),
+                Set.of());
+    }
+
+    private static List<PathPattern> patterns(List<String> texts) {
+        return texts.stream().map(PathPatternParser.defaultInstance::parse).toList();
+    }
+
+    private static boolean charges(RequestPolicy policy, String path) {
+        return charges(policy, path, path);
+    }
+
+    private static boolean charges(RequestPolicy policy, String path, String pathOfContainer) {
+        return policy.charge(facts(path, pathOfContainer)) != null;
+    }
+
+    private static ServletRequestFacts facts(String path, String pathOfContainer) {
+        MockHttpServletRequest request = new MockHttpServletRequest("GET", path);
+        request.setServletPath(pathOfContainer);
+        return new ServletRequestFacts(request, ENDPOINTS);
+    }
+
+    private static List<String> readings(String path, String pathOfContainer) {
+        return facts(path, pathOfContainer).paths().stream()
+                .map(PathContainer::value)
+                .toList();
+    }
+
+    @Test
+    void aTrailingSlashMakesNoPathEscape() {
+        RequestPolicy login = policy(List.of("/login"), List.of());
+        RequestPolicy below = policy(List.of("/dir/*"), List.of());
+        assertThat(charges(login, "/login/")).isTrue();
+        assertThat(charges(below, "/dir/")).isTrue();
+        assertThat(charges(below, "/dir/a")).isTrue();
+        assertThat(charges(below, "/dir/a/")).isTrue();
+        assertThat(charges(below, "/dir")).isFalse();
+    }
+
+    @Test
+    void theEmptyPathIsTheRoot() {
+        assertThat(charges(policy(List.of("/"), List.of()), "")).isTrue();
+    }
+
+    @Test
+    void aPathIsReadAsMvcDoesAndWhereTheyMayDifferAsTheContainerDid() {
+        assertThat(readings("/a/b", "/a/b")).containsExactly("/a/b");
+        for (String odd : List.of("/a//b", "/a/./b", "/x/%2e%2e/a/b", "/;x=1/a/b", "/a%2fb", "/a%5cb", "/x/..;y/a/b")) {
+            assertThat(readings(odd, "/a/b")).containsExactly(odd, "/a/b");
+        }
+        assertThat(readings("/a//%25", "/a/%")).containsExactly("/a//%25", "/a/%");
+        assertThat(readings("/a%zz", "/a")).isEmpty();
+    }
+
+    @Test
+    void aPolicyAppliesWhereOneReadingIsCovered() {
+        RequestPolicy rest = policy(List.of("/rest/**"), List.of());
+        assertThat(charges(rest, "/x/../rest/y", "/rest/y")).isTrue();
+        assertThat(charges(rest, "/rest/../x", "/x")).isTrue();
+        assertThat(charges(rest, "/assets//1.png", "/assets/1.png")).isFalse();
+        assertThat(charges(rest, "/x%zz", "/x")).isTrue();
+    }
+
+    @Test
+    void anExclusionHoldsOnlyWhereAllReadingsAreExcluded() {
+        RequestPolicy all = policy(List.of(), List.of("/health/**"));
+        assertThat(charges(all, "/health/live")).isFalse();
+        assertThat(charges(all, "/health//live", "/health/live")).isFalse();
+        assertThat(charges(all, "/health/../rest/x", "/rest/x")).isTrue();
+        assertThat(charges(all, "/rest/../health", "/health")).isTrue();
+        assertThat(charges(all, "/health%zz", "/health")).isTrue();
+    }
+
+    @Test
+    void aPreflightWithCredentialsIsNone() {
+        RequestPolicy all = policy(List.of(), List.of());
+        MockHttpServletRequest preflight = new MockHttpServletRequest("OPTIONS", "/login");
+        preflight.addHeader("Origin", "http://page.example");
+        preflight.addHeader("Access-Control-Request-Method", "POST");
+        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS))).isNull();
+
+        preflight.addHeader("Authorization", "Basic YTpi");
+        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS))).isNotNull();
+    }
+}
