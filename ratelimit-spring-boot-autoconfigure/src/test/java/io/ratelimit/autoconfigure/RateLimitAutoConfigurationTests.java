@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.ReactiveWebApplicationContextRunner;
@@ -172,8 +173,10 @@ class RateLimitAutoConfigurationTests {
     }
 
     /** By the class that Spring Boot knows WebFlux by. */
-    @Test
-    void aReactiveApplicationStopsTheStart() {
+    /** Beans that nobody needs are not even made in a lazy application; this has to stop all the same. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aReactiveApplicationStopsTheStart(boolean lazy) {
         ClassLoader withWebFlux = new ByteBuddy()
                 .subclass(Object.class)
                 .name("org.springframework.web.reactive.HandlerResult")
@@ -184,6 +187,11 @@ class RateLimitAutoConfigurationTests {
         new ReactiveWebApplicationContextRunner()
                 .withClassLoader(withWebFlux)
                 .withConfiguration(OURS)
+                .withInitializer(context -> {
+                    if (lazy) {
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor());
+                    }
+                })
                 .run(context -> assertThat(context.getStartupFailure())
                         .rootCause()
                         .isInstanceOfSatisfying(RateLimitConfigurationException.class, failure -> {
