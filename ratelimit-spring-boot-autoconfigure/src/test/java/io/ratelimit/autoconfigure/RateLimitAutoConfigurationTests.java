@@ -173,7 +173,6 @@ class RateLimitAutoConfigurationTests {
     }
 
     /** By the class that Spring Boot knows WebFlux by. */
-    /** Beans that nobody needs are not even made in a lazy application; this has to stop all the same. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aReactiveApplicationStopsTheStart(boolean lazy) {
