@@ -1,0 +1,78 @@
+package io.ratelimit.benchmarks;
+
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
+import io.ratelimit.web.servlet.RateLimitFilter;
+import jakarta.servlet.Filter;
+import java.util.List;
+import java.util.Map;
+import org.springframework.boot.Banner;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.web.context.servlet.AnnotationConfigServletWebApplicationContext;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.ResolvableType;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.servlet.DispatcherServlet;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
+import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
+
+/** The real filters of an application with fifty mappings, from the real auto-configuration, without a server. */
+@Configuration(proxyBeanMethods = false)
+@ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class})
+public class FilterApplication {
+
+    static final String SERVLET = "dispatcherServlet";
+
+    /** A request that reaches one of the mappings with a variable. */
+    static final String URI = "/api/resource17/4711";
+
+    private static final int RESOURCES = 25;
+
+    /** The filters in their order. */
+    static List<Filter> filters(Map<String, Object> properties) {
+        ApplicationContext context = new SpringApplicationBuilder(FilterApplication.class)
+                .contextFactory(type -> new AnnotationConfigServletWebApplicationContext())
+                .web(WebApplicationType.SERVLET)
+                .bannerMode(Banner.Mode.OFF)
+                .logStartupInfo(false)
+                .properties(properties)
+                .run();
+        ResolvableType type = ResolvableType.forClassWithGenerics(FilterRegistrationBean.class, RateLimitFilter.class);
+        return context.<FilterRegistrationBean<RateLimitFilter>>getBeanProvider(type)
+                .orderedStream()
+                .<Filter>map(FilterRegistrationBean::getFilter)
+                .toList();
+    }
+
+    @Bean
+    DispatcherServletRegistrationBean dispatcherServlet() {
+        DispatcherServletRegistrationBean registration =
+                new DispatcherServletRegistrationBean(new DispatcherServlet(), "/");
+        registration.setName(SERVLET);
+        return registration;
+    }
+
+    @Bean
+    RequestMappingHandlerMapping mappings() throws NoSuchMethodException {
+        RequestMappingHandlerMapping mappings = new RequestMappingHandlerMapping();
+        for (int i = 0; i < RESOURCES; i++) {
+            map(mappings, "/api/resource" + i);
+            map(mappings, "/api/resource" + i + "/{id}");
+        }
+        return mappings;
+    }
+
+    private void map(RequestMappingHandlerMapping mappings, String path) throws NoSuchMethodException {
+        RequestMappingInfo info =
+                RequestMappingInfo.paths(path).methods(RequestMethod.GET).build();
+        mappings.registerMapping(info, this, FilterApplication.class.getDeclaredMethod("handle"));
+    }
+
+    void handle() {}
+}

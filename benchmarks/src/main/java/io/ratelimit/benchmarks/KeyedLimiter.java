@@ -1,0 +1,107 @@
+package io.ratelimit.benchmarks;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import io.github.bucket4j.Bucket;
+import io.github.bucket4j.BucketConfiguration;
+import io.github.bucket4j.caffeine.Bucket4jCaffeine;
+import io.github.bucket4j.caffeine.CaffeineProxyManager;
+import io.github.bucket4j.distributed.ExpirationAfterWriteStrategy;
+import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TokenBucket;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+
+/**
+ * A bucket for each key, made when the key is first seen: the floors, ours, and what others offer or tell to build. All
+ * give each key 10,000 tokens a second and a million at once, more than a run takes.
+ */
+public enum KeyedLimiter {
+    /** The floor of all floors: a look-up, no bucket. */
+    MAP_GET(KeyedLimiter::mapGet),
+    /** The same bucket in a map that never forgets. */
+    BARE_MAP(KeyedLimiter::bareMap),
+    /** As the filter asks. */
+    RATELIMIT(KeyedLimiter::ratelimit),
+    /** By hand, as bucket4j's documentation tells for local buckets. */
+    BUCKET4J_IN_CAFFEINE(KeyedLimiter::bucket4jInCaffeine),
+    /** Bucket4j's own module. */
+    BUCKET4J_CAFFEINE_MODULE(KeyedLimiter::bucket4jCaffeineModule),
+    /** A registry never forgets either. */
+    RESILIENCE4J_REGISTRY(KeyedLimiter::resilience4jRegistry);
+
+    private static final int RATE = 10_000;
+    private static final int CAPACITY = 1_000_000;
+    private static final int MAX_KEYS = 2_000_000;
+
+    private final Supplier<Predicate<String>> factory;
+
+    KeyedLimiter(Supplier<Predicate<String>> factory) {
+        this.factory = factory;
+    }
+
+    /** A new one, that tells whether a call of a key may go ahead. */
+    Predicate<String> create() {
+        return factory.get();
+    }
+
+    private static BucketSpec spec() {
+        return BucketSpec.of(RATE + "/1s").withCapacity(CAPACITY);
+    }
+
+    private static Predicate<String> mapGet() {
+        ConcurrentMap<String, Boolean> map = new ConcurrentHashMap<>();
+        return key -> map.get(key) != null || map.put(key, true) == null;
+    }
+
+    private static Predicate<String> bareMap() {
+        ConcurrentMap<String, TokenBucket> map = new ConcurrentHashMap<>();
+        BucketSpec spec = spec();
+        return key -> {
+            TokenBucket bucket = map.get(key);
+            return (bucket != null ? bucket : map.computeIfAbsent(key, absent -> TokenBucket.of(spec))).tryAcquire(1);
+        };
+    }
+
+    private static Predicate<String> ratelimit() {
+        ThrottlePolicy policy =
+                ThrottlePolicy.of("per-client", spec(), "client").withMaxKeys(MAX_KEYS);
+        Throttlers throttlers = Throttlers.local(List.of(policy));
+        return key -> throttlers.decide(List.of(Charge.of(policy, key, 1))).allowed();
+    }
+
+    private static Predicate<String> bucket4jInCaffeine() {
+        Cache<String, Bucket> cache = Caffeine.newBuilder()
+                .expireAfterAccess(Duration.ofHours(1))
+                .maximumSize(MAX_KEYS)
+                .build();
+        return key -> cache.get(key, absent -> Peers.bucket4j(CAPACITY, RATE, Duration.ofSeconds(1)))
+                .tryConsume(1);
+    }
+
+    private static Predicate<String> bucket4jCaffeineModule() {
+        BucketConfiguration configuration = BucketConfiguration.builder()
+                .addLimit(limit -> limit.capacity(CAPACITY).refillGreedy(RATE, Duration.ofSeconds(1)))
+                .build();
+        CaffeineProxyManager<String> manager = Bucket4jCaffeine.<String>builderFor(
+                        Caffeine.newBuilder().maximumSize(MAX_KEYS))
+                .expirationAfterWrite(
+                        ExpirationAfterWriteStrategy.basedOnTimeForRefillingBucketUpToMax(Duration.ofMinutes(1)))
+                .build();
+        return key -> manager.getProxy(key, () -> configuration).tryConsume(1);
+    }
+
+    private static Predicate<String> resilience4jRegistry() {
+        RateLimiterRegistry registry =
+                RateLimiterRegistry.of(Peers.resilience4jConfig(CAPACITY, Duration.ofSeconds(1)));
+        return key -> registry.rateLimiter(key).acquirePermission();
+    }
+}

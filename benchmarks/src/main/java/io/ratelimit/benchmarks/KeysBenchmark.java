@@ -1,0 +1,64 @@
+package io.ratelimit.benchmarks;
+
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.infra.ThreadParams;
+
+/** A decision where there are many keys, all known, any of them next. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@SuppressWarnings("NullAway.Init") // The setup does.
+public class KeysBenchmark {
+
+    private static final int CALLS = 1 << 20;
+
+    @Param
+    public KeyedLimiter limiter;
+
+    @Param({"100000", "1000000"})
+    public int count;
+
+    private Predicate<String> throttle;
+    private String[] keys;
+    private int[] order;
+
+    @Setup
+    public void fill() {
+        throttle = limiter.create();
+        for (String key : ClientKeys.of(count)) {
+            throttle.test(key);
+        }
+        keys = ClientKeys.of(count);
+        order = ClientKeys.order(count, CALLS);
+    }
+
+    /** Where a thread is in the order of the calls; each begins elsewhere. */
+    @State(Scope.Thread)
+    public static class Position {
+
+        private int next;
+
+        @Setup
+        public void begin(ThreadParams thread) {
+            next = CALLS / thread.getThreadCount() * thread.getThreadIndex();
+        }
+
+        int next() {
+            return next++ & CALLS - 1;
+        }
+    }
+
+    @Benchmark
+    public boolean decide(Position position) {
+        return throttle.test(keys[order[position.next()]]);
+    }
+}

@@ -1,0 +1,182 @@
+package io.ratelimit.benchmarks;
+
+import static io.ratelimit.benchmarks.Markdown.number;
+import static io.ratelimit.benchmarks.Markdown.ratio;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.LocalDate;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+
+/**
+ * All that was measured, as text: what was to be reached, and a table for each group. What wasn't measured is left out
+ * or a dash.
+ *
+ * @param oneThread one bucket
+ * @param twoThreads one bucket
+ * @param keys many buckets
+ * @param filter requests through the filters
+ * @param memory bytes a key, by {@link KeyedLimiter}
+ * @param http microseconds of CPU a request and requests a second, by variant
+ * @param startup milliseconds until the application and the process have started, by variant
+ */
+record Results(
+        List<Measurement> oneThread,
+        List<Measurement> twoThreads,
+        List<Measurement> keys,
+        List<Measurement> filter,
+        Samples memory,
+        Samples http,
+        Samples startup) {
+
+    /** Reads the files of a directory and writes the text to a file. */
+    public static void main(String[] args) throws IOException {
+        Files.writeString(Path.of(args[1]), read(Path.of(args[0])).toMarkdown());
+    }
+
+    static Results read(Path directory) throws IOException {
+        return new Results(
+                Measurement.read(directory.resolve("bucket-one-thread.json")),
+                Measurement.read(directory.resolve("bucket-two-threads.json")),
+                Measurement.read(directory.resolve("keys.json")),
+                Measurement.read(directory.resolve("filter.json")),
+                Samples.read(directory.resolve("memory.tsv")),
+                Samples.read(directory.resolve("http.tsv")),
+                Samples.read(directory.resolve("startup.tsv")));
+    }
+
+    String toMarkdown() throws IOException {
+        Markdown text = new Markdown();
+        text.line("# Results").line("").line(machine()).line("");
+        text.line(
+                "Written by `benchmarks/run`. Times are medians; ± is JMH's 99.9 % error of the mean, and for rounds half");
+        text.line("of the distance between the least and the most. Ratios are to the floor in the same run.");
+        new Reach(this).write(text);
+        bucket(text, "One bucket, one thread", oneThread);
+        bucket(text, "One bucket, two threads", twoThreads);
+        keys(text);
+        filter(text);
+        memory(text);
+        http(text);
+        startup(text);
+        return text.toString();
+    }
+
+    private static String machine() throws IOException {
+        Path cpus = Path.of("/proc/cpuinfo");
+        try (Stream<String> lines = Files.exists(cpus) ? Files.lines(cpus) : Stream.of()) {
+            String model = lines.filter(line -> line.startsWith("model name"))
+                    .findFirst()
+                    .map(line -> line.substring(line.indexOf(':') + 1).strip())
+                    .orElse(System.getProperty("os.arch"));
+            return "%s, %d cores; %s, Java %s; %s"
+                    .formatted(
+                            model,
+                            Runtime.getRuntime().availableProcessors(),
+                            System.getProperty("os.name"),
+                            Runtime.version(),
+                            LocalDate.now());
+        }
+    }
+
+    private static void bucket(Markdown text, String heading, List<Measurement> measurements) {
+        Measurement denied = Measurement.of(measurements, "nanoTime");
+        Measurement allowed = Measurement.of(measurements, "nanoTimeAndCompareAndSet");
+        if (measurements.isEmpty()) {
+            return;
+        }
+        text.table(heading, "call", "ns", "±", "to the floor", "bytes");
+        for (Measurement one : measurements) {
+            row(text, one, one.ratioTo(one.name().endsWith("Allowed") ? allowed : denied));
+        }
+    }
+
+    private void keys(Markdown text) {
+        if (keys.isEmpty()) {
+            return;
+        }
+        text.table("Many keys, two threads, any key next", "call", "ns", "±", "to the bare map", "bytes");
+        for (Measurement one : keys) {
+            Object count = one.parameters().get(0);
+            row(text, one, one.ratioTo(Measurement.of(keys, "decide", count, KeyedLimiter.BARE_MAP)));
+        }
+    }
+
+    private static void row(Markdown text, Measurement one, double ratio) {
+        text.row(one.label(), number(one.nanos(), 1), number(one.error(), 1), ratio(ratio), number(one.bytes(), 0));
+    }
+
+    private void filter(Markdown text) {
+        if (filter.isEmpty()) {
+            return;
+        }
+        text.table("The filters", "request", "ns", "±", "beyond stubs and clock", "bytes");
+        for (Measurement one : filter) {
+            text.row(
+                    one.label(),
+                    number(one.nanos(), 1),
+                    number(one.error(), 1),
+                    one.name().equals("answer") ? number(beyondFloor(one), 0) : "",
+                    number(one.bytes(), 0));
+        }
+    }
+
+    /** What a request through both filters costs beside the stubs and one look at the clock for each filter. */
+    double beyondFloor(Measurement request) {
+        double clock = Measurement.of(filter, "nanoTime").nanos();
+        return request.nanos() - Measurement.of(filter, "stubs").nanos() - 2 * clock;
+    }
+
+    private void memory(Markdown text) {
+        if (memory.variants().isEmpty()) {
+            return;
+        }
+        text.table("Memory of a million idle keys", "limiter", "bytes a key beside its text");
+        for (String limiter : memory.variants()) {
+            text.row(limiter.toLowerCase(Locale.ROOT), number(memory.median(limiter, 0), 0));
+        }
+    }
+
+    private void http(Markdown text) {
+        if (http.variants().isEmpty()) {
+            return;
+        }
+        text.table("HTTP", "variant", "CPU µs a request", "±", "to no limits", "requests a second");
+        for (String variant : http.variants()) {
+            text.row(
+                    variant,
+                    number(http.median(variant, 0), 1),
+                    number(http.spread(variant, 0), 1),
+                    ratio(cpu(variant)),
+                    number(http.median(variant, 1), 0));
+        }
+    }
+
+    /** The CPU of a request, to that of one without limits. */
+    double cpu(String variant) {
+        return http.median(variant, 0) / http.median("without", 0);
+    }
+
+    private void startup(Markdown text) {
+        if (startup.variants().isEmpty()) {
+            return;
+        }
+        text.table("Start-up", "variant", "ms", "±", "beyond no limits", "process, ms");
+        for (String variant : startup.variants()) {
+            text.row(
+                    variant,
+                    number(startup.median(variant, 0), 0),
+                    number(startup.spread(variant, 0), 0),
+                    number(startupMillis(variant), 0),
+                    number(startup.median(variant, 1), 0));
+        }
+    }
+
+    /** The milliseconds that an application starts later than one without limits. */
+    double startupMillis(String variant) {
+        return startup.median(variant, 0) - startup.median("without", 0);
+    }
+}

@@ -1,0 +1,62 @@
+package io.ratelimit.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What a script measured, again and again: lines of a variant's name and numbers, with tabs between. */
+final class Samples {
+
+    private final Map<String, List<double[]>> byVariant = new LinkedHashMap<>();
+
+    /** What is in a file; nothing if there is none. */
+    static Samples read(Path file) throws IOException {
+        Samples samples = new Samples();
+        if (Files.exists(file)) {
+            for (String line : Files.readAllLines(file)) {
+                String[] columns = line.split("\t");
+                double[] numbers = new double[columns.length - 1];
+                for (int i = 0; i < numbers.length; i++) {
+                    numbers[i] = Double.parseDouble(columns[i + 1]);
+                }
+                samples.byVariant
+                        .computeIfAbsent(columns[0], name -> new ArrayList<>())
+                        .add(numbers);
+            }
+        }
+        return samples;
+    }
+
+    /** In the order in which they were measured first. */
+    Collection<String> variants() {
+        return byVariant.keySet();
+    }
+
+    /** Not a number if the variant wasn't measured. */
+    double median(String variant, int column) {
+        double[] sorted = sorted(variant, column);
+        int middle = sorted.length / 2;
+        if (sorted.length == 0) {
+            return Double.NaN;
+        }
+        return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+    }
+
+    /** Half of the distance between the least and the most. */
+    double spread(String variant, int column) {
+        double[] sorted = sorted(variant, column);
+        return sorted.length == 0 ? Double.NaN : (sorted[sorted.length - 1] - sorted[0]) / 2;
+    }
+
+    private double[] sorted(String variant, int column) {
+        return byVariant.getOrDefault(variant, List.of()).stream()
+                .mapToDouble(numbers -> numbers[column])
+                .sorted()
+                .toArray();
+    }
+}

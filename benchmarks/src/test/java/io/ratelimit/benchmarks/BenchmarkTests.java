@@ -1,0 +1,50 @@
+package io.ratelimit.benchmarks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import java.util.Collection;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.results.format.ResultFormatType;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.VerboseMode;
+
+class BenchmarkTests {
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void everyBenchmarkRunsOnceAndItsResultHasAPlaceInTheText() throws Exception {
+        assertThat(run("Bucket.*Benchmark", "bucket-one-thread.json")).hasSize(4 * 3 + 2 + 8);
+        assertThat(run("KeysBenchmark", "keys.json")).hasSize(KeyedLimiter.values().length);
+        assertThat(run("Filter.*Benchmark", "filter.json")).hasSize(3 + 2);
+
+        assertThat(Results.read(directory).toMarkdown())
+                .containsPattern("one bucket, one thread, allowed \\| .* \\| [0-9.]+ ×")
+                .containsPattern("headers included, allowed \\| .* \\| -?[0-9.]+ µs")
+                .contains("| decide, 1000, ratelimit |")
+                .contains("start-up | 60 ms more than without | – ms");
+    }
+
+    private Collection<RunResult> run(String include, String file) throws RunnerException {
+        return new Runner(new OptionsBuilder()
+                        .include("\\." + include)
+                        .param("count", "1000")
+                        .mode(Mode.SingleShotTime)
+                        .warmupIterations(0)
+                        .measurementIterations(1)
+                        .forks(0)
+                        .shouldFailOnError(true)
+                        .verbosity(VerboseMode.SILENT)
+                        .resultFormat(ResultFormatType.JSON)
+                        .result(directory.resolve(file).toString())
+                        .build())
+                .run();
+    }
+}
