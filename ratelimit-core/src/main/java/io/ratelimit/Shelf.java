@@ -64,7 +64,7 @@ final class Shelf {
         return there == spec || there.equals(spec);
     }
 
-    /** The bucket of a charge under whatever spec it is, or null: then nothing is missing from it. */
+    /** The bucket of a charge under whatever spec it is, or null: then it is missing no more than what it owes. */
     @Nullable
     Level known(Charge charge) {
         Level level = levels.get(stored(charge.key()));
@@ -78,9 +78,13 @@ final class Shelf {
         return level != null ? level : overflow.get(overflow(charge.key()));
     }
 
-    /** Like {@link #level}, but a bucket that is not there yet isn't kept: it is full. */
+    /** Like {@link #level}, but a bucket that is not there yet isn't kept. */
     Level glimpse(Charge charge, long nanos) {
-        return known(charge) == null ? new Level(ticks(charge.spec(), nanos), nanos) : level(charge, nanos);
+        if (known(charge) != null) {
+            return level(charge, nanos);
+        }
+        Ticks ticks = ticks(charge.spec(), nanos);
+        return new Level(ticks, nanos, owed(charge, ticks, nanos));
     }
 
     /** Whether there is no room for another key, also when what is due is dropped; at most once a second that is done. */
@@ -105,7 +109,8 @@ final class Shelf {
             level = known(charge);
             missing = level == null ? 0 : level.missing(nanos);
         }
-        return BucketSnapshot.of(shown, level == null ? 0 : shown.missingFrom(level.ticks(), missing), nanos);
+        long here = level == null ? owed(charge, shown, nanos) : shown.missingFrom(level.ticks(), missing);
+        return BucketSnapshot.of(shown, here, nanos);
     }
 
     private Ticks ticks(BucketSpec spec, long nanos) {

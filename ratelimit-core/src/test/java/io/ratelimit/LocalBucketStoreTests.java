@@ -266,6 +266,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         time.advance(Duration.ofMinutes(1));
         assertThat(store.size(small)).isEqualTo(1);
 
+        assertThat(store.look(Charge.of(small, "greedy", 1)).available()).isZero();
         assertThat(store.take(List.of(Charge.of(small, "greedy", 1))).allowed()).isFalse();
     }
 
