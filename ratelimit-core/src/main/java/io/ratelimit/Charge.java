@@ -2,11 +2,13 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * What one policy asks of one call: so many tokens from the bucket of this key.
  *
  * @param policy who asks
- * @param spec the spec of the bucket, most often the policy's own
+ * @param spec the spec of the bucket: the policy's own, or that of a tier
  * @param key which bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
  * @param cost the tokens, at least 1; more than the capacity can never be allowed
  */
@@ -27,6 +29,14 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
     /** A charge to the policy's own spec. */
     public static Charge of(ThrottlePolicy policy, String key, long cost) {
         return new Charge(policy, policy.spec(), key, cost);
+    }
+
+    /** A charge to the bucket that a key has in a tier; to the policy's own spec where it has no such tier. */
+    public static Charge of(ThrottlePolicy policy, @Nullable String tier, String key, long cost) {
+        BucketSpec spec = tier == null ? null : policy.tiers().get(tier);
+        return tier == null || spec == null
+                ? of(policy, key, cost)
+                : new Charge(policy, spec, Keys.inTier(tier, key), cost);
     }
 
     boolean hasKey() {

@@ -39,6 +39,11 @@ public final class GlobalThrottler implements Throttler {
     }
 
     @Override
+    public Throttler inTier(String tier) {
+        return new BucketThrottler(this, throttlers, tier, KEY);
+    }
+
+    @Override
     public Charge charge(long cost) {
         return Charge.of(policy, KEY, cost);
     }

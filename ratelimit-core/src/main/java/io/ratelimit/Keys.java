@@ -6,11 +6,15 @@ package io.ratelimit;
  * missing part. A key of one part is most often the part itself.
  *
  * <p>Keys of any other form begin with a NUL and a letter that says which: r for a part that itself begins with NUL,
- * s for a stand-in, m for several parts, x for none. Stores may add forms of their own.
+ * s for a stand-in, m for several parts, t for a key in a tier, o for one that never shares an overflow bucket, x for
+ * none. Stores may add forms of their own.
  */
 public final class Keys {
 
     private static final char MARK = '\0';
+
+    private static final String TIER = MARK + "t";
+    private static final String RESERVED = MARK + "o";
 
     /** In place of a key that is missing and has no stand-in. */
     static final String MISSING = MARK + "x";
@@ -46,6 +50,29 @@ public final class Keys {
             key.append(part.length()).append(':').append(part);
         }
         return key.toString();
+    }
+
+    /** The key that a key has in a tier of its policy. */
+    static String inTier(String tier, String key) {
+        return TIER + tier.length() + ":" + tier + key;
+    }
+
+    /** The tier that a key was put in, as text that no two tiers share; empty for none. */
+    static String tierOf(String key) {
+        if (!key.startsWith(TIER)) {
+            return "";
+        }
+        int colon = key.indexOf(':');
+        return key.substring(0, colon + 1 + Integer.parseInt(key, TIER.length(), colon, 10));
+    }
+
+    /** The key of a bucket that is always the key's own: for the few that a configuration names. */
+    public static String reserved(String key) {
+        return RESERVED + key;
+    }
+
+    static boolean isReserved(String key) {
+        return key.startsWith(RESERVED);
     }
 
     /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */

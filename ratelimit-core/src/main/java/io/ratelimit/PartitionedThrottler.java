@@ -44,7 +44,7 @@ public final class PartitionedThrottler implements Throttler {
             }
             composed[i] = Keys.part(parts[i], policy.ignoreCase());
         }
-        return new OfKey(Keys.join(composed));
+        return new BucketThrottler(this, throttlers, null, Keys.join(composed));
     }
 
     private String shape() {
@@ -52,43 +52,22 @@ public final class PartitionedThrottler implements Throttler {
     }
 
     @Override
+    public Throttler inTier(String tier) {
+        throw withoutKey();
+    }
+
+    @Override
     public Charge charge(long cost) {
-        throw new IllegalStateException("the policy '" + policy.name() + "' has a bucket for each key: say forKey("
+        throw withoutKey();
+    }
+
+    private IllegalStateException withoutKey() {
+        return new IllegalStateException("the policy '" + policy.name() + "' has a bucket for each key: say forKey("
                 + String.join(", ", policy.key()) + ") first");
     }
 
     @Override
     public Decision decide(long cost) {
-        return throttlers.decide(List.of(charge(cost)));
-    }
-
-    /** The throttler of one key. */
-    private final class OfKey implements Throttler {
-
-        private final String key;
-
-        OfKey(String key) {
-            this.key = key;
-        }
-
-        @Override
-        public ThrottlePolicy policy() {
-            return policy;
-        }
-
-        @Override
-        public Throttler forKey(String... parts) {
-            return PartitionedThrottler.this.forKey(parts);
-        }
-
-        @Override
-        public Charge charge(long cost) {
-            return Charge.of(policy, key, cost);
-        }
-
-        @Override
-        public Decision decide(long cost) {
-            return throttlers.decide(List.of(charge(cost)));
-        }
+        throw withoutKey();
     }
 }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The buckets of one policy by their keys. Thread-safe.
  *
  * <p>At {@code max-keys} a new key gets one of 4,096 overflow buckets instead, chosen by a hash that nobody outside can
- * predict: a drained key keeps its bucket, a flood locks out few, and memory is bounded. A long key is kept as its 128-bit
+ * predict, of those of its tier: a drained key keeps its bucket, a flood locks out few, and memory is bounded. A long key is kept as its 128-bit
  * hash, in a form that {@link Keys} never makes.
  */
 final class Shelf {
@@ -38,7 +38,7 @@ final class Shelf {
     Level level(Charge charge, long nanos) {
         String key = stored(charge.key());
         Level level = levels.get(key);
-        if (level == null && isFull()) {
+        if (level == null && shares(charge.key())) {
             String shared = overflow(charge.key());
             return underSpec(overflow.get(shared), overflow, shared, charge, nanos);
         }
@@ -55,7 +55,8 @@ final class Shelf {
 
     /** What a key that gets a bucket of its own is missing already: it may have drained the one it shared. */
     private long owed(Charge charge, Ticks ticks, long nanos) {
-        Level shared = overflow.size() == 0 ? null : overflow.get(overflow(charge.key()));
+        boolean none = overflow.size() == 0 || Keys.isReserved(charge.key());
+        Level shared = none ? null : overflow.get(overflow(charge.key()));
         return shared == null ? 0 : ticks.missingFrom(shared.ticks(), Math.max(shared.missing(nanos), 0));
     }
 
@@ -68,7 +69,7 @@ final class Shelf {
     @Nullable
     Level known(Charge charge) {
         Level level = levels.get(stored(charge.key()));
-        return level != null || !isFull() ? level : overflow.get(overflow(charge.key()));
+        return level != null || !shares(charge.key()) ? level : overflow.get(overflow(charge.key()));
     }
 
     /** The bucket that a charge was taken from, as far as can be told, or null: then nothing is missing from it. */
@@ -85,6 +86,11 @@ final class Shelf {
         }
         Ticks ticks = ticks(charge.spec(), nanos);
         return new Level(ticks, nanos, owed(charge, ticks, nanos));
+    }
+
+    /** Whether a key without a bucket has to share one. */
+    private boolean shares(String key) {
+        return !Keys.isReserved(key) && isFull();
     }
 
     /** Whether there is no room for another key, also when what is due is dropped; at most once a second that is done. */
@@ -134,6 +140,6 @@ final class Shelf {
     }
 
     private String overflow(String key) {
-        return Long.toString(hash.hash64(key) & (OVERFLOW_BUCKETS - 1));
+        return Keys.tierOf(key) + (hash.hash64(key) & (OVERFLOW_BUCKETS - 1));
     }
 }

@@ -3,12 +3,14 @@ package io.ratelimit;
 import static io.ratelimit.Check.check;
 
 import java.util.List;
+import java.util.Map;
 
 /**
  * What a user wrote about one limit.
  *
  * @param name of lower-case letters, digits and dashes, 64 characters at most
  * @param spec the size and the refill rate of its buckets
+ * @param tiers other specs by the name of the tier that a call may belong to, each with buckets of its own
  * @param key the names of the parts that a bucket's key has, such as {@code user} and {@code endpoint}; empty for a
  *     global policy, which has one bucket for all calls
  * @param ignoreCase whether keys that differ in case alone share a bucket
@@ -19,6 +21,7 @@ import java.util.List;
 public record ThrottlePolicy(
         String name,
         BucketSpec spec,
+        Map<String, BucketSpec> tiers,
         List<String> key,
         boolean ignoreCase,
         int maxKeys,
@@ -46,6 +49,7 @@ public record ThrottlePolicy(
     public ThrottlePolicy {
         check(isName(name), "the name of a policy", "lower-case letters, digits and dashes, 64 at most", name);
         check(maxKeys >= 1, "max-keys", "at least 1", maxKeys);
+        tiers = Map.copyOf(tiers);
         key = List.copyOf(key);
     }
 
@@ -56,23 +60,27 @@ public record ThrottlePolicy(
 
     /** An enforced policy; its keys ignore case. */
     public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {
-        return new ThrottlePolicy(name, spec, key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
+        return new ThrottlePolicy(name, spec, Map.of(), key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
+    }
+
+    public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
     }
 
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
     }
 
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
     }
 
     public ThrottlePolicy withMode(Mode mode) {
-        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
     }
 
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return new ThrottlePolicy(name, spec, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
     }
 
     /** Whether one bucket serves all calls. */

@@ -19,6 +19,13 @@ public interface Throttler {
     Throttler forKey(String... parts);
 
     /**
+     * The throttler of this key's bucket in a tier, or of the policy's own where the policy has no such tier.
+     *
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     */
+    Throttler inTier(String tier);
+
+    /**
      * What a call of this cost is charged.
      *
      * @throws IllegalArgumentException if the cost is below 1

@@ -119,4 +119,18 @@ class KeysTests {
         assertThat(Keys.part("Alice", false)).isEqualTo("Alice");
         assertThat(Keys.part("Alice", true)).isEqualTo("alice");
     }
+
+    @Test
+    void aKeyInATierIsNoKeyInAnotherTierAndNoneOutside() {
+        assertThat(Keys.inTier("a", "1:bc")).isNotEqualTo(Keys.inTier("a1", ":bc"));
+        assertThat(Keys.inTier("pro", "alice")).isNotEqualTo(Keys.part(Keys.inTier("pro", "alice"), false));
+        assertThat(Keys.reserved("alice")).isNotEqualTo(Keys.part(Keys.reserved("alice"), false));
+    }
+
+    @Test
+    void theTierOfAKeyCanBeTold() {
+        assertThat(Keys.tierOf(Keys.inTier("a:b", "c"))).isEqualTo(Keys.inTier("a:b", ""));
+        assertThat(Keys.tierOf("alice")).isEmpty();
+        assertThat(Keys.tierOf(Keys.join("a", "b"))).isEmpty();
+    }
 }

@@ -8,6 +8,7 @@ import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -150,6 +151,34 @@ class LocalBucketStoreTests extends BucketStoreContract {
             assertThat(available(small, "known" + i)).isEqualTo(3);
             assertThat(take(small, "known" + i, 3)).isTrue();
         }
+    }
+
+    @Test
+    void eachTierHasOverflowBucketsOfItsOwn() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1)
+                .withTiers(Map.of("pro", BucketSpec.of("1/s").withCapacity(9)));
+        take(small, "known", 1);
+        for (int i = 0; i < 60_000; i++) {
+            take(small, "free" + i, 5);
+        }
+        int allowed = 0;
+        for (int i = 0; i < 60_000; i++) {
+            allowed +=
+                    store.take(List.of(Charge.of(small, "pro", "pro" + i, 9))).allowed() ? 1 : 0;
+        }
+        assertThat(allowed).isEqualTo(OVERFLOW_BUCKETS);
+    }
+
+    @Test
+    void aReservedKeyNeverSharesABucket() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        take(small, "known", 1);
+        for (int i = 0; i < 60_000; i++) {
+            take(small, "new" + i, 5);
+        }
+        assertThat(take(small, Keys.reserved("alice"), 5)).isTrue();
+        assertThat(available(small, Keys.reserved("alice"))).isZero();
+        assertThat(available(small, Keys.reserved("bob"))).isEqualTo(5);
     }
 
     @Test

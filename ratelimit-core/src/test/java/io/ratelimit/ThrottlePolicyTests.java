@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,7 +23,7 @@ class ThrottlePolicyTests {
         ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, "user", "endpoint");
         assertThat(policy)
                 .isEqualTo(new ThrottlePolicy(
-                        "api", SPEC, List.of("user", "endpoint"), true, 100_000, ENFORCE, RetryJitter.NONE));
+                        "api", SPEC, Map.of(), List.of("user", "endpoint"), true, 100_000, ENFORCE, RetryJitter.NONE));
         assertThat(policy.withIgnoreCase(false).ignoreCase()).isFalse();
         assertThat(policy.withMaxKeys(5).maxKeys()).isEqualTo(5);
         assertThat(policy.withMode(SHADOW).mode()).isEqualTo(SHADOW);
@@ -83,7 +84,7 @@ class ThrottlePolicyTests {
     @Test
     void keepsItsKeyWhateverBecomesOfTheListItWasGiven() {
         List<String> key = new ArrayList<>(List.of("user"));
-        ThrottlePolicy policy = new ThrottlePolicy("api", SPEC, key, true, 1, ENFORCE, RetryJitter.NONE);
+        ThrottlePolicy policy = new ThrottlePolicy("api", SPEC, Map.of(), key, true, 1, ENFORCE, RetryJitter.NONE);
         key.add("endpoint");
         assertThat(policy.key()).containsExactly("user");
         assertThatExceptionOfType(UnsupportedOperationException.class)

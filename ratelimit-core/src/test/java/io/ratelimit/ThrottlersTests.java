@@ -11,6 +11,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
@@ -369,5 +370,36 @@ class ThrottlersTests {
         Decision decision = throttlers.get("global").decide(1);
         assertThatExceptionOfType(UnsupportedOperationException.class)
                 .isThrownBy(() -> decision.answers().set(0, decision.answers().get(0)));
+    }
+
+    @Test
+    void aTierHasBucketsAndARateOfItsOwn() {
+        Throttler work = throttlers(GLOBAL.withTiers(Map.of("low", BucketSpec.of("2/s"), "high", BucketSpec.of("3/s"))))
+                .get("global");
+        assertThat(work.inTier("low").tryAcquire(2)).isTrue();
+        assertThat(work.inTier("low").tryAcquire(1)).isFalse();
+        assertThat(work.inTier("low").inTier("high").tryAcquire(3)).isTrue();
+        assertThat(work.tryAcquire(10)).isTrue();
+        time.advance(Duration.ofSeconds(1));
+        assertThat(work.inTier("low").decide(3).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(work.inTier("low").tryAcquire(2)).isTrue();
+    }
+
+    @Test
+    void aTierThatThePolicyDoesNotHaveIsThePolicyItself() {
+        Throttler alice = throttlers(USER.withTiers(Map.of("pro", BucketSpec.of("9/s"))))
+                .get("per-user")
+                .forKey("alice");
+        assertThat(alice.inTier("free").tryAcquire(3)).isTrue();
+        assertThat(alice.tryAcquire(1)).isFalse();
+        assertThat(alice.inTier("pro").tryAcquire(9)).isTrue();
+    }
+
+    @Test
+    void aTierOfAPolicyWithAKeyNeedsTheKeyFirst() {
+        Throttlers throttlers = throttlers(USER);
+        assertThatIllegalStateException()
+                .isThrownBy(() -> throttlers.get("per-user").inTier("pro"))
+                .withMessage("the policy 'per-user' has a bucket for each key: say forKey(user) first");
     }
 }

@@ -1,0 +1,40 @@
+package io.ratelimit;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The throttler of one bucket.
+ *
+ * @param whole the throttler of the policy
+ * @param tier that the bucket is in, if any
+ * @param key as {@link Keys} composes it
+ */
+record BucketThrottler(
+        Throttler whole, Throttlers throttlers, @Nullable String tier, String key) implements Throttler {
+
+    @Override
+    public ThrottlePolicy policy() {
+        return whole.policy();
+    }
+
+    @Override
+    public Throttler forKey(String... parts) {
+        return whole.forKey(parts);
+    }
+
+    @Override
+    public Throttler inTier(String tier) {
+        return new BucketThrottler(whole, throttlers, tier, key);
+    }
+
+    @Override
+    public Charge charge(long cost) {
+        return Charge.of(policy(), tier, key, cost);
+    }
+
+    @Override
+    public Decision decide(long cost) {
+        return throttlers.decide(List.of(charge(cost)));
+    }
+}
