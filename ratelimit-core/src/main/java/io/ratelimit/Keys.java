@@ -87,12 +87,19 @@ public final class Keys {
     }
 
     private static String foldFrom(String text, int start) {
-        StringBuilder folded = new StringBuilder(text.length()).append(text, 0, start);
-        for (int i = start; i < text.length(); ) {
-            int letter = text.codePointAt(i);
-            folded.appendCodePoint(fold(letter));
-            i += Character.charCount(letter);
+        char[] folded = text.toCharArray();
+        for (int i = start; i < folded.length; i++) {
+            if (folded[i] >= 128) {
+                return foldLetters(text);
+            }
+            folded[i] = (char) fold(folded[i]);
         }
+        return new String(folded);
+    }
+
+    private static String foldLetters(String text) {
+        StringBuilder folded = new StringBuilder(text.length());
+        text.codePoints().map(Keys::fold).forEach(folded::appendCodePoint);
         return folded.toString();
     }
 

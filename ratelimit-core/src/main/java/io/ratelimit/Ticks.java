@@ -123,8 +123,8 @@ final class Ticks {
         if (ticks <= 0) {
             return 0;
         }
-        long steps = (ticks - 1) / perStep + 1;
-        return steps * stepNanos - Math.floorMod(nanos - origin, stepNanos);
+        long steps = perStep == 1 ? ticks : (ticks - 1) / perStep + 1;
+        return stepNanos == 1 ? steps : steps * stepNanos - Math.floorMod(nanos - origin, stepNanos);
     }
 
     /** The ticks from a bucket with so many of them missing until it has one more whole token. */

@@ -1,5 +1,6 @@
 package io.ratelimit.web.servlet;
 
+import io.ratelimit.Keys;
 import io.ratelimit.web.servlet.MappedEndpoints.Endpoint;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -8,7 +9,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.springframework.http.server.PathContainer;
@@ -90,7 +90,7 @@ final class EndpointIndex {
 
     private static final class Node {
 
-        private final Map<String, Node> children = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        private final Map<String, Node> children = new HashMap<>();
         private final List<Endpoint> endpoints = new ArrayList<>();
 
         /** First all nodes, then what they hold: an endpoint goes to all nodes below its own. */
@@ -107,7 +107,7 @@ final class EndpointIndex {
         private Node at(List<String> segments) {
             Node node = this;
             for (String segment : segments) {
-                node = node.children.computeIfAbsent(segment, absent -> new Node());
+                node = node.children.computeIfAbsent(Keys.part(segment, true), absent -> new Node());
             }
             return node;
         }
@@ -130,7 +130,7 @@ final class EndpointIndex {
             Node node = this;
             for (int i = 0; i < path.size(); i++) {
                 if (path.get(i) instanceof PathContainer.PathSegment segment) {
-                    Node child = node.children.get(segment.valueToMatch());
+                    Node child = node.children.get(Keys.part(segment.valueToMatch(), true));
                     if (child == null) {
                         return node;
                     }

@@ -52,7 +52,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
             chain.doFilter(request, response);
             return;
         }
-        Decision decision = throttlers.decide(policies.get().charges(phase, request));
+        Decision decision = throttlers.decide(policies.get().charges(phase, request, bill));
         if (decision.allowed()) {
             Answer shown = bill.scarcest();
             bill.add(decision, policies.get());

@@ -6,9 +6,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
-import java.util.EnumSet;
 import java.util.List;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,9 +17,11 @@ final class RequestBill {
 
     private static final String ATTRIBUTE = RequestBill.class.getName();
 
-    private final Set<Phase> entered = EnumSet.noneOf(Phase.class);
     private final List<Charge> toGiveBack = new ArrayList<>();
+    private int entered;
+    private @Nullable ServletRequestFacts facts;
     private @Nullable Answer scarcest;
+    private double smallestShare = Double.MAX_VALUE;
 
     static RequestBill of(HttpServletRequest request) {
         if (request.getAttribute(ATTRIBUTE) instanceof RequestBill bill) {
@@ -34,16 +34,27 @@ final class RequestBill {
 
     /** Whether the request enters the phase for the first time. */
     boolean enter(Phase phase) {
-        return entered.add(phase);
+        int before = entered;
+        entered |= 1 << phase.ordinal();
+        return entered != before;
+    }
+
+    /** The facts of the request, as the filter sees it that asks. */
+    ServletRequestFacts facts(HttpServletRequest request, Endpoints endpoints) {
+        facts = facts == null ? new ServletRequestFacts(request, endpoints) : facts.of(request);
+        return facts;
     }
 
     /** Notes what an allowed decision took. */
     void add(Decision decision, RequestPolicies policies) {
-        for (Answer answer : decision.answers()) {
+        List<Answer> answers = decision.answers();
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
             if (!policies.keeps(answer.charge())) {
                 toGiveBack.add(answer.charge());
             }
-            if (!answer.policy().isGlobal() && (scarcest == null || share(answer) < share(scarcest))) {
+            if (!answer.policy().isGlobal() && share(answer) < smallestShare) {
+                smallestShare = share(answer);
                 scarcest = answer;
             }
         }

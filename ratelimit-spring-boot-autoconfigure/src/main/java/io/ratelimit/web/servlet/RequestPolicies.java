@@ -45,12 +45,12 @@ public final class RequestPolicies {
     }
 
     /** What a request is charged by the policies of a phase that apply to it. */
-    List<Charge> charges(Phase phase, HttpServletRequest request) {
+    List<Charge> charges(Phase phase, HttpServletRequest request, RequestBill bill) {
         List<RequestPolicy> policies = byPhase.getOrDefault(phase, List.of());
         if (policies.isEmpty()) {
             return List.of();
         }
-        ServletRequestFacts facts = new ServletRequestFacts(request, endpoints);
+        ServletRequestFacts facts = bill.facts(request, endpoints);
         List<Charge> charges = new ArrayList<>(policies.size());
         for (int i = 0; i < policies.size(); i++) {
             Charge charge = policies.get(i).charge(facts);

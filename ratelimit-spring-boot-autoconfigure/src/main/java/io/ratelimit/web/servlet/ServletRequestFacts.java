@@ -5,27 +5,48 @@ import io.ratelimit.key.RequestFacts;
 import jakarta.servlet.http.HttpServletRequest;
 import java.security.Principal;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.RequestPath;
 import org.springframework.web.cors.CorsUtils;
 
-/** The facts of a servlet request. Used by one thread. */
+/** The facts of a servlet request, over all its filters. Used by one thread at a time. */
 final class ServletRequestFacts implements RequestFacts {
 
     private static final int IPV6_PREFIX = 64;
     private static final PathContainer.Options AS_IT_IS = PathContainer.Options.create('/', false);
 
-    private final HttpServletRequest request;
     private final Endpoints endpoints;
+    private final String method;
+    private final String uri;
+    private final String contextPath;
+    private final String peer;
+    private HttpServletRequest request;
     private @Nullable List<PathContainer> paths;
     private @Nullable String endpoint;
     private @Nullable String ip;
 
     ServletRequestFacts(HttpServletRequest request, Endpoints endpoints) {
-        this.request = request;
         this.endpoints = endpoints;
+        this.request = request;
+        this.method = request.getMethod();
+        this.uri = request.getRequestURI();
+        this.contextPath = request.getContextPath();
+        this.peer = request.getRemoteAddr();
+    }
+
+    /** The facts of the same request as a later filter sees it: what was found is kept where it still holds. */
+    ServletRequestFacts of(HttpServletRequest later) {
+        if (uri.equals(later.getRequestURI())
+                && method.equals(later.getMethod())
+                && contextPath.equals(later.getContextPath())
+                && Objects.equals(peer, later.getRemoteAddr())) {
+            request = later;
+            return this;
+        }
+        return new ServletRequestFacts(later, endpoints);
     }
 
     /**
@@ -34,46 +55,49 @@ final class ServletRequestFacts implements RequestFacts {
      */
     List<PathContainer> paths() {
         if (paths == null) {
-            paths = parse(request);
+            paths = parse();
         }
         return paths;
     }
 
-    private static List<PathContainer> parse(HttpServletRequest request) {
+    private List<PathContainer> parse() {
         try {
-            RequestPath whole = RequestPath.parse(request.getRequestURI(), request.getContextPath());
-            PathContainer path = whole.subPath(whole.contextPath().elements().size());
-            return isPlain(path) ? List.of(path) : List.of(path, pathOfContainer(request));
+            PathContainer path = pathOfMvc();
+            return isPlain() ? List.of(path) : List.of(path, pathOfContainer());
         } catch (IllegalArgumentException unreadable) {
             return List.of();
         }
     }
 
-    /** Whether no segment is empty, {@code .} or {@code ..}: a container drops those, and Spring MVC doesn't. */
-    private static boolean isPlain(PathContainer path) {
-        boolean afterSeparator = false;
-        for (PathContainer.Element element : path.elements()) {
-            boolean separator = element instanceof PathContainer.Separator;
-            if (separator && afterSeparator || !separator && isDropped((PathContainer.PathSegment) element)) {
-                return false;
-            }
-            afterSeparator = separator;
+    private PathContainer pathOfMvc() {
+        if (contextPath.isEmpty()) {
+            return PathContainer.parsePath(uri);
         }
-        return !path.elements().isEmpty();
+        RequestPath whole = RequestPath.parse(uri, contextPath);
+        return whole.subPath(whole.contextPath().elements().size());
     }
 
-    /** Also of {@code ;a=b} nothing is left when the parameters are gone; and some containers decode slashes. */
-    private static boolean isDropped(PathContainer.PathSegment segment) {
-        String text = segment.valueToMatch();
-        return text.isEmpty()
-                || text.equals(".")
-                || text.equals("..")
-                || text.indexOf('/') >= 0
-                || text.indexOf('\\') >= 0;
+    /**
+     * Whether there is but one way to read the path: a container decodes it, and drops parameters and then empty
+     * segments, {@code .} and {@code ..}; Spring MVC drops no segment.
+     */
+    private boolean isPlain() {
+        for (int i = 0; i < uri.length(); i++) {
+            char c = uri.charAt(i);
+            if (c == '%' || c == ';' || c == '\\' || c == '/' && isDropped(i + 1)) {
+                return false;
+            }
+        }
+        return uri.length() > contextPath.length();
+    }
+
+    /** Whether the segment that begins there is empty, but for the last, or begins with a dot. */
+    private boolean isDropped(int start) {
+        return start < uri.length() && (uri.charAt(start) == '/' || uri.charAt(start) == '.');
     }
 
     /** The path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
-    private static PathContainer pathOfContainer(HttpServletRequest request) {
+    private PathContainer pathOfContainer() {
         String below = request.getPathInfo();
         String path = request.getServletPath() + (below == null ? "" : below);
         return PathContainer.parsePath(path.isEmpty() ? "/" : path, AS_IT_IS);
@@ -92,7 +116,7 @@ final class ServletRequestFacts implements RequestFacts {
 
     @Override
     public String method() {
-        return request.getMethod();
+        return method;
     }
 
     @Override
@@ -106,7 +130,7 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public String ip() {
         if (ip == null) {
-            ip = ClientIp.canonical(request.getRemoteAddr(), IPV6_PREFIX);
+            ip = ClientIp.canonical(peer, IPV6_PREFIX);
         }
         return ip;
     }
