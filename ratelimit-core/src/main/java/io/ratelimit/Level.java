@@ -62,16 +62,17 @@ final class Level {
      * zero: the ticks that are missing for it, negated, or {@link #NEVER_FITS}, or {@link #CLOSED}.
      */
     long take(long cost, long nanos) {
+        return take(cost, nanos, fullAt);
+    }
+
+    private long take(long cost, long nanos, long lastSeen) {
         if (!ticks.fits(cost)) {
             return NEVER_FITS;
         }
         long now = ticks.at(nanos);
         long price = ticks.of(cost);
-        while (true) {
-            long seen = fullAt;
-            if (seen == CLOSED) {
-                return CLOSED;
-            }
+        long seen = lastSeen;
+        while (seen != CLOSED) {
             long left = left(seen, now, price);
             if (left < 0) {
                 return left;
@@ -80,7 +81,9 @@ final class Level {
             if (FULL_AT.weakCompareAndSet(this, seen, now + missing)) {
                 return missing;
             }
+            seen = fullAt;
         }
+        return CLOSED;
     }
 
     /** Like {@link #take(long, long)} at the present, for whom a yes or a no is enough. */
@@ -88,7 +91,7 @@ final class Level {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
-            long taken = take(cost, nanos);
+            long taken = take(cost, nanos, before);
             if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
                 return taken >= 0;
             }
@@ -100,7 +103,7 @@ final class Level {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
-            long taken = take(cost, nanos);
+            long taken = take(cost, nanos, before);
             if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
                 return Decision.of(this, cost, taken, nanos);
             }
