@@ -7,10 +7,10 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
 
@@ -24,7 +24,19 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final RateLimitHeaders headers;
-    private final Map<String, Integer> statuses;
+    private final Map<String, Status> statuses = new HashMap<>();
+
+    /** The status of an answer, and its name. */
+    private record Status(int code, String title) {
+
+        private static final Status TOO_MANY_REQUESTS = of(HttpStatus.TOO_MANY_REQUESTS.value());
+        private static final Status FORBIDDEN = of(HttpStatus.FORBIDDEN.value());
+
+        static Status of(int code) {
+            HttpStatus known = HttpStatus.resolve(code);
+            return new Status(code, known == null ? "Request Refused" : known.getReasonPhrase());
+        }
+    }
 
     /**
      * @param headers beside {@code Retry-After} and {@code X-RetryAfterMs}
@@ -32,15 +44,15 @@ public final class ProblemRejectionHandler implements RejectionHandler {
      */
     public ProblemRejectionHandler(RateLimitHeaders headers, Map<String, Integer> statuses) {
         this.headers = headers;
-        this.statuses = Map.copyOf(statuses);
+        statuses.forEach((policy, status) -> this.statuses.put(policy, Status.of(status)));
     }
 
     @Override
     public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         List<Answer> violations = decision.violations();
         Answer first = first(decision, violations);
-        int status = status(decision, first);
-        response.setStatus(status);
+        Status status = status(decision, first);
+        response.setStatus(status.code());
         response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
         if (decision.outcome() == Outcome.DENIED) {
             response.setHeader(
@@ -58,16 +70,18 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
     /** The narrowest of those that say what the whole says: what time can't mend outweighs the rest. */
     private static Answer first(Decision decision, List<Answer> violations) {
-        return violations.stream()
-                .filter(violation -> violation.decision().outcome() == decision.outcome())
-                .findFirst()
-                .orElseThrow();
+        for (Answer violation : violations) {
+            if (violation.decision().outcome() == decision.outcome()) {
+                return violation;
+            }
+        }
+        throw new IllegalStateException("no policy says " + decision.outcome() + ", as all together do");
     }
 
-    private int status(Decision decision, Answer first) {
+    private Status status(Decision decision, Answer first) {
         return decision.outcome() == Outcome.MISSING_KEY
-                ? HttpStatus.FORBIDDEN.value()
-                : statuses.getOrDefault(first.policy().name(), HttpStatus.TOO_MANY_REQUESTS.value());
+                ? Status.FORBIDDEN
+                : statuses.getOrDefault(first.policy().name(), Status.TOO_MANY_REQUESTS);
     }
 
     private static String detail(Decision decision, Answer first) {
@@ -79,29 +93,26 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         };
     }
 
-    private static String problem(Decision decision, List<Answer> violations, int status, String detail) {
+    private static String problem(Decision decision, List<Answer> violations, Status status, String detail) {
         StringBuilder json = new StringBuilder(320).append('{');
         if (decision.outcome() != Outcome.MISSING_KEY) {
             json.append("\"type\":\"").append(QUOTA_EXCEEDED).append("\",");
         }
         json.append("\"title\":\"")
-                .append(title(status))
+                .append(status.title())
                 .append("\",\"status\":")
-                .append(status);
+                .append(status.code());
         json.append(",\"detail\":\"").append(detail).append("\",\"violated-policies\":[");
-        json.append(violations.stream()
-                .map(violation -> "\"" + violation.policy().name() + "\"")
-                .collect(Collectors.joining(",")));
+        for (int i = 0; i < violations.size(); i++) {
+            json.append(i == 0 ? "\"" : ",\"")
+                    .append(violations.get(i).policy().name())
+                    .append('"');
+        }
         json.append(']');
         if (decision.outcome() == Outcome.DENIED) {
             json.append(",\"retryAfterMs\":").append(millis(decision));
         }
         return json.append('}').toString();
-    }
-
-    private static String title(int status) {
-        HttpStatus known = HttpStatus.resolve(status);
-        return known == null ? "Request Refused" : known.getReasonPhrase();
     }
 
     private static long millis(Decision decision) {
