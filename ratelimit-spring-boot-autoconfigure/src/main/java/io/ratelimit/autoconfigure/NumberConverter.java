@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
+import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
 import java.util.Map;
 import java.util.Set;
@@ -17,8 +18,11 @@ import org.springframework.core.convert.converter.GenericConverter;
  */
 final class NumberConverter implements GenericConverter {
 
-    private static final Map<Class<?>, Function<String, Object>> READERS =
-            Map.of(Rate.class, Rate::of, RetryJitter.class, RetryJitter::of, KeyPart.class, KeyPart::of);
+    private static final Map<Class<?>, Function<String, Object>> READERS = Map.of(
+            Rate.class, Rate::of,
+            RetryJitter.class, RetryJitter::of,
+            KeyPart.class, KeyPart::of,
+            IpNetwork.class, IpNetwork::of);
 
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {

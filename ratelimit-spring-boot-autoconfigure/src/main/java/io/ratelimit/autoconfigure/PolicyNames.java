@@ -37,6 +37,9 @@ final class PolicyNames {
     private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,63}");
     private static final Pattern NAMED = Pattern.compile(Pattern.quote(POLICIES) + "([^.\\[]+).*");
 
+    private static final Pattern OVERRIDE = Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|mode)");
+    private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
+
     private final Set<String> names;
     private final ConfigurableEnvironment environment;
 
@@ -115,11 +118,17 @@ final class PolicyNames {
         sources().filter(source -> OUTSIDE.contains(source.getName())).forEach(source -> Stream.of(
                         source.getPropertyNames())
                 .filter(property -> plain(property).startsWith(plain(POLICIES)))
-                .filter(property -> !known.contains(plain(property).replaceFirst("(_|\\[)\\d+]?$", "")))
+                .filter(property -> !known.contains(withoutElement(plain(property))))
                 .findFirst()
                 .ifPresent(property -> {
                     throw outside(property, source, inside);
                 }));
+    }
+
+    /** The property of a policy that a property sets an element of. */
+    private static String withoutElement(String plain) {
+        return ELEMENT.matcher(OVERRIDE.matcher(plain).replaceFirst("overrides"))
+                .replaceFirst("");
     }
 
     private boolean isInside(String name) {

@@ -47,6 +47,12 @@ public final class RateLimitAutoConfiguration {
     }
 
     @Bean
+    @ConfigurationPropertiesBinding
+    static OverrideTextConverter rateLimitOverrideTextConverter() {
+        return new OverrideTextConverter();
+    }
+
+    @Bean
     @ConditionalOnMissingBean
     TimeSource rateLimitTimeSource() {
         return TimeSource.system();

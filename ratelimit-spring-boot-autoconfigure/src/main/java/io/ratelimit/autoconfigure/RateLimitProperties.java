@@ -6,6 +6,8 @@ import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.ClientIp;
+import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.web.servlet.Phase;
@@ -28,6 +30,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  *     turns everything off
  * @param headers the headers that tell clients of their limits, beside Retry-After and X-RetryAfterMs on refusals
  * @param excludePaths path patterns that no policy applies to, but those with a written phase before-authentication
+ * @param clientIp how the address of a client is told
  * @param policies throttle policies by name, of lower-case letters, digits and dashes
  */
 @ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
@@ -36,6 +39,7 @@ public record RateLimitProperties(
         @DefaultValue("enforce") Mode mode,
         @DefaultValue("draft-11") Headers headers,
         @DefaultValue List<String> excludePaths,
+        @DefaultValue ClientAddress clientIp,
         @DefaultValue Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
@@ -51,12 +55,43 @@ public record RateLimitProperties(
     }
 
     /**
+     * How the address of a client is told.
+     *
+     * @param trustedProxies networks and addresses that may speak for a client, such as 10.0.0.0/8; without any no
+     *     forwarding header is read
+     * @param header the header that they do it by: x-forwarded-for, forwarded, or any that has one address
+     * @param ipv6Prefix how many bits of an IPv6 address count, 32 to 128: a client has all addresses of such a network
+     */
+    public record ClientAddress(
+            @DefaultValue List<IpNetwork> trustedProxies,
+            @DefaultValue("x-forwarded-for") String header,
+            @DefaultValue("64") int ipv6Prefix) {
+
+        private static final String PROPERTY = PREFIX + ".client-ip";
+
+        public ClientIp toClientIp() {
+            if (ipv6Prefix < 32 || ipv6Prefix > 128) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".ipv6-prefix",
+                        ipv6Prefix,
+                        "ipv6-prefix must be between 32 and 128, but was " + ipv6Prefix);
+            }
+            if (!KeyPart.isToken(header)) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".header", header, "header must be the name of a header, such as 'x-forwarded-for'");
+            }
+            return new ClientIp(trustedProxies, header, ipv6Prefix);
+        }
+    }
+
+    /**
      * One throttle policy.
      *
      * @param rate the tokens that come back, and how fast, such as 600/1m, 10/s or 1/2s
      * @param capacity the most tokens a bucket holds, and so the largest burst; by default the tokens of the rate
      * @param refill whether tokens come back one by one or a period's worth at a time
      * @param cost the tokens that a request takes
+     * @param overrides keys that have a rate of their own, or none
      * @param key what a bucket is counted by, one part or several: ip, user, endpoint, method or header:NAME; without
      *     one, one bucket serves all requests
      * @param ignoreCase whether keys that differ in case alone share a bucket
@@ -76,6 +111,7 @@ public record RateLimitProperties(
             @Nullable Long capacity,
             @DefaultValue("greedy") Refill refill,
             @DefaultValue("1") long cost,
+            @DefaultValue List<PolicyOverride> overrides,
             @DefaultValue List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
             @DefaultValue("client-ip") MissingKey onMissingKey,

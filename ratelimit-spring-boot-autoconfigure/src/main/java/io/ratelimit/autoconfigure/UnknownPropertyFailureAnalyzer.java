@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -17,6 +18,7 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
 
     private static final ConfigurationPropertyName PREFIX = ConfigurationPropertyName.of(RateLimitProperties.PREFIX);
     private static final ConfigurationPropertyName POLICIES = PREFIX.append("policies");
+    private static final ConfigurationPropertyName CLIENT_IP = PREFIX.append("client-ip");
 
     @Override
     protected @Nullable FailureAnalysis analyze(Throwable rootFailure, UnboundConfigurationPropertiesException cause) {
@@ -34,12 +36,23 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
     }
 
     private static String action(List<ConfigurationProperty> unknown) {
-        boolean inPolicy = unknown.stream().anyMatch(property -> POLICIES.isAncestorOf(property.getName()));
         return "Correct or remove what is misspelt. Below '" + PREFIX + "' there are: "
-                + String.join(", ", RateLimitProperties.namesOf(RateLimitProperties.class)) + "."
-                + (inPolicy
-                        ? "\nA policy, whose name has no dot, has: "
-                                + String.join(", ", RateLimitProperties.namesOf(Policy.class)) + "."
-                        : "");
+                + names(RateLimitProperties.class)
+                + (isBelow(POLICIES, unknown) ? "\nA policy, whose name has no dot, has: " + names(Policy.class) : "")
+                + (isBelow(CLIENT_IP, unknown) ? "\nBelow 'client-ip' there are: " + names(ClientAddress.class) : "")
+                + (isInOverride(unknown) ? "\nAn override has: " + names(PolicyOverride.class) : "");
+    }
+
+    private static boolean isBelow(ConfigurationPropertyName name, List<ConfigurationProperty> unknown) {
+        return unknown.stream().anyMatch(property -> name.isAncestorOf(property.getName()));
+    }
+
+    private static boolean isInOverride(List<ConfigurationProperty> unknown) {
+        return unknown.stream()
+                .anyMatch(property -> property.getName().toString().contains(".overrides["));
+    }
+
+    private static String names(Class<? extends Record> properties) {
+        return String.join(", ", RateLimitProperties.namesOf(properties)) + ".";
     }
 }

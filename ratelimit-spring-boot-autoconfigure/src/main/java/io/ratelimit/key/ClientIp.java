@@ -1,140 +1,109 @@
 package io.ratelimit.key;
 
-import java.util.Arrays;
-import java.util.HexFormat;
+import java.util.Collections;
+import java.util.Enumeration;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A client's address as the key of a bucket. Reads the literal forms of RFC 4291 and dotted IPv4; never resolves a
- * name. What is no address is one key for all: the text may come from a header, and each text would be a new bucket.
+ * Tells whose request it is: the address of the client in its one canonical form, as the key of a bucket. Never resolves
+ * a name. What is no address is one key for all: the text may come from a header, and each text would be a new bucket.
+ *
+ * <p>A header may name the client only where the peer is a trusted proxy. Each proxy adds the address that it was called
+ * from, so the header is read from its end, and the first address that is no trusted proxy's is the client: what is
+ * before that, anyone may have written. Where a hop can't be read, the client is the last proxy that could. Immutable.
  */
 public final class ClientIp {
 
     /** The key of all that have no address. */
     public static final String NONE = "none";
 
-    private static final int GROUPS = 8;
+    /** So many proxies stand before nobody: whoever sends more hops wants them all to be read. */
+    private static final int MOST_HOPS = 64;
 
-    /** Of an IPv6 address with an IPv4 tail, and room for a zone. */
-    private static final int LONGEST = 64;
-
-    private ClientIp() {}
+    private final List<IpNetwork> trustedProxies;
+    private final String header;
+    private final HopSyntax syntax;
+    private final int ipv6Prefix;
 
     /**
-     * The one form of an address: dotted for IPv4, also where it came mapped into IPv6; the first {@code ipv6Prefix}
-     * bits of IPv6, since a client has all addresses of such a network; {@link #NONE} for what is no address.
+     * @param trustedProxies may speak for a client
+     * @param header that they do it by: {@code X-Forwarded-For}, {@code Forwarded}, or one that has one address
+     * @param ipv6Prefix the bits of an IPv6 address that count, since a client has all addresses of such a network
      */
-    public static String canonical(@Nullable String address, int ipv6Prefix) {
-        if (address == null || address.length() > LONGEST) {
+    public ClientIp(List<IpNetwork> trustedProxies, String header, int ipv6Prefix) {
+        this.trustedProxies = List.copyOf(trustedProxies);
+        this.header = header;
+        this.syntax = switch (header.toLowerCase(Locale.ROOT)) {
+            case "x-forwarded-for" -> HopSyntax.LIST;
+            case "forwarded" -> HopSyntax.FORWARDED;
+            default -> HopSyntax.SINGLE;
+        };
+        this.ipv6Prefix = ipv6Prefix;
+    }
+
+    /** Whether any peer may speak for a client. */
+    public boolean readsHeaders() {
+        return !trustedProxies.isEmpty();
+    }
+
+    /**
+     * The client of a request: dotted IPv4, also where it came mapped into IPv6; an IPv6 network such as
+     * {@code 2001:db8:0:1::/64}; or {@link #NONE}.
+     *
+     * @param peer the address that the request came from
+     * @param headers all lines of a header, in their order
+     */
+    public String of(@Nullable String peer, Function<String, Enumeration<String>> headers) {
+        if (trustedProxies.isEmpty()) {
+            return canonical(peer);
+        }
+        IpAddress address = peer == null ? null : IpAddress.of(peer);
+        if (address == null) {
             return NONE;
         }
-        if (address.indexOf(':') < 0) {
-            return ipv4(address) >= 0 ? address : NONE;
-        }
-        int[] groups = groups(withoutZone(withoutBrackets(address)));
-        if (groups == null) {
+        IpAddress client = isTrusted(address) ? client(address, Collections.list(headers.apply(header))) : address;
+        return client.text(ipv6Prefix);
+    }
+
+    /** The one form of an address, whatever its spelling; {@link #NONE} for what is no address. */
+    String canonical(@Nullable String address) {
+        if (address == null) {
             return NONE;
         }
-        return isMapped(groups) ? dotted(groups[6], groups[7]) : masked(groups, ipv6Prefix);
+        if (address.length() <= 15 && IpReader.ipv4(address, 0, address.length()) >= 0) {
+            return address;
+        }
+        IpAddress read = IpAddress.of(address);
+        return read == null ? NONE : read.text(ipv6Prefix);
     }
 
-    /** Spring puts an IPv6 address that it took from a header into brackets. */
-    private static String withoutBrackets(String address) {
-        return address.startsWith("[") && address.endsWith("]") ? address.substring(1, address.length() - 1) : address;
-    }
-
-    private static String withoutZone(String address) {
-        int percent = address.indexOf('%');
-        return percent < 0 ? address : address.substring(0, percent);
-    }
-
-    /** Dotted IPv4 as its 32 bits, or -1. A number has no leading zero: some read octal. */
-    private static long ipv4(String text) {
-        long bits = 0;
-        int dots = 0;
-        int number = -1;
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            if (c >= '0' && c <= '9' && number != 0) {
-                number = (number < 0 ? 0 : number * 10) + c - '0';
-            } else if (c == '.' && number >= 0 && ++dots < 4) {
-                bits = bits << 8 | number;
-                number = -1;
-            } else {
-                return -1;
-            }
-            if (number > 255) {
-                return -1;
+    private IpAddress client(IpAddress peer, List<String> lines) {
+        IpAddress nearest = peer;
+        int left = syntax == HopSyntax.SINGLE && lines.size() > 1 ? 0 : MOST_HOPS;
+        for (int i = lines.size() - 1; i >= 0; i--) {
+            String line = lines.get(i);
+            for (int end = line.length(); end >= 0; left--) {
+                int start = left > 0 ? syntax.start(line, end) : end;
+                IpAddress hop = syntax.address(line, start, end);
+                if (hop == null || !isTrusted(hop)) {
+                    return hop == null ? nearest : hop;
+                }
+                nearest = hop;
+                end = start - 1;
             }
         }
-        return dots == 3 && number >= 0 ? bits << 8 | number : -1;
+        return nearest;
     }
 
-    /** The eight groups of an IPv6 address, or null. */
-    private static int @Nullable [] groups(String text) {
-        int gap = text.indexOf("::");
-        if (gap < 0) {
-            int[] groups = groups(text, true);
-            return groups != null && groups.length == GROUPS ? groups : null;
-        }
-        int[] before = groups(text.substring(0, gap), false);
-        int[] after = groups(text.substring(gap + 2), true);
-        if (before == null || after == null || before.length + after.length >= GROUPS) {
-            return null;
-        }
-        int[] groups = Arrays.copyOf(before, GROUPS);
-        System.arraycopy(after, 0, groups, GROUPS - after.length, after.length);
-        return groups;
-    }
-
-    /** Groups without a gap: none of an empty text; null if they can't be read. The last two may be dotted IPv4. */
-    private static int @Nullable [] groups(String text, boolean mayEndDotted) {
-        if (text.isEmpty()) {
-            return new int[0];
-        }
-        String[] parts = text.split(":", -1);
-        String last = parts[parts.length - 1];
-        long dotted = mayEndDotted ? ipv4(last) : -1;
-        int hex = dotted < 0 ? parts.length : parts.length - 1;
-        int[] groups = new int[dotted < 0 ? hex : hex + 2];
-        for (int i = 0; i < hex; i++) {
-            if (!isGroup(parts[i])) {
-                return null;
-            }
-            groups[i] = HexFormat.fromHexDigits(parts[i]);
-        }
-        if (dotted >= 0) {
-            groups[hex] = (int) (dotted >>> 16);
-            groups[hex + 1] = (int) (dotted & 0xffff);
-        }
-        return groups;
-    }
-
-    private static boolean isGroup(String text) {
-        for (int i = 0; i < text.length(); i++) {
-            if (!HexFormat.isHexDigit(text.charAt(i))) {
-                return false;
+    private boolean isTrusted(IpAddress address) {
+        for (int i = 0; i < trustedProxies.size(); i++) {
+            if (trustedProxies.get(i).contains(address)) {
+                return true;
             }
         }
-        return !text.isEmpty() && text.length() <= 4;
-    }
-
-    private static boolean isMapped(int[] groups) {
-        return (groups[0] | groups[1] | groups[2] | groups[3] | groups[4]) == 0 && groups[5] == 0xffff;
-    }
-
-    private static String dotted(int high, int low) {
-        return (high >>> 8) + "." + (high & 0xff) + "." + (low >>> 8) + "." + (low & 0xff);
-    }
-
-    private static String masked(int[] groups, int prefix) {
-        int shown = (prefix + 15) / 16;
-        StringBuilder text = new StringBuilder(48);
-        for (int i = 0; i < shown; i++) {
-            int bits = Math.min(16, prefix - i * 16);
-            int group = groups[i] & (0xffff << (16 - bits)) & 0xffff;
-            text.append(i == 0 ? "" : ":").append(Integer.toHexString(group));
-        }
-        return text.append(shown < GROUPS ? "::/" : "/").append(prefix).toString();
+        return false;
     }
 }

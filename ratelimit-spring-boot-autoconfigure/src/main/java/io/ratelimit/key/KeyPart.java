@@ -46,14 +46,15 @@ public record KeyPart(String name, KeyResolver resolver, boolean needsUser, bool
     }
 
     /** HEAD is GET; what HTTP doesn't define is one method, or each invented one would have a bucket of its own. */
-    private static String methodOf(String method) {
+    static String methodOf(String method) {
         if (method.equals("HEAD")) {
             return "GET";
         }
         return METHODS.contains(method) ? method : "other";
     }
 
-    private static boolean isToken(String text) {
+    /** Whether a header may have this name. */
+    public static boolean isToken(String text) {
         return !text.isEmpty()
                 && text.chars().allMatch(c -> c > ' ' && c < 127 && "\"(),/:;<=>?@[\\]{}".indexOf(c) < 0);
     }

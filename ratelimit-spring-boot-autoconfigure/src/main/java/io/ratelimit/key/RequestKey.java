@@ -13,23 +13,38 @@ public final class RequestKey {
 
     private final List<KeyPart> parts;
     private final MissingKey onMissing;
+    private final Overrides overrides;
 
     /**
      * @param parts of the key, in order; none for a global policy
      * @param onMissing what holds for a request that lacks a part
      */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing) {
+        this(parts, onMissing, Overrides.NONE);
+    }
+
+    /**
+     * @param parts of the key, in order; none for a global policy
+     * @param onMissing what holds for a request that lacks a part
+     * @param overrides for which keys something else holds
+     */
+    public RequestKey(List<KeyPart> parts, MissingKey onMissing, Overrides overrides) {
         this.parts = List.copyOf(parts);
         this.onMissing = onMissing;
+        this.overrides = overrides;
     }
 
     public List<KeyPart> parts() {
         return parts;
     }
 
+    public Overrides overrides() {
+        return overrides;
+    }
+
     /**
      * What the policy charges a request: without a key if the request lacks a part of it and is to be denied for that;
-     * null if the policy then doesn't apply.
+     * null if the policy then doesn't apply, or is off for the key.
      */
     public @Nullable Charge charge(ThrottlePolicy policy, long cost, RequestFacts request) {
         if (parts.isEmpty()) {
@@ -48,6 +63,11 @@ public final class RequestKey {
                 texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP ? request.ip() : "");
             }
         }
-        return Charge.of(policy, Keys.join(texts), cost);
+        return charge(policy, Keys.join(texts), texts, cost);
+    }
+
+    private @Nullable Charge charge(ThrottlePolicy policy, String key, String[] texts, long cost) {
+        KeyOverride override = overrides.isEmpty() ? null : overrides.find(key, texts);
+        return override == null ? Charge.of(policy, key, cost) : override.charge(key, cost);
     }
 }

@@ -40,8 +40,8 @@ final class RequestBill {
     }
 
     /** The facts of the request, as the filter sees it that asks. */
-    ServletRequestFacts facts(HttpServletRequest request, Endpoints endpoints) {
-        facts = facts == null ? new ServletRequestFacts(request, endpoints) : facts.of(request);
+    ServletRequestFacts facts(HttpServletRequest request, Endpoints endpoints, ClientAddresses addresses) {
+        facts = facts == null ? new ServletRequestFacts(request, endpoints, addresses) : facts.of(request);
         return facts;
     }
 

@@ -22,14 +22,16 @@ public final class RequestPolicies {
     private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
     private final Set<String> keeping;
     private final Endpoints endpoints;
+    private final ClientAddresses addresses;
 
-    public RequestPolicies(List<RequestPolicy> policies, Endpoints endpoints) {
+    public RequestPolicies(List<RequestPolicy> policies, Endpoints endpoints, ClientAddresses addresses) {
         this.all = policies.stream().sorted(NARROWEST_FIRST).toList();
         this.keeping = all.stream()
                 .filter(RequestPolicy::keepsCharges)
                 .map(policy -> policy.policy().name())
                 .collect(Collectors.toUnmodifiableSet());
         this.endpoints = endpoints;
+        this.addresses = addresses;
         for (Phase phase : Phase.values()) {
             byPhase.put(
                     phase,
@@ -50,7 +52,7 @@ public final class RequestPolicies {
         if (policies.isEmpty()) {
             return List.of();
         }
-        ServletRequestFacts facts = bill.facts(request, endpoints);
+        ServletRequestFacts facts = bill.facts(request, endpoints, addresses);
         List<Charge> charges = new ArrayList<>(policies.size());
         for (int i = 0; i < policies.size(); i++) {
             Charge charge = policies.get(i).charge(facts);

@@ -1,6 +1,5 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.RequestFacts;
 import jakarta.servlet.http.HttpServletRequest;
 import java.security.Principal;
@@ -15,10 +14,10 @@ import org.springframework.web.cors.CorsUtils;
 /** The facts of a servlet request, over all its filters. Used by one thread at a time. */
 final class ServletRequestFacts implements RequestFacts {
 
-    private static final int IPV6_PREFIX = 64;
     private static final PathContainer.Options AS_IT_IS = PathContainer.Options.create('/', false);
 
     private final Endpoints endpoints;
+    private final ClientAddresses addresses;
     private final String method;
     private final String uri;
     private final String contextPath;
@@ -28,8 +27,9 @@ final class ServletRequestFacts implements RequestFacts {
     private @Nullable String endpoint;
     private @Nullable String ip;
 
-    ServletRequestFacts(HttpServletRequest request, Endpoints endpoints) {
+    ServletRequestFacts(HttpServletRequest request, Endpoints endpoints, ClientAddresses addresses) {
         this.endpoints = endpoints;
+        this.addresses = addresses;
         this.request = request;
         this.method = request.getMethod();
         this.uri = request.getRequestURI();
@@ -46,7 +46,7 @@ final class ServletRequestFacts implements RequestFacts {
             request = later;
             return this;
         }
-        return new ServletRequestFacts(later, endpoints);
+        return new ServletRequestFacts(later, endpoints, addresses);
     }
 
     /**
@@ -130,7 +130,7 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public String ip() {
         if (ip == null) {
-            ip = ClientIp.canonical(peer, IPV6_PREFIX);
+            ip = addresses.client(peer, request);
         }
         return ip;
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestKey;
 import java.util.List;
@@ -17,6 +18,8 @@ import org.springframework.web.util.pattern.PathPatternParser;
 class RequestPolicyTests {
 
     private static final Endpoints ENDPOINTS = new Endpoints("", "", List.of());
+    private static final ClientAddresses ADDRESSES =
+            new ClientAddresses(new ClientIp(List.of(), "x-forwarded-for", 64));
 
     private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
         return new RequestPolicy(
@@ -45,7 +48,7 @@ class RequestPolicyTests {
     private static ServletRequestFacts facts(String path, String pathOfContainer) {
         MockHttpServletRequest request = new MockHttpServletRequest("GET", path);
         request.setServletPath(pathOfContainer);
-        return new ServletRequestFacts(request, ENDPOINTS);
+        return new ServletRequestFacts(request, ENDPOINTS, ADDRESSES);
     }
 
     private static List<String> readings(String path, String pathOfContainer) {
@@ -105,9 +108,11 @@ class RequestPolicyTests {
         MockHttpServletRequest preflight = new MockHttpServletRequest("OPTIONS", "/login");
         preflight.addHeader("Origin", "http://page.example");
         preflight.addHeader("Access-Control-Request-Method", "POST");
-        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS))).isNull();
+        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS, ADDRESSES)))
+                .isNull();
 
         preflight.addHeader("Authorization", "Basic YTpi");
-        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS))).isNotNull();
+        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS, ADDRESSES)))
+                .isNotNull();
     }
 }

@@ -49,7 +49,6 @@ final class PolicyReport implements SmartInitializingSingleton {
                         + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
                         + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
                         + " as well"));
-        warnOfForgedAddresses();
         warnOfNoUsers();
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
@@ -64,6 +63,9 @@ final class PolicyReport implements SmartInitializingSingleton {
                 }
                 + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
                 + (request.cost() > 1 ? ", " + request.cost() + " tokens a request" : "")
+                + (request.key().overrides().isEmpty()
+                        ? ""
+                        : ", " + request.key().overrides().size() + " of them overridden")
                 + ", in memory; "
                 + (request.methods().isEmpty()
                         ? "all methods"
@@ -84,16 +86,6 @@ final class PolicyReport implements SmartInitializingSingleton {
 
     private static boolean isChosenByClients(RequestPolicy policy) {
         return !policy.policy().isGlobal() && policy.key().parts().stream().allMatch(KeyPart::chosenByClient);
-    }
-
-    private void warnOfForgedAddresses() {
-        if ("framework".equalsIgnoreCase(environment.getProperty("server.forward-headers-strategy"))
-                && policies.stream().anyMatch(policy -> hasPart("ip", policy))) {
-            logger.warn(
-                    "'server.forward-headers-strategy' is 'framework', which believes X-Forwarded-For of whoever sends"
-                            + " it: clients can choose the address that throttle policies count by. Say 'native', or have your"
-                            + " proxy remove what clients send");
-        }
     }
 
     private void warnOfNoUsers() {

@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.ProblemRejectionHandler;
@@ -90,6 +91,12 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
+    @ConditionalOnMissingBean
+    ClientAddresses rateLimitClientAddresses(RateLimitProperties properties) {
+        return new ClientAddresses(properties.clientIp().toClientIp());
+    }
+
+    @Bean
     @Lazy(false)
     @ConditionalOnMissingBean
     RequestPolicies rateLimitRequestPolicies(
@@ -97,16 +104,24 @@ public final class RateLimitWebServletAutoConfiguration {
             Throttlers throttlers,
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
             Endpoints endpoints,
+            ClientAddresses addresses,
             Environment environment) {
         RequestPolicyReader reader = new RequestPolicyReader(
                 properties, throttlers, environment, parser.getIfAvailable(() -> PathPatternParser.defaultInstance));
-        return new RequestPolicies(reader.read(), endpoints);
+        return new RequestPolicies(reader.read(), endpoints, addresses);
     }
 
     @Bean
     @Lazy(false)
     PolicyReport rateLimitPolicyReport(RequestPolicies policies, Endpoints endpoints, Environment environment) {
         return new PolicyReport(policies, endpoints, environment);
+    }
+
+    @Bean
+    @Lazy(false)
+    ProxyReport rateLimitProxyReport(
+            RequestPolicies policies, RateLimitProperties properties, Environment environment) {
+        return new ProxyReport(policies, properties.clientIp(), environment);
     }
 
     @Bean

@@ -1,9 +1,11 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.Overrides;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RequestPolicy;
@@ -62,9 +64,10 @@ final class RequestPolicyReader {
             logger.warn("Throttle policy '" + name + "' has the cost " + policy.cost()
                     + ": each request counts as 1 token. Say '" + property + ".cost: 1', or more");
         }
+        ThrottlePolicy throttled = throttlers.get(name).policy();
         return new RequestPolicy(
-                throttlers.get(name).policy(),
-                new RequestKey(policy.key(), policy.onMissingKey()),
+                throttled,
+                new RequestKey(policy.key(), policy.onMissingKey(), overrides(policy, throttled)),
                 Math.max(policy.cost(), 1),
                 phase(property, policy),
                 keepsCharges,
@@ -73,6 +76,10 @@ final class RequestPolicyReader {
                         .toList(),
                 List.copyOf(excluded),
                 methods(property + ".methods", policy.methods()));
+    }
+
+    private Overrides overrides(Policy policy, ThrottlePolicy throttled) {
+        return new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
     }
 
     private static Phase phase(String property, Policy policy) {

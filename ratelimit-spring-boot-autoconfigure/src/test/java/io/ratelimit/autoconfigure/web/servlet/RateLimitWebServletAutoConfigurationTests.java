@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.key.ClientIp;
+import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -73,6 +75,8 @@ class RateLimitWebServletAutoConfigurationTests {
                 .hasSingleBean(Rejection.class)
                 .hasSingleBean(Endpoints.class)
                 .hasSingleBean(RequestPolicies.class)
+                .hasSingleBean(ClientAddresses.class)
+                .hasSingleBean(ProxyReport.class)
                 .hasSingleBean(PolicyReport.class));
     }
 
@@ -102,7 +106,9 @@ class RateLimitWebServletAutoConfigurationTests {
 
     @Test
     void leavesTheRequestPoliciesToTheUser() {
-        backsOffFor(RequestPolicies.class, () -> new RequestPolicies(List.of(), new Endpoints("", "", List.of())));
+        backsOffFor(
+                RequestPolicies.class,
+                () -> new RequestPolicies(List.of(), new Endpoints("", "", List.of()), addresses()));
     }
 
     @ParameterizedTest
@@ -120,6 +126,15 @@ class RateLimitWebServletAutoConfigurationTests {
         new WebApplicationContextRunner().withConfiguration(OURS).run(context -> assertThat(
                         context.getBean(RequestPolicies.class).all())
                 .isEmpty());
+    }
+
+    @Test
+    void leavesTheClientAddressesToTheUser() {
+        backsOffFor(ClientAddresses.class, RateLimitWebServletAutoConfigurationTests::addresses);
+    }
+
+    private static ClientAddresses addresses() {
+        return new ClientAddresses(new ClientIp(List.of(), "x-forwarded-for", 64));
     }
 
     private <T> void backsOffFor(Class<T> type, Supplier<T> own) {
