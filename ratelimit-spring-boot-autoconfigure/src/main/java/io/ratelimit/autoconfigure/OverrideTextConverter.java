@@ -3,6 +3,8 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.autoconfigure.PolicyOverride.Text;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.core.convert.converter.ConditionalGenericConverter;
@@ -13,18 +15,20 @@ import org.springframework.core.convert.converter.ConditionalGenericConverter;
  */
 final class OverrideTextConverter implements ConditionalGenericConverter {
 
+    /** Named one by one: Spring's own converter of a String to a Collection goes before any of an Object. */
+    private static final List<Class<?>> SCALARS =
+            List.of(String.class, CharSequence.class, Number.class, Boolean.class);
+
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {
-        return Set.of(new ConvertiblePair(Object.class, Text.class), new ConvertiblePair(Object.class, List.class));
+        return SCALARS.stream()
+                .flatMap(scalar -> Stream.of(Text.class, List.class).map(type -> new ConvertiblePair(scalar, type)))
+                .collect(Collectors.toSet());
     }
 
     @Override
     public boolean matches(TypeDescriptor source, TypeDescriptor target) {
-        Class<?> type = source.getType();
-        return (CharSequence.class.isAssignableFrom(type)
-                        || Number.class.isAssignableFrom(type)
-                        || type == Boolean.class)
-                && (target.getType() == Text.class || isListOfTexts(target));
+        return target.getType() == Text.class || isListOfTexts(target);
     }
 
     private static boolean isListOfTexts(TypeDescriptor target) {

@@ -20,9 +20,9 @@ class ConfigurationFailureTests {
     private static final String FILE = "URL [file:application.yml] - ";
     private static final String POLICY = "ratelimit:\n  policies:\n    api:\n      rate: 5/s\n      ";
     private static final String PROPERTIES =
-            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, policies.";
+            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, policies.";
     private static final String POLICY_PROPERTIES =
-            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, key, ignore-case, on-missing-key,"
+            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, overrides, key, ignore-case, on-missing-key,"
                     + " max-keys, paths, exclude-paths, methods, phase, retry-jitter, status, mode.";
 
     @TempDir
@@ -522,7 +522,6 @@ class ConfigurationFailureTests {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "client-ip.ipv6-prefix",
                 "filter.after-authentication-order",
                 "on-backend-failure",
                 "redis.timeout",
@@ -532,7 +531,6 @@ class ConfigurationFailureTests {
                 "policies.api.max-cost",
                 "policies.api.condition",
                 "policies.api.backend",
-                "policies.api.overrides[0].keys",
                 "policies.api.applies-to",
                 "policies.api.refund-on",
                 "policies.api.queue-limit"

@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -29,8 +30,12 @@ class ConfigurationMetadataTests {
     @Test
     void everyPropertyIsThere() {
         assertThat(items("properties").keySet())
-                .containsExactlyInAnyOrderElementsOf(RateLimitProperties.namesOf(RateLimitProperties.class).stream()
-                        .map(name -> "ratelimit." + name)
+                .containsExactlyInAnyOrderElementsOf(Stream.concat(
+                                RateLimitProperties.namesOf(RateLimitProperties.class).stream()
+                                        .filter(name -> !name.equals("client-ip")),
+                                RateLimitProperties.namesOf(ClientAddress.class).stream()
+                                        .map("client-ip."::concat))
+                        .map("ratelimit."::concat)
                         .toList());
     }
 
@@ -50,6 +55,9 @@ class ConfigurationMetadataTests {
                 .containsEntry("ratelimit.mode", "enforce")
                 .containsEntry("ratelimit.headers", "draft-11")
                 .containsEntry("ratelimit.exclude-paths", List.of())
+                .containsEntry("ratelimit.client-ip.trusted-proxies", List.of())
+                .containsEntry("ratelimit.client-ip.header", "x-forwarded-for")
+                .containsEntry("ratelimit.client-ip.ipv6-prefix", 64)
                 .containsEntry("ratelimit.policies", null);
     }
 
@@ -63,7 +71,8 @@ class ConfigurationMetadataTests {
     @Test
     void everyHintIsForAProperty() {
         assertThat(items("hints").keySet())
-                .containsExactlyInAnyOrder("ratelimit.mode", "ratelimit.headers", "ratelimit.policies.keys");
+                .containsExactlyInAnyOrder(
+                        "ratelimit.mode", "ratelimit.headers", "ratelimit.client-ip.header", "ratelimit.policies.keys");
     }
 
     @Test
@@ -76,6 +85,13 @@ class ConfigurationMetadataTests {
                 assertThat(read)
                         .hasToString(value.toString().toUpperCase(Locale.ROOT).replace('-', '_'));
             }
+        }
+        for (Object value : values(hints.get("ratelimit.client-ip.header"))) {
+            assertThat(bind("ratelimit.client-ip.header", value)
+                            .clientIp()
+                            .toClientIp()
+                            .readsHeaders())
+                    .isFalse();
         }
         for (Object name : values(hints.get("ratelimit.policies.keys"))) {
             assertThat(bind("ratelimit.policies." + name + ".rate", "5/s").policies())
