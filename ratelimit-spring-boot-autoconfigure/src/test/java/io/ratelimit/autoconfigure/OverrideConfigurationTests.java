@@ -224,6 +224,16 @@ class OverrideConfigurationTests {
                 .endsWith("\nAn override has: keys, rate, capacity, mode.");
     }
 
+    @Test
+    void warnsOfAnEndpointThatIsNotThere() {
+        String yaml = yaml("key: [endpoint, user]", "keys: [[GET /exprot, alice], [none, bob]], rate: 5/s");
+        assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
+                .hasSize(2)
+                .endsWith(
+                        "WARN 'ratelimit.policies.api.overrides[0].keys[0]' names the endpoint 'GET /exprot', and there"
+                                + " is none of that name: the override holds for no request. Endpoints here: none");
+    }
+
     private static String yaml(String policy, String override) {
         return "ratelimit.policies.api: { rate: 20/s, " + policy + ", overrides: [ { " + override + " } ] }";
     }

@@ -62,6 +62,7 @@ class RateLimitAutoConfigurationTests {
                         RateLimitAutoConfiguration.WithoutWeb.class,
                         RateLimitProperties.class,
                         NumberConverter.class,
+                        OverrideTextConverter.class,
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),
                         DenialLog.class,

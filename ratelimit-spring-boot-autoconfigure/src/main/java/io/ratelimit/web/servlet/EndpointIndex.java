@@ -46,6 +46,7 @@ final class EndpointIndex {
     private final Map<String, Node> byMethod = new HashMap<>();
     private final Node otherMethods;
     private final Set<String> patterns = new TreeSet<>();
+    private final Set<String> keys = new TreeSet<>();
 
     private EndpointIndex(List<MappedEndpoints> mappings) {
         Set<String> methods =
@@ -55,6 +56,7 @@ final class EndpointIndex {
                 methods.addAll(endpoint.methods());
                 if (!endpoint.key().equals(NONE)) {
                     patterns.add(endpoint.pattern().getPatternString());
+                    keys.add(endpoint.key());
                 }
             }
         }
@@ -86,6 +88,11 @@ final class EndpointIndex {
     /** All patterns that lead to an endpoint, sorted. */
     Collection<String> patterns() {
         return List.copyOf(patterns);
+    }
+
+    /** All endpoints but {@link #NONE}, sorted. */
+    Collection<String> keys() {
+        return List.copyOf(keys);
     }
 
     private static final class Node {

@@ -39,6 +39,11 @@ public final class Endpoints {
         return index.patterns().stream().map(servletPath.value()::concat).toList();
     }
 
+    /** The names of all endpoints, as keys have them; not what requests share that reach none. */
+    public Collection<String> names() {
+        return index.keys();
+    }
+
     /** Whether the request goes to the {@code DispatcherServlet}. */
     boolean isMine(HttpServletRequest request) {
         String reached = request.getHttpServletMapping().getServletName();

@@ -4,12 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
+@ExtendWith(OutputCaptureExtension.class)
 class OverrideTests {
 
     private static final String YAML = """
@@ -150,6 +154,16 @@ class OverrideTests {
         assertThat(allowed("/pair", from("10.1.2.3"), alice)).isEqualTo(3);
         assertThat(allowed("/pair", from("10.1.2.4"), alice)).isEqualTo(3);
         assertThat(allowed("/pair", from("11.1.2.4"), alice)).isEqualTo(1);
+    }
+
+    /** All that are named here are there. */
+    @Test
+    void nothingIsLoggedOfEndpointsThatThereAre(CapturedOutput output) {
+        try (TestServer again =
+                TestServer.secured(YAML, BasicSecurity.class, Api.class).start()) {
+            assertThat(again.bean(Endpoints.class).names()).contains("GET /export/{id}");
+        }
+        assertThat(output).doesNotContain("names the endpoint");
     }
 
     @Test

@@ -119,6 +119,12 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @Lazy(false)
+    OverrideReport rateLimitOverrideReport(RateLimitProperties properties, Endpoints endpoints) {
+        return new OverrideReport(properties, endpoints);
+    }
+
+    @Bean
+    @Lazy(false)
     ProxyReport rateLimitProxyReport(
             RequestPolicies policies, RateLimitProperties properties, Environment environment) {
         return new ProxyReport(policies, properties.clientIp(), environment);

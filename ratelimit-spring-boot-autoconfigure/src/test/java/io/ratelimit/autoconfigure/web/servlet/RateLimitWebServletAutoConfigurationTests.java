@@ -77,6 +77,7 @@ class RateLimitWebServletAutoConfigurationTests {
                 .hasSingleBean(RequestPolicies.class)
                 .hasSingleBean(ClientAddresses.class)
                 .hasSingleBean(ProxyReport.class)
+                .hasSingleBean(OverrideReport.class)
                 .hasSingleBean(PolicyReport.class));
     }
 
