@@ -10,12 +10,6 @@ enum HopSyntax {
         int start(String line, int end) {
             return 0;
         }
-
-        @Override
-        @Nullable
-        IpAddress address(String line, int start, int end) {
-            return plain(line, start, end);
-        }
     },
 
     /** Addresses with commas between them, as in {@code X-Forwarded-For}. */
@@ -23,12 +17,6 @@ enum HopSyntax {
         @Override
         int start(String line, int end) {
             return end == 0 ? 0 : line.lastIndexOf(',', end - 1) + 1;
-        }
-
-        @Override
-        @Nullable
-        IpAddress address(String line, int start, int end) {
-            return plain(line, start, end);
         }
     },
 
@@ -77,9 +65,8 @@ enum HopSyntax {
     abstract int start(String line, int end);
 
     /** The address of a hop; null if it has none, or hides it, or can't be read. */
-    abstract @Nullable IpAddress address(String line, int start, int end);
-
-    private static @Nullable IpAddress plain(String line, int start, int end) {
+    @Nullable
+    IpAddress address(String line, int start, int end) {
         int from = skipBlanks(line, start, end);
         return IpReader.read(line, from, skipBlanksBack(line, from, end));
     }

@@ -215,6 +215,21 @@ class OverrideConfigurationTests {
     }
 
     @Test
+    void systemPropertiesMaySetThem() {
+        YamlApplication application = new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: user }")
+                .withSystemProperty("ratelimit.policies.api.overrides[0].keys[0][0]", "a,b")
+                .withSystemProperty("ratelimit.policies.api.overrides[0].mode", "off");
+        try (ConfigurableApplicationContext context = application.start()) {
+            PolicyOverride override = context.getBean(RateLimitProperties.class)
+                    .policies()
+                    .get("api")
+                    .overrides()
+                    .get(0);
+            assertThat(shown(override)).isEqualTo("a,b");
+        }
+    }
+
+    @Test
     void anEnvironmentVariableThatIsMisspeltStopsTheStart() {
         assertThat(new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: user }")
                         .withVariable("RATELIMIT_POLICIES_API_OVERRIDES_0_KYES_0", "alice")
