@@ -11,6 +11,7 @@ import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -23,6 +24,7 @@ import org.springframework.web.util.pattern.PathPattern;
 final class PolicyReport implements SmartInitializingSingleton {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
+    private static final String PATH_VARIABLE = "path-variable:";
     private static final Log logger = LogFactory.getLog(PolicyReport.class);
 
     private final List<RequestPolicy> policies;
@@ -50,6 +52,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                         + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
                         + " as well"));
         warnOfNoUsers();
+        policies.forEach(this::warnOfUnknownVariables);
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
 
@@ -62,7 +65,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                     case OFF -> "is off";
                 }
                 + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
-                + (request.cost() > 1 ? ", " + request.cost() + " tokens a request" : "")
+                + (request.cost().toString().equals("1") ? "" : ", " + request.cost() + " tokens a request")
                 + (request.key().overrides().isEmpty()
                         ? ""
                         : ", " + request.key().overrides().size() + " of them overridden")
@@ -72,7 +75,8 @@ final class PolicyReport implements SmartInitializingSingleton {
                         : request.methods().stream().sorted().collect(Collectors.joining(", ")))
                 + ", "
                 + (request.paths().isEmpty() ? "all paths" : texts(request.paths()))
-                + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths())) + ", "
+                + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths()))
+                + (request.condition() == null ? "" : ", if " + request.condition()) + ", "
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
     }
 
@@ -97,6 +101,20 @@ final class PolicyReport implements SmartInitializingSingleton {
                             + "' is keyed by user, but Spring Security is not there: unless something"
                             + " else authenticates, 'on-missing-key' decides for all requests"));
         }
+    }
+
+    private void warnOfUnknownVariables(RequestPolicy policy) {
+        policy.policy().key().stream()
+                .filter(part -> part.startsWith(PATH_VARIABLE))
+                .map(part -> part.substring(PATH_VARIABLE.length()))
+                .filter(variable -> endpoints.patterns().stream().noneMatch(pattern -> hasVariable(variable, pattern)))
+                .forEach(variable -> logger.warn("No endpoint has the path variable '" + variable
+                        + "', by which the throttle policy '" + policy.policy().name()
+                        + "' is keyed: 'on-missing-key' decides for all requests"));
+    }
+
+    private static boolean hasVariable(String name, String pattern) {
+        return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
     }
 
     private static boolean hasPart(String part, RequestPolicy policy) {

@@ -1,8 +1,11 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.logging.FailureLog;
 import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
@@ -18,6 +21,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -74,6 +78,12 @@ public final class RateLimitWebServletAutoConfiguration {
                 handler);
     }
 
+    @Bean
+    @ConditionalOnMissingBean
+    FailureListener rateLimitFailureListener(TimeSource time) {
+        return new FailureLog(time)::failed;
+    }
+
     /** The endpoints are read when all handler mappings are there, and before the first request. */
     @Bean
     @Lazy(false)
@@ -105,9 +115,16 @@ public final class RateLimitWebServletAutoConfiguration {
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
             Endpoints endpoints,
             ClientAddresses addresses,
-            Environment environment) {
+            Environment environment,
+            ListableBeanFactory beans,
+            FailureListener failures) {
         RequestPolicyReader reader = new RequestPolicyReader(
-                properties, throttlers, environment, parser.getIfAvailable(() -> PathPatternParser.defaultInstance));
+                properties,
+                throttlers,
+                environment,
+                parser.getIfAvailable(() -> PathPatternParser.defaultInstance),
+                new KeyBeans(beans),
+                failures);
         return new RequestPolicies(reader.read(), endpoints, addresses);
     }
 
@@ -151,7 +168,7 @@ public final class RateLimitWebServletAutoConfiguration {
             Rejection rejection,
             Environment environment) {
         RateLimitFilter filter = filter(Phase.AFTER_AUTHENTICATION, properties, throttlers, policies, rejection);
-        return registration(filter, "rateLimitFilterAfterAuthentication", securityFilterOrder(environment) + 1);
+        return registration(filter, "rateLimitFilterAfterAuthentication", orderAfter(properties, environment));
     }
 
     /** Policies are asked for with the first request: they need the endpoints, which filters come before. */
@@ -174,6 +191,19 @@ public final class RateLimitWebServletAutoConfiguration {
         registration.setDispatcherTypes(DispatcherType.REQUEST);
         registration.setAsyncSupported(true);
         return registration;
+    }
+
+    private static int orderAfter(RateLimitProperties properties, Environment environment) {
+        int before = securityFilterOrder(environment) - 1;
+        Integer written = properties.filter().afterAuthenticationOrder();
+        if (written != null && written <= before) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "ratelimit.filter.after-authentication-order",
+                    written,
+                    "It must be greater than the order of the filter before authentication, " + before + ", but was "
+                            + written + ": what is asked after authentication would be asked first.");
+        }
+        return written == null ? before + 2 : written;
     }
 
     private static int securityFilterOrder(Environment environment) {
