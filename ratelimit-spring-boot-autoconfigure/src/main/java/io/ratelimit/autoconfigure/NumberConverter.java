@@ -32,7 +32,8 @@ final class NumberConverter implements GenericConverter {
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {
         return READERS.keySet().stream()
-                .flatMap(type -> Stream.of(Number.class, Boolean.class).map(source -> new ConvertiblePair(source, type)))
+                .flatMap(
+                        type -> Stream.of(Number.class, Boolean.class).map(source -> new ConvertiblePair(source, type)))
                 .collect(Collectors.toSet());
     }
 

@@ -102,8 +102,9 @@ final class ExpressionCheck {
         } else if (OPERATORS.contains(node.getClass())) {
             children(node);
         } else if (!(node instanceof Literal)) {
-            throw new IllegalArgumentException("'" + node.toStringAST() + "' can't be used in an expression of a policy,"
-                    + " which sees the facts of the request alone" + THERE_ARE);
+            throw new IllegalArgumentException(
+                    "'" + node.toStringAST() + "' can't be used in an expression of a policy,"
+                            + " which sees the facts of the request alone" + THERE_ARE);
         }
     }
 

@@ -96,8 +96,7 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
     private static void check(boolean named, String text, String kind, String example) {
         if (!named) {
             throw new IllegalArgumentException(
-                    "'" + text + "' has no " + kind + "'s name after the colon: say '"
-                            + example + "'");
+                    "'" + text + "' has no " + kind + "'s name after the colon: say '" + example + "'");
         }
     }
 

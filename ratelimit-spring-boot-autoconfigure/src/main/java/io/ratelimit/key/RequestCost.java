@@ -145,10 +145,16 @@ public final class RequestCost {
         }
     }
 
-    /** As the log says it: the number or the expression, and what larger ones are cut to. */
+    /** What it comes to, in words: {@code 5 tokens a request}. */
+    public String describe() {
+        return expression == null
+                ? Math.min(Math.max(constant, 1), most) + " tokens a request"
+                : expression + " tokens a request" + (most == Long.MAX_VALUE ? "" : ", at most " + most);
+    }
+
+    /** As it is written. */
     @Override
     public String toString() {
-        String cost = expression == null ? Long.toString(Math.min(Math.max(constant, 1), most)) : expression.toString();
-        return expression == null || most == Long.MAX_VALUE ? cost : cost + ", at most " + most + ",";
+        return expression == null ? Long.toString(constant) : expression.toString();
     }
 }

@@ -377,14 +377,15 @@ class ConfigurationFailureTests {
     @Test
     void aPartOfAKeyThatIsNoneInAList() {
         assertThat(policy("key: [ip, usr]"))
-                .isEqualTo(unreadable(
-                        "ratelimit.policies.api.key[1]",
-                        "usr",
-                        "5:17",
-                        "io.ratelimit.key.KeyPart",
-                        "java.lang.String to io.ratelimit.key.KeyPart",
-                        "java.lang.IllegalArgumentException: 'usr' is not a part of a key: say ip, user, endpoint,"
-                                + " method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL"));
+                .isEqualTo(
+                        unreadable(
+                                "ratelimit.policies.api.key[1]",
+                                "usr",
+                                "5:17",
+                                "io.ratelimit.key.KeyPart",
+                                "java.lang.String to io.ratelimit.key.KeyPart",
+                                "java.lang.IllegalArgumentException: 'usr' is not a part of a key: say ip, user, endpoint,"
+                                        + " method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL"));
     }
 
     @Test
@@ -446,8 +447,7 @@ class ConfigurationFailureTests {
             })
     void anExpressionThatAsksForTheUserBeforeAuthentication(String line, String reason) {
         assertThat(webPolicy("phase: before-authentication\n      " + line))
-                .isEqualTo(
-                        invalid("ratelimit.policies.api.phase", "before-authentication", "5:14", reason));
+                .isEqualTo(invalid("ratelimit.policies.api.phase", "before-authentication", "5:14", reason));
     }
 
     @Test

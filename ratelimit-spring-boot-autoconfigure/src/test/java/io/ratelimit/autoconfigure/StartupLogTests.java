@@ -145,8 +145,8 @@ class StartupLogTests {
     void warnsOfEveryPartThatClientsChoose() {
         for (String part : List.of("cookie:device", "query:tenant", "session", "path-variable:tenant")) {
             assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: '" + part + "' }"))
-                    .anyMatch(line -> line.startsWith("WARN Throttle policy 'chosen' is keyed only by what clients choose ("
-                            + part + "): "));
+                    .anyMatch(line -> line.startsWith(
+                            "WARN Throttle policy 'chosen' is keyed only by what clients choose (" + part + "): "));
         }
         for (String part : List.of("ip", "user", "expression:header(\"X\")")) {
             assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: [session, '" + part + "'] }"))
@@ -157,8 +157,9 @@ class StartupLogTests {
     @Test
     void warnsOfAPathVariableThatNoEndpointHas() {
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant'] }"))
-                .contains("WARN No endpoint has the path variable 'tenant', by which the throttle policy 'api' is keyed:"
-                        + " 'on-missing-key' decides for all requests");
+                .contains(
+                        "WARN No endpoint has the path variable 'tenant', by which the throttle policy 'api' is keyed:"
+                                + " 'on-missing-key' decides for all requests");
         assertThat(new YamlApplication(
                                 directory,
                                 "ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant', 'path-variable:id',"
@@ -166,6 +167,19 @@ class StartupLogTests {
                         .withWeb(Variables.class)
                         .log(output))
                 .noneMatch(line -> line.startsWith("WARN"));
+    }
+
+    /** Only what is about the user can't be known early. */
+    @Test
+    void aSessionAndABeanAreAskedLateUnlessItIsWritten() {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session] }"))
+                .allMatch(line -> line.endsWith(", after authentication"));
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session], phase: before-authentication }"))
+                .allMatch(line -> line.endsWith(", before authentication"));
+        YamlApplication bean =
+                new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: bean:tenantKey }");
+        assertThat(bean.withWeb(ConfigurationFailureTests.Resolvers.class).log(output))
+                .allMatch(line -> line.endsWith(", after authentication"));
     }
 
     @Test
@@ -182,7 +196,7 @@ class StartupLogTests {
                         "INFO Throttle policy 'cut' is enforced: 60/1m, capacity 60, a bucket for each ip and session, 30"
                                 + " tokens a request, in memory; all methods, /a, after authentication",
                         "INFO Throttle policy 'export' is enforced: 60/1m, capacity 60, a bucket for each ip,"
-                                + " contentLength / 1024.0, at most 30, tokens a request, in memory; all methods, all"
+                                + " contentLength / 1024.0 tokens a request, at most 30, in memory; all methods, all"
                                 + " paths, if method == 'POST', before authentication",
                         "INFO Throttle policy 'roles' is enforced: 60/1m, capacity 60, a bucket for each ip,"
                                 + " roles.size() tokens a request, in memory; all methods, /a, after authentication",
@@ -277,7 +291,8 @@ class StartupLogTests {
         @Bean
         RouterFunction<ServerResponse> routes() {
             return RouterFunctions.route()
-                    .GET("/{tenant}/items/{id:[0-9]+}", request -> ServerResponse.ok().build())
+                    .GET("/{tenant}/items/{id:[0-9]+}", request -> ServerResponse.ok()
+                            .build())
                     .GET("/files/{*rest}", request -> ServerResponse.ok().build())
                     .build();
         }

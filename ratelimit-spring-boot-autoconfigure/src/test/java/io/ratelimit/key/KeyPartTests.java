@@ -29,7 +29,11 @@ class KeyPartTests {
     void readsTheFactThatItNames(String text, String value, Known known, boolean chosenByClient) {
         KeyPart part = KeyPart.of(text);
         FixedFacts facts = new FixedFacts(
-                "GET", "GET /items/{id}", "203.0.113.7", "alice", Map.of(
+                "GET",
+                "GET /items/{id}",
+                "203.0.113.7",
+                "alice",
+                Map.of(
                         "X-Key", "secret",
                         "Authorization", "none",
                         "session", "s1",

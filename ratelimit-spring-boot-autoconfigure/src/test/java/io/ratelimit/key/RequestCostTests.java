@@ -118,8 +118,16 @@ class RequestCostTests {
         assertThat(tokens(RequestCost.of("header('n')").atMost(50), "51")).isEqualTo(50);
         assertThat(tokens(RequestCost.of("header('n')").atMost(50), "1e99")).isEqualTo(50);
         assertThat(tokens(RequestCost.of("900").atMost(50), null)).isEqualTo(50);
-        assertThat(RequestCost.of("header('n')").atMost(50)).hasToString("header('n'), at most 50,");
-        assertThat(RequestCost.of("900").atMost(50)).hasToString("50");
+    }
+
+    @Test
+    void canBePutInWords() {
+        assertThat(RequestCost.of("900").describe()).isEqualTo("900 tokens a request");
+        assertThat(RequestCost.of("900").atMost(50).describe()).isEqualTo("50 tokens a request");
+        assertThat(RequestCost.of("header('n')").describe()).isEqualTo("header('n') tokens a request");
+        assertThat(RequestCost.of("header('n')").atMost(50).describe())
+                .isEqualTo("header('n') tokens a request, at most 50");
+        assertThat(RequestCost.of("header('n')").atMost(50)).hasToString("header('n')");
     }
 
     private long tokens(RequestCost cost, String header) {

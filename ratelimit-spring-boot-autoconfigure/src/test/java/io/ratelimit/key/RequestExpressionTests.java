@@ -115,8 +115,9 @@ class RequestExpressionTests {
     void whatCantBeUsedIsNamed() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of("user == null or T(System).exit(0) == null"))
-                .withMessage("'T(System)' can't be used in an expression of a policy, which sees the facts of the request"
-                        + " alone" + THERE_ARE);
+                .withMessage(
+                        "'T(System)' can't be used in an expression of a policy, which sees the facts of the request"
+                                + " alone" + THERE_ARE);
     }
 
     @ParameterizedTest
@@ -141,8 +142,9 @@ class RequestExpressionTests {
     void aValueIsAskedForLittle(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
-                .withMessageEndingWith("can't be asked of a value: there are contains(), endsWith(), equalsIgnoreCase(),"
-                        + " indexOf(), isBlank(), isEmpty(), length(), size(), startsWith(), strip(), substring()");
+                .withMessageEndingWith(
+                        "can't be asked of a value: there are contains(), endsWith(), equalsIgnoreCase(),"
+                                + " indexOf(), isBlank(), isEmpty(), length(), size(), startsWith(), strip(), substring()");
     }
 
     @ParameterizedTest
@@ -241,8 +243,8 @@ class RequestExpressionTests {
         ExecutorService threads = Executors.newFixedThreadPool(4);
         try {
             List<Callable<Boolean>> calls = IntStream.range(0, 4)
-                    .<Callable<Boolean>>mapToObj(thread -> () -> IntStream.range(0, 1000)
-                            .allMatch(i -> ("u" + thread + i)
+                    .<Callable<Boolean>>mapToObj(
+                            thread -> () -> IntStream.range(0, 1000).allMatch(i -> ("u" + thread + i)
                                     .equals(expression.text(FACTS.withUser("u" + thread)
                                             .withHeaders(Map.of("n", Integer.toString(i)))))))
                     .collect(Collectors.toList());
@@ -258,6 +260,7 @@ class RequestExpressionTests {
     void whatIsNoTextIsNoKey() {
         assertThat(RequestExpression.of("header('X-Other')").text(FACTS)).isNull();
         assertThatException().isThrownBy(() -> RequestExpression.of("roles").text(FACTS));
-        assertThatException().isThrownBy(() -> RequestExpression.of("{user, ip}").text(FACTS));
+        assertThatException()
+                .isThrownBy(() -> RequestExpression.of("{user, ip}").text(FACTS));
     }
 }

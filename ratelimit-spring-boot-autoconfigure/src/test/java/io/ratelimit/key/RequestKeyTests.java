@@ -110,10 +110,11 @@ class RequestKeyTests {
                 throw new IllegalStateException("no tenant for " + request.ip());
             });
             Charge charge = new RequestKey(
-                            List.of(failing), onMissing, (policy, what, why) -> failures.add(policy + ": " + what + ": " + why))
+                            List.of(failing),
+                            onMissing,
+                            (policy, what, why) -> failures.add(policy + ": " + what + ": " + why))
                     .charge(POLICY, 1, FixedFacts.NONE);
-            assertThat(charge)
-                    .isEqualTo(key(onMissing, "user").charge(POLICY, 1, FixedFacts.NONE));
+            assertThat(charge).isEqualTo(key(onMissing, "user").charge(POLICY, 1, FixedFacts.NONE));
             assertThat(failures)
                     .containsExactly("policy: the part 'bean:tenant' of its key, so it was missing:"
                             + " java.lang.IllegalStateException");

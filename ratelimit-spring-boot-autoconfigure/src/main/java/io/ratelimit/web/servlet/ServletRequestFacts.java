@@ -184,9 +184,7 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public @Nullable String pathVariable(String name) {
         if (pathVariables == null) {
-            pathVariables = paths().isEmpty()
-                    ? Map.of()
-                    : endpoints.pathVariables(request, paths().get(0));
+            pathVariables = paths().isEmpty() ? Map.of() : endpoints.pathVariables(request, paths().get(0));
         }
         return pathVariables.get(name);
     }

@@ -44,8 +44,8 @@ class AfterAuthenticationOrderTests {
 
     @Test
     void withoutAWordItStandsBehindSpringSecuritysPlace() {
-        try (TestServer server =
-                TestServer.open(YAML.formatted("mode: enforce"), OwnAuthentication.class).start()) {
+        try (TestServer server = TestServer.open(YAML.formatted("mode: enforce"), OwnAuthentication.class)
+                .start()) {
             assertThat(server.http().get("/", "X-User: alice").status()).isEqualTo(403);
         }
     }
@@ -60,8 +60,9 @@ class AfterAuthenticationOrderTests {
                 .isInstanceOf(InvalidConfigurationPropertyValueException.class)
                 .withMessageContaining("ratelimit.filter.after-authentication-order")
                 .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
-                        .isEqualTo("It must be greater than the order of the filter before authentication, -101, but was "
-                                + order + ": what is asked after authentication would be asked first."));
+                        .isEqualTo(
+                                "It must be greater than the order of the filter before authentication, -101, but was "
+                                        + order + ": what is asked after authentication would be asked first."));
     }
 
     @RestController

@@ -92,7 +92,8 @@ class ClientKeyTests {
         String many = "Cookie: " + "a=b; ".repeat(199) + "device=one";
         assertThat(get("/cookie", many)).isEqualTo(200);
         assertThat(get("/cookie", many)).isEqualTo(429);
-        assertThat(get("/cookie", "Cookie: " + "a=b; ".repeat(5000) + "device=two")).isEqualTo(400);
+        assertThat(get("/cookie", "Cookie: " + "a=b; ".repeat(5000) + "device=two"))
+                .isEqualTo(400);
     }
 
     // The query
@@ -101,7 +102,8 @@ class ClientKeyTests {
     void aParametersFirstValueCountsDecoded() {
         assertThat(get("/query?key=one")).isEqualTo(200);
         assertThat(get("/query?key=two")).isEqualTo(200);
-        for (String same : List.of("key=one", "a=b&key=one", "%6bey=one", "key=%6fne", "key=one&key=fresh", "&key=one")) {
+        for (String same :
+                List.of("key=one", "a=b&key=one", "%6bey=one", "key=%6fne", "key=one&key=fresh", "&key=one")) {
             assertThat(get("/query?" + same)).as(same).isEqualTo(429);
         }
         assertThat(get("/query?KEY=one")).as("no key").isEqualTo(200);
@@ -220,7 +222,9 @@ class ClientKeyTests {
         assertThat(first.status()).isEqualTo(200);
         assertThat(first.names()).doesNotContain("Set-Cookie");
         assertThat(get("/session")).as("the address").isEqualTo(429);
-        assertThat(get("/session", "Cookie: JSESSIONID=invented")).as("the address").isEqualTo(429);
+        assertThat(get("/session", "Cookie: JSESSIONID=invented"))
+                .as("the address")
+                .isEqualTo(429);
         assertThat(get("/session;jsessionid=invented")).as("the address").isEqualTo(429);
 
         String one = newSession();
@@ -296,9 +300,8 @@ class ClientKeyTests {
     }
 
     private static int get(String... targetAndHeaders) {
-        String[] headers = List.of(targetAndHeaders)
-                .subList(1, targetAndHeaders.length)
-                .toArray(String[]::new);
+        String[] headers =
+                List.of(targetAndHeaders).subList(1, targetAndHeaders.length).toArray(String[]::new);
         return server.http().get(targetAndHeaders[0], headers).status();
     }
 

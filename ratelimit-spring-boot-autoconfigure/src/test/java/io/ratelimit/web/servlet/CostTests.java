@@ -142,8 +142,8 @@ class CostTests {
 
     @Test
     void expressionsSeeTheUserAndItsRoles() {
-        try (TestServer secured = TestServer.secured(ROLES, Api.class, Users.class)
-                .start()) {
+        try (TestServer secured =
+                TestServer.secured(ROLES, Api.class, Users.class).start()) {
             assertThat(secured.http().get("/cut", RawHttp.basic("admin")).status())
                     .isEqualTo(200);
             assertThat(secured.available("users", "admin")).isEqualTo(100);
@@ -158,9 +158,13 @@ class CostTests {
             assertThat(secured.available("scopes", "127.0.0.1")).isEqualTo(99);
             assertThat(secured.available("roles", "127.0.0.1")).isEqualTo(89);
 
-            assertThat(secured.http().get("/cut", RawHttp.basic("alice", "wrong")).status())
+            assertThat(secured.http()
+                            .get("/cut", RawHttp.basic("alice", "wrong"))
+                            .status())
                     .isEqualTo(401);
-            assertThat(secured.available("roles", "127.0.0.1")).as("not reached").isEqualTo(89);
+            assertThat(secured.available("roles", "127.0.0.1"))
+                    .as("not reached")
+                    .isEqualTo(89);
             assertThat(secured.available("guests", "127.0.0.1")).isEqualTo(100);
         }
     }

@@ -34,7 +34,8 @@ class QueryStringTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "&", "=", "=one", "a=one", "a;key=one", "KEY=one", "k%65=one", "key%20=one", "a=key=one"})
+    @ValueSource(
+            strings = {"", "&", "=", "=one", "a=one", "a;key=one", "KEY=one", "k%65=one", "key%20=one", "a=key=one"})
     void aParameterThatIsNotThereIsMissing(String query) {
         assertThat(QueryString.first("key", query)).isNull();
         assertThat(QueryString.first("key", null)).isNull();
@@ -69,7 +70,8 @@ class QueryStringTests {
     void aNameThatNeedsEscapesIsFound() {
         assertThat(QueryString.first("a b", "a+b=one")).isEqualTo("one");
         assertThat(QueryString.first("a b", "a%20b=one")).isEqualTo("one");
-        assertThat(QueryString.first("filter[tenant]", "filter%5Btenant%5D=one")).isEqualTo("one");
+        assertThat(QueryString.first("filter[tenant]", "filter%5Btenant%5D=one"))
+                .isEqualTo("one");
         assertThat(QueryString.first("filter[tenant]", "filter[tenant]=one")).isEqualTo("one");
     }
 }

@@ -25,10 +25,13 @@ final class PolicyPhase {
                     : Phase.AFTER_AUTHENTICATION;
         }
         if (policy.phase() == Phase.BEFORE_AUTHENTICATION) {
-            asks.stream().filter(ask -> ask.known == Known.WITH_USER).findFirst().ifPresent(ask -> {
-                throw new InvalidConfigurationPropertyValueException(
-                        property + ".phase", "before-authentication", ask.reason);
-            });
+            asks.stream()
+                    .filter(ask -> ask.known == Known.WITH_USER)
+                    .findFirst()
+                    .ifPresent(ask -> {
+                        throw new InvalidConfigurationPropertyValueException(
+                                property + ".phase", "before-authentication", ask.reason);
+                    });
         }
         return policy.phase();
     }

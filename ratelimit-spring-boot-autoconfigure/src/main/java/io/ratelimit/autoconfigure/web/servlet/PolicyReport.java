@@ -65,7 +65,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                     case OFF -> "is off";
                 }
                 + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
-                + (request.cost().toString().equals("1") ? "" : ", " + request.cost() + " tokens a request")
+                + (takesOne(request) ? "" : ", " + request.cost().describe())
                 + (request.key().overrides().isEmpty()
                         ? ""
                         : ", " + request.key().overrides().size() + " of them overridden")
@@ -78,6 +78,11 @@ final class PolicyReport implements SmartInitializingSingleton {
                 + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths()))
                 + (request.condition() == null ? "" : ", if " + request.condition()) + ", "
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
+    }
+
+    private static boolean takesOne(RequestPolicy policy) {
+        Long cost = policy.cost().constant();
+        return cost != null && cost <= 1;
     }
 
     private static String keyOf(RequestPolicy policy) {
