@@ -29,6 +29,7 @@ class CostTests {
                 cut: { key: ip, rate: 100/1h, cost: query('rows'), max-cost: 30, paths: /cut }
                 cut-number: { key: ip, rate: 100/1h, cost: 500, max-cost: 40, paths: /cut }
                 size: { key: ip, rate: 100/1h, cost: "contentLength / 1024.0", max-cost: 50, paths: /size }
+                bits: { key: ip, rate: 100/1h, cost: contentLength * 8, max-cost: 60, paths: /size }
                 writes: { key: ip, rate: 100/1h, condition: "!{'GET', 'HEAD'}.contains(method)" }
                 fails: { key: ip, rate: 100/1h, condition: "header('X-A').length() > 1", paths: /fails }
                 no-boolean: { key: ip, rate: 100/1h, condition: "header('X-A')", paths: /no-boolean }
@@ -100,14 +101,22 @@ class CostTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"1, 99", "1024, 99", "1025, 98", "999999999999, 50", "9223372036854775807, 50"})
-    void aLengthThatIsOnlyClaimedDoesNotOverflow(String length, long left) {
+    @CsvSource({
+        "1, 99, 92",
+        "1024, 99, 40",
+        "1025, 98, 40",
+        "999999999999, 50, 40",
+        "1152921504606846976, 50, 40",
+        "9223372036854775807, 50, 40"
+    })
+    void aLengthThatIsOnlyClaimedDoesNotOverflow(String length, long left, long leftOfBits) {
         try (RawHttp.Connection connection = server.http().open()) {
             connection
                     .write(RawHttp.text("POST", "/size", "Content-Length: " + length))
                     .read();
         }
         assertThat(available("size")).isEqualTo(left);
+        assertThat(available("bits")).isEqualTo(leftOfBits);
     }
 
     @Test
