@@ -153,7 +153,7 @@ final class ExpressionCheck {
             Pattern.compile(String.valueOf(pattern.getLiteralValue().getValue()));
         } catch (PatternSyntaxException unreadable) {
             throw new IllegalArgumentException(
-                    "'" + matches.toStringAST() + "' has no pattern: " + unreadable.getDescription(), unreadable);
+                    "'" + matches.toStringAST() + "' has no pattern: " + unreadable.getDescription());
         }
         node(matches.getChild(0));
     }

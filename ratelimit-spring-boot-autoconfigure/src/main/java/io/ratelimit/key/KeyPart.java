@@ -59,7 +59,7 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
                 check(!name.isBlank(), text, "bean", "bean:tenantKey");
                 yield new KeyPart(text, unresolved(text), Known.PERHAPS_LATER, false);
             }
-            case "expression:" -> expression(text, RequestExpression.of(name));
+            case "expression:" -> expression(text, parse(name));
             default -> throw new IllegalArgumentException("'" + text + "' is not a part of a key: say " + PARTS);
         };
     }
@@ -70,6 +70,20 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
 
     private static KeyPart expression(String text, RequestExpression expression) {
         return new KeyPart(text, expression::text, expression.known(), false);
+    }
+
+    private static RequestExpression parse(String spel) {
+        try {
+            return RequestExpression.of(spel);
+        } catch (IllegalArgumentException refused) {
+            boolean open = spel.chars().filter(c -> "({".indexOf(c) >= 0).count()
+                    > spel.chars().filter(c -> ")}".indexOf(c) >= 0).count();
+            if (!open) {
+                throw refused;
+            }
+            throw new IllegalArgumentException(
+                    refused.getMessage() + ". If it was cut at a comma, write the key as a list: [\"expression:...\"]");
+        }
     }
 
     private static KeyResolver unresolved(String text) {

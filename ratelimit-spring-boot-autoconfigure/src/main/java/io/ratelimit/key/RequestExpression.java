@@ -48,12 +48,14 @@ public final class RequestExpression {
         return new RequestExpression(text, parsed, ExpressionCheck.facts(parsed.getAST()));
     }
 
+    /** Without the cause: the report of a failed start says but the first of all. */
     private static SpelExpression parse(String text) {
         try {
             return PARSER.parseRaw(text);
         } catch (ParseException | IllegalStateException | IllegalArgumentException unreadable) {
-            throw new IllegalArgumentException(
-                    "'" + text + "' can't be read as an expression: " + unreadable.getMessage(), unreadable);
+            String reason =
+                    unreadable instanceof ParseException parsing ? parsing.getSimpleMessage() : unreadable.getMessage();
+            throw new IllegalArgumentException("'" + text + "' can't be read as an expression: " + reason);
         }
     }
 

@@ -216,6 +216,9 @@ class ConfigurationFailureTests {
                 "cost: true          | 13 | io.ratelimit.key.RequestCost | java.lang.Boolean to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a number, but 'true' is none",
                 "condition: false    | 18 | io.ratelimit.key.RequestCondition | java.lang.Boolean to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'false' is true for no request, so the policy would limit nothing. For that say 'mode: off'",
                 "condition: 1        | 18 | io.ratelimit.key.RequestCondition | java.lang.Integer to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: A condition must be true or false, but '1' is neither: say \"method == 'POST'\"",
+                "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
+                "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
+                "condition: path matches '(' | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: '(path matches '(')' has no pattern: Unclosed group",
                 "condition: T(System).exit(0) | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'T(System)' can't be used in an expression of a policy, which sees the facts of the request alone: there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
                 "max-keys: all       | 17 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"all\"",
                 "max-keys: 2147483648 | 17 | int | java.lang.Long to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.IllegalArgumentException: Could not convert number [2147483648] of type [java.lang.Long] to target class [java.lang.Integer]: overflow",
@@ -386,6 +389,14 @@ class ConfigurationFailureTests {
                                 "java.lang.String to io.ratelimit.key.KeyPart",
                                 "java.lang.IllegalArgumentException: 'usr' is not a part of a key: say ip, user, endpoint,"
                                         + " method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL"));
+    }
+
+    @Test
+    void anExpressionThatIsCutAtItsComma() {
+        assertThat(policy("key: expression:path.substring(0, 3)"))
+                .contains("Value: \"expression:path.substring(0, 3)\"")
+                .contains("'path.substring(0' can't be read as an expression: ")
+                .contains(". If it was cut at a comma, write the key as a list: [\"expression:...\"])");
     }
 
     @Test
