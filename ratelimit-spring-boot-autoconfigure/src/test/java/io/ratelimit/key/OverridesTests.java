@@ -47,7 +47,8 @@ class OverridesTests {
     }
 
     private Charge charge(List<KeyPart> parts, FixedFacts request) {
-        return new RequestKey(parts, MissingKey.SHARED, new Overrides(overrides, parts), OverridesTests::failed).charge(POLICY, 1, request);
+        return new RequestKey(parts, MissingKey.SHARED, new Overrides(overrides, parts), OverridesTests::failed)
+                .charge(POLICY, 1, request);
     }
 
     private static FixedFacts from(String address) {
@@ -143,7 +144,8 @@ class OverridesTests {
         List<KeyPart> user = parts("user");
         with(user, "9", "203.0.113.7").with(user, "8", "shared");
         assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
-        RequestKey byIp = new RequestKey(user, MissingKey.CLIENT_IP, new Overrides(overrides, user), OverridesTests::failed);
+        RequestKey byIp =
+                new RequestKey(user, MissingKey.CLIENT_IP, new Overrides(overrides, user), OverridesTests::failed);
         assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
         assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
         List<KeyPart> pair = parts("ip", "user");
