@@ -6,6 +6,7 @@ import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestTier;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
@@ -27,7 +28,8 @@ final class NumberConverter implements GenericConverter {
             KeyPart.class, KeyPart::of,
             IpNetwork.class, IpNetwork::of,
             RequestCost.class, RequestCost::of,
-            RequestCondition.class, RequestCondition::of);
+            RequestCondition.class, RequestCondition::of,
+            RequestTier.class, RequestTier::of);
 
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
@@ -37,6 +38,7 @@ final class PolicyNames {
     private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,63}");
     private static final Pattern NAMED = Pattern.compile(Pattern.quote(POLICIES) + "([^.\\[]+).*");
 
+    private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity)");
     private static final Pattern OVERRIDE = Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|mode)");
     private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
 
@@ -115,6 +117,7 @@ final class PolicyNames {
                 known.add(plain(POLICIES + name.replace('-', '.') + "." + property.replace('-', '.')));
             }
         }
+        known.addAll(knownOfTiers());
         sources().filter(source -> OUTSIDE.contains(source.getName())).forEach(source -> Stream.of(
                         source.getPropertyNames())
                 .filter(property -> plain(property).startsWith(plain(POLICIES)))
@@ -123,6 +126,17 @@ final class PolicyNames {
                 .ifPresent(property -> {
                     throw outside(property, source, inside);
                 }));
+    }
+
+    /** What may be set of the tiers that the application's configuration names. */
+    private Set<String> knownOfTiers() {
+        return sources()
+                .filter(source -> !OUTSIDE.contains(source.getName()))
+                .flatMap(source -> Stream.of(source.getPropertyNames()))
+                .map(property -> TIER.matcher(plain(property)))
+                .filter(Matcher::matches)
+                .flatMap(tier -> Stream.of(tier.group(1) + "_rate", tier.group(1) + "_capacity"))
+                .collect(Collectors.toSet());
     }
 
     /** The property of a policy that a property sets an element of. */

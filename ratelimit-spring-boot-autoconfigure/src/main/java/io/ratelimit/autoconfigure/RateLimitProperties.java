@@ -12,6 +12,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.Phase;
 import java.util.List;
 import java.util.Map;
@@ -104,6 +105,9 @@ public record RateLimitProperties(
      * @param refill whether tokens come back one by one or a period's worth at a time
      * @param cost the tokens that a request takes: a number, or an expression over the facts of the request
      * @param maxCost what a larger cost is cut to
+     * @param tiers other rates by the name of the tier that a request belongs to
+     * @param tier which tier that is: role (one named like a role of the user), or what could be a part of the key, such
+     *     as bean:NAME or expression:SPEL
      * @param overrides keys that have a rate of their own, or none
      * @param key what a bucket is counted by, one part or several: ip, user, endpoint, method, session, header:NAME,
      *     cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL; without one, one
@@ -117,6 +121,7 @@ public record RateLimitProperties(
      * @param condition an expression over the facts of the request; the policy applies where it is true or fails
      * @param phase whether it is asked before or after authentication; by default before, if nothing that it asks for can
      *     be another after. An early policy that says so keeps what it took when a later one refuses the request
+     * @param refundOn the response statuses for which it gives back what it took, such as 404, 5xx, or !401 for all but 401
      * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
      * @param status the HTTP status of a refusal
      * @param mode how much its decisions count: enforce, shadow (decide and log, refuse nothing) or off
@@ -127,6 +132,8 @@ public record RateLimitProperties(
             @DefaultValue("greedy") Refill refill,
             @DefaultValue("1") RequestCost cost,
             @Nullable Long maxCost,
+            @DefaultValue Map<String, PolicyTier> tiers,
+            @Nullable RequestTier tier,
             @DefaultValue List<PolicyOverride> overrides,
             @DefaultValue List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
@@ -140,6 +147,7 @@ public record RateLimitProperties(
             @DefaultValue List<String> methods,
             @Nullable RequestCondition condition,
             @Nullable Phase phase,
+            @DefaultValue List<String> refundOn,
             @Nullable RetryJitter retryJitter,
             @DefaultValue("429") int status,
             @DefaultValue("enforce") Mode mode) {
@@ -168,6 +176,7 @@ public record RateLimitProperties(
             }
             ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
             return valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
+                    .withTiers(PolicyTier.read(property, this))
                     .withIgnoreCase(ignoreCase)
                     .withMode(mode.weaker(applicationMode))
                     .withRetryJitter(retryJitter == null ? RetryJitter.NONE : retryJitter);

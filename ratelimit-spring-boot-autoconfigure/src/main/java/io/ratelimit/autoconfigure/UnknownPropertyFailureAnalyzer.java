@@ -43,16 +43,17 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
                 + (isBelow(POLICIES, unknown) ? "\nA policy, whose name has no dot, has: " + names(Policy.class) : "")
                 + (isBelow(CLIENT_IP, unknown) ? "\nBelow 'client-ip' there are: " + names(ClientAddress.class) : "")
                 + (isBelow(FILTER, unknown) ? "\nBelow 'filter' there are: " + names(Filter.class) : "")
-                + (isInOverride(unknown) ? "\nAn override has: " + names(PolicyOverride.class) : "");
+                + (isIn(".overrides[", unknown) ? "\nAn override has: " + names(PolicyOverride.class) : "")
+                + (isIn(".tiers.", unknown) ? "\nA tier has: " + names(PolicyTier.class) : "");
     }
 
     private static boolean isBelow(ConfigurationPropertyName name, List<ConfigurationProperty> unknown) {
         return unknown.stream().anyMatch(property -> name.isAncestorOf(property.getName()));
     }
 
-    private static boolean isInOverride(List<ConfigurationProperty> unknown) {
+    private static boolean isIn(String part, List<ConfigurationProperty> unknown) {
         return unknown.stream()
-                .anyMatch(property -> property.getName().toString().contains(".overrides["));
+                .anyMatch(property -> property.getName().toString().contains(part));
     }
 
     private static String names(Class<? extends Record> properties) {

@@ -15,6 +15,7 @@ public final class RequestKey {
     private final MissingKey onMissing;
     private final Overrides overrides;
     private final FailureListener failures;
+    private final @Nullable RequestTier tier;
 
     /**
      * @param parts of the key, in order; none for a global policy
@@ -22,19 +23,26 @@ public final class RequestKey {
      * @param failures is told of a part whose resolver throws, which is then as one that is missing
      */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures) {
-        this(parts, onMissing, Overrides.NONE, failures);
+        this(parts, onMissing, Overrides.NONE, null, failures);
     }
 
     /**
      * @param parts of the key, in order; none for a global policy
      * @param onMissing what holds for a request that lacks a part
-     * @param overrides for which keys something else holds
-     * @param failures is told of a part whose resolver throws, which is then as one that is missing
+     * @param overrides for which keys something else holds, whatever their tier
+     * @param tier which of the policy's tiers a request belongs to, if it has any
+     * @param failures is told of a part or a tier whose resolver throws, which is then as one that is missing
      */
-    public RequestKey(List<KeyPart> parts, MissingKey onMissing, Overrides overrides, FailureListener failures) {
+    public RequestKey(
+            List<KeyPart> parts,
+            MissingKey onMissing,
+            Overrides overrides,
+            @Nullable RequestTier tier,
+            FailureListener failures) {
         this.parts = List.copyOf(parts);
         this.onMissing = onMissing;
         this.overrides = overrides;
+        this.tier = tier;
         this.failures = failures;
     }
 
@@ -46,13 +54,18 @@ public final class RequestKey {
         return overrides;
     }
 
+    /** Which tier a request belongs to, if there are any. */
+    public @Nullable RequestTier tier() {
+        return tier;
+    }
+
     /**
      * What the policy charges a request: without a key if the request lacks a part of it and is to be denied for that;
      * null if the policy then doesn't apply, or is off for the key.
      */
     public @Nullable Charge charge(ThrottlePolicy policy, long cost, RequestFacts request) {
         if (parts.isEmpty()) {
-            return Charge.of(policy, GLOBAL, cost);
+            return Charge.of(policy, tier(policy, request), GLOBAL, cost);
         }
         String[] texts = new String[parts.size()];
         for (int i = 0; i < texts.length; i++) {
@@ -67,12 +80,17 @@ public final class RequestKey {
                 texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP ? request.ip() : "");
             }
         }
-        return charge(policy, Keys.join(texts), texts, cost);
+        return charge(policy, Keys.join(texts), texts, cost, request);
     }
 
-    private @Nullable Charge charge(ThrottlePolicy policy, String key, String[] texts, long cost) {
+    private @Nullable Charge charge(
+            ThrottlePolicy policy, String key, String[] texts, long cost, RequestFacts request) {
         KeyOverride override = overrides.isEmpty() ? null : overrides.find(key, texts);
-        return override == null ? Charge.of(policy, key, cost) : override.charge(key, cost);
+        return override == null ? Charge.of(policy, tier(policy, request), key, cost) : override.charge(key, cost);
+    }
+
+    private @Nullable String tier(ThrottlePolicy policy, RequestFacts request) {
+        return tier == null ? null : tier.tier(request, policy, failures);
     }
 
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {

@@ -27,9 +27,9 @@ class ConfigurationFailureTests {
     private static final String PROPERTIES =
             "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, filter, policies.";
     private static final String POLICY_PROPERTIES =
-            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, overrides, key, ignore-case,"
-                    + " on-missing-key, max-keys, paths, exclude-paths, methods, condition, phase, retry-jitter, status,"
-                    + " mode.";
+            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, tiers, tier, overrides, key,"
+                    + " ignore-case, on-missing-key, max-keys, paths, exclude-paths, methods, condition, phase, refund-on,"
+                    + " retry-jitter, status, mode.";
 
     @TempDir
     private Path directory;
@@ -604,12 +604,9 @@ class ConfigurationFailureTests {
             strings = {
                 "on-backend-failure",
                 "redis.timeout",
-                "policies.api.tier",
-                "policies.api.tiers.gold.rate",
                 "policies.api.max-wait",
                 "policies.api.backend",
                 "policies.api.applies-to",
-                "policies.api.refund-on",
                 "policies.api.queue-limit"
             })
     void aPropertyThatIsNotThereYet(String property) {

@@ -86,6 +86,33 @@ class StartupLogTests {
     }
 
     @Test
+    void ofAPolicyWithTiers() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    plans:
+                      rate: 5/s
+                      tiers:
+                        pro: { rate: 50/s, capacity: 60 }
+                        basic: { rate: 7/s }
+                      tier: role
+                """))
+                .containsExactly("INFO Throttle policy 'plans' is enforced: 5/1s, capacity 5, one bucket, in tiers"
+                        + " (basic: 7/1s, capacity 7; pro: 50/1s, capacity 60) by role, in memory; all methods, all"
+                        + " paths, after authentication");
+    }
+
+    @Test
+    void warnsWhereClientsChooseTheirTier() {
+        assertThat(
+                        log(
+                                "ratelimit.policies.work: { rate: 5/s, tiers: { low: { rate: 1/s } }, tier: 'header:Priority' }"))
+                .contains(
+                        "WARN Clients choose their tier of the throttle policy 'work' (header:priority). Say 'role', or"
+                                + " have 'bean:NAME' or 'expression:SPEL' decide by what they can't choose");
+    }
+
+    @Test
     void ofAPolicyThatIsOff() {
         assertThat(log("ratelimit: { mode: off, policies: { api: { rate: 5/s, key: ip } } }"))
                 .containsExactly("INFO Throttle policy 'api' is off: 5/1s, capacity 5, a bucket for each ip, in memory;"

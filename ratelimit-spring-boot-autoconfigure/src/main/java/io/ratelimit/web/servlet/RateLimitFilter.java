@@ -48,10 +48,34 @@ public class RateLimitFilter extends OncePerRequestFilter {
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         RequestBill bill = RequestBill.of(request);
+        boolean outermost = bill.isNew();
         if (!bill.enter(phase)) {
             chain.doFilter(request, response);
-            return;
+        } else if (outermost && policies.get().refunds()) {
+            settle(bill, request, response, chain);
+        } else {
+            decide(bill, request, response, chain);
         }
+    }
+
+    /** Decides, and when the response is known, gives back what is not to be paid for it. */
+    private void settle(RequestBill bill, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        boolean failed = true;
+        try {
+            decide(bill, request, response, chain);
+            failed = false;
+        } finally {
+            if (failed) {
+                bill.refund(throttlers, HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
+            } else {
+                Settlement.of(request, () -> bill.refund(throttlers, response.getStatus()));
+            }
+        }
+    }
+
+    private void decide(RequestBill bill, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
         Decision decision = throttlers.decide(policies.get().charges(phase, request, bill));
         if (decision.allowed()) {
             Answer shown = bill.scarcest();

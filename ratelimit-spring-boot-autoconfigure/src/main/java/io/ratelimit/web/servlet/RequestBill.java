@@ -7,6 +7,7 @@ import io.ratelimit.Throttlers;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,8 +18,9 @@ final class RequestBill {
 
     private static final String ATTRIBUTE = RequestBill.class.getName();
 
-    private final List<Charge> toGiveBack = new ArrayList<>();
+    private final List<Charge> paid = new ArrayList<>();
     private int entered;
+    private @Nullable RequestPolicies policies;
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer scarcest;
     private double smallestShare = Double.MAX_VALUE;
@@ -30,6 +32,11 @@ final class RequestBill {
         RequestBill bill = new RequestBill();
         request.setAttribute(ATTRIBUTE, bill);
         return bill;
+    }
+
+    /** Whether no filter has seen the request yet. */
+    boolean isNew() {
+        return entered == 0;
     }
 
     /** Whether the request enters the phase for the first time. */
@@ -47,12 +54,11 @@ final class RequestBill {
 
     /** Notes what an allowed decision took. */
     void add(Decision decision, RequestPolicies policies) {
+        this.policies = policies;
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            if (!policies.keeps(answer.charge())) {
-                toGiveBack.add(answer.charge());
-            }
+            paid.add(answer.charge());
             if (!answer.policy().isGlobal() && share(answer) < smallestShare) {
                 smallestShare = share(answer);
                 scarcest = answer;
@@ -73,9 +79,23 @@ final class RequestBill {
         return scarcest;
     }
 
-    /** Gives back what the request was charged, for it is refused. */
+    /** Gives back what the request was charged, for it is refused; but for what a policy keeps. */
     void giveBack(Throttlers throttlers) {
-        throttlers.giveBack(List.copyOf(toGiveBack));
-        toGiveBack.clear();
+        giveBack(throttlers, policy -> !policy.keepsCharges());
+    }
+
+    /** Gives back what is not to be paid for a response of this status. */
+    void refund(Throttlers throttlers, int status) {
+        giveBack(throttlers, policy -> policy.refunds(status));
+    }
+
+    private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> which) {
+        RequestPolicies known = policies;
+        if (known != null) {
+            List<Charge> back =
+                    paid.stream().filter(charge -> which.test(known.of(charge))).toList();
+            paid.removeAll(back);
+            throttlers.giveBack(back);
+        }
     }
 }

@@ -6,10 +6,10 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.stream.Collectors;
+import java.util.Objects;
 
 /** The policies that the filter enforces, narrowest first: those with the most parts in their key, then by name. */
 public final class RequestPolicies {
@@ -20,16 +20,15 @@ public final class RequestPolicies {
 
     private final List<RequestPolicy> all;
     private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
-    private final Set<String> keeping;
+    private final Map<String, RequestPolicy> byName = new HashMap<>();
+    private final boolean refunding;
     private final Endpoints endpoints;
     private final ClientAddresses addresses;
 
     public RequestPolicies(List<RequestPolicy> policies, Endpoints endpoints, ClientAddresses addresses) {
         this.all = policies.stream().sorted(NARROWEST_FIRST).toList();
-        this.keeping = all.stream()
-                .filter(RequestPolicy::keepsCharges)
-                .map(policy -> policy.policy().name())
-                .collect(Collectors.toUnmodifiableSet());
+        this.all.forEach(policy -> byName.put(policy.policy().name(), policy));
+        this.refunding = all.stream().anyMatch(policy -> policy.refundOn() != null);
         this.endpoints = endpoints;
         this.addresses = addresses;
         for (Phase phase : Phase.values()) {
@@ -63,8 +62,13 @@ public final class RequestPolicies {
         return charges;
     }
 
-    /** Whether the policy of a charge keeps it when the request is refused later. */
-    boolean keeps(Charge charge) {
-        return keeping.contains(charge.policy().name());
+    /** The policy that a charge is of. */
+    RequestPolicy of(Charge charge) {
+        return Objects.requireNonNull(byName.get(charge.policy().name()));
+    }
+
+    /** Whether any policy may give back what it took when the response is known. */
+    boolean refunds() {
+        return refunding;
     }
 }

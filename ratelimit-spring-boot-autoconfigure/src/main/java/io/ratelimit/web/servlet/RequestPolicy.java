@@ -25,6 +25,7 @@ import org.springframework.web.util.pattern.PathPattern;
  * @param excludePaths where it doesn't
  * @param methods of which requests, with GET for HEAD; of all if empty
  * @param condition to which of those, if not to all
+ * @param refundOn the statuses of responses for which it gives back what it took, if there are any
  * @param failures is told where cost or condition can't be
  */
 public record RequestPolicy(
@@ -37,6 +38,7 @@ public record RequestPolicy(
         List<PathPattern> excludePaths,
         Set<String> methods,
         @Nullable RequestCondition condition,
+        @Nullable RefundOn refundOn,
         FailureListener failures) {
 
     /** What a request is charged, or null if the policy doesn't apply to it. */
@@ -46,6 +48,11 @@ public record RequestPolicy(
         return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request)
                 ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
                 : null;
+    }
+
+    /** Whether it gives back what it took when a response has this status. */
+    boolean refunds(int status) {
+        return refundOn != null && refundOn.covers(status);
     }
 
     private boolean holds(ServletRequestFacts request) {

@@ -33,6 +33,7 @@ class RequestPolicyTests {
                 patterns(excludePaths),
                 Set.of(),
                 null,
+                null,
                 RequestPolicyTests::failed);
     }
 

@@ -24,11 +24,17 @@ final class KeyBeans {
      */
     List<KeyPart> resolve(String property, List<KeyPart> key) {
         return key.stream()
-                .map(part -> part.withBean(name -> bean(property, name)))
+                .map(part -> part.withBean(name -> find(property, name)))
                 .toList();
     }
 
-    private KeyResolver bean(String property, String name) {
+    /**
+     * The bean of a name.
+     *
+     * @param property that names it
+     * @throws RateLimitConfigurationException if there is no such bean, or it is no {@link KeyResolver}
+     */
+    KeyResolver find(String property, String name) {
         if (!beans.containsBean(name)) {
             throw failure(property, "there is no bean '" + name + "'");
         }

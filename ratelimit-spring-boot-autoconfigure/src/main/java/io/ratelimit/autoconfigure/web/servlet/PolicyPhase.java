@@ -4,6 +4,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.Known;
 import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.Phase;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,6 +46,10 @@ final class PolicyPhase {
                             + " would share one bucket. Remove the phase, or count by 'ip'."));
         }
         asks.add(new Ask(policy.cost().known(), reason("cost", policy.cost())));
+        RequestTier tier = policy.tier();
+        if (tier != null) {
+            asks.add(new Ask(tier.known(), reason("tier", tier)));
+        }
         RequestCondition condition = policy.condition();
         if (condition != null) {
             asks.add(new Ask(condition.known(), reason("condition", condition)));

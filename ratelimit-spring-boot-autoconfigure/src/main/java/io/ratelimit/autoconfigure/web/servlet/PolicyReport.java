@@ -10,6 +10,7 @@ import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.List;
 import java.util.Locale;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
@@ -51,6 +52,12 @@ final class PolicyReport implements SmartInitializingSingleton {
                         + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
                         + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
                         + " as well"));
+        policies.stream()
+                .filter(policy ->
+                        policy.key().tier() != null && policy.key().tier().chosenByClient())
+                .forEach(policy -> logger.warn("Clients choose their tier of the throttle policy '"
+                        + policy.policy().name() + "' (" + policy.key().tier()
+                        + "). Say 'role', or have 'bean:NAME' or 'expression:SPEL' decide by what they can't choose"));
         warnOfNoUsers();
         policies.forEach(this::warnOfUnknownVariables);
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
@@ -66,6 +73,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                 }
                 + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
                 + (takesOne(request) ? "" : ", " + request.cost().describe())
+                + tiers(request)
                 + (request.key().overrides().isEmpty()
                         ? ""
                         : ", " + request.key().overrides().size() + " of them overridden")
@@ -78,6 +86,16 @@ final class PolicyReport implements SmartInitializingSingleton {
                 + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths()))
                 + (request.condition() == null ? "" : ", if " + request.condition()) + ", "
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
+    }
+
+    private static String tiers(RequestPolicy request) {
+        return request.key().tier() == null
+                ? ""
+                : new TreeMap<>(request.policy().tiers())
+                                .entrySet().stream()
+                                        .map(tier -> tier.getKey() + ": " + tier.getValue())
+                                        .collect(Collectors.joining("; ", ", in tiers (", ")"))
+                        + " by " + request.key().tier();
     }
 
     private static boolean takesOne(RequestPolicy policy) {

@@ -2,13 +2,16 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.Overrides;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,6 +20,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.env.Environment;
 import org.springframework.web.util.pattern.PathPattern;
@@ -77,6 +81,7 @@ final class RequestPolicyReader {
                         beans.resolve(property + ".key", policy.key()),
                         policy.onMissingKey(),
                         overrides(policy, throttled),
+                        tier(property, policy, throttled),
                         failures),
                 cost(name, policy),
                 PolicyPhase.of(property, policy),
@@ -87,7 +92,29 @@ final class RequestPolicyReader {
                 List.copyOf(excluded),
                 methods(property + ".methods", policy.methods()),
                 policy.condition(),
+                refundOn(property + ".refund-on", policy.refundOn()),
                 failures);
+    }
+
+    private @Nullable RequestTier tier(String property, Policy policy, ThrottlePolicy throttled) {
+        RequestTier tier = policy.tier();
+        if (tier == null && !throttled.tiers().isEmpty()) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + throttled.name() + "' has tiers, but nothing says which tier a request"
+                            + " belongs to.",
+                    "Say '" + property + ".tier: role', for tiers that are named like roles of the user, or"
+                            + " 'bean:NAME' or 'expression:SPEL'.",
+                    property + ".tiers");
+        }
+        return tier == null ? null : tier.among(throttled.tiers(), name -> beans.find(property + ".tier", name));
+    }
+
+    private static @Nullable RefundOn refundOn(String property, List<String> statuses) {
+        try {
+            return statuses.isEmpty() ? null : RefundOn.of(statuses);
+        } catch (IllegalArgumentException refused) {
+            throw new InvalidConfigurationPropertyValueException(property, statuses, refused.getMessage(), refused);
+        }
     }
 
     private Overrides overrides(Policy policy, ThrottlePolicy throttled) {

@@ -1,0 +1,83 @@
+package io.ratelimit.key;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ThrottlePolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class RequestTierTests {
+
+    private static final Map<String, BucketSpec> TIERS = Map.of(
+            "free", BucketSpec.of("1/1s"),
+            "pro", BucketSpec.of("600/1m"),
+            "pro-plus", BucketSpec.of("600/1m").withCapacity(700),
+            "night-shift", BucketSpec.of("36000/1h").withCapacity(699));
+
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("plans", BucketSpec.of("5/1s")).withTiers(TIERS);
+
+    private final List<String> failures = new ArrayList<>();
+
+    private String tier(String text, Map<String, String> facts) {
+        return RequestTier.of(text)
+                .among(TIERS, name -> request -> {
+                    throw new IllegalStateException(request.header("secret"));
+                })
+                .tier(
+                        FixedFacts.NONE.withHeaders(facts),
+                        POLICY,
+                        (policy, what, why) -> failures.add(policy + ": " + what + ": " + why));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "FREE | free",
+                "free | free",
+                "ADMIN | ",
+                "PRO_PLUS | pro-plus",
+                "pro-plus | pro-plus",
+                "FREE,PRO | pro",
+                "PRO,PRO_PLUS | pro-plus",
+                "NIGHT-SHIFT,PRO_PLUS,FREE | pro-plus",
+                "NIGHT-SHIFT,PRO | night-shift",
+                "Free | "
+            })
+    void byRoleItIsTheTierThatGivesMostOfThoseNamedLikeARole(String roles, String tier) {
+        assertThat(tier("role", Map.of("roles", roles))).isEqualTo(tier);
+    }
+
+    @Test
+    void anythingElseIsReadAsAPartOfAKey() {
+        assertThat(tier("header:Plan", Map.of("Plan", "PRO"))).isEqualTo("pro");
+        assertThat(tier("header:Plan", Map.of())).isNull();
+        assertThat(tier("expression:header('Plan') == 'x' ? 'pro' : 'free'", Map.of("Plan", "x")))
+                .isEqualTo("pro");
+        assertThat(RequestTier.of("header:Plan").chosenByClient()).isTrue();
+        assertThat(RequestTier.of("role").chosenByClient()).isFalse();
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestTier.of("roles"))
+                .withMessageStartingWith("'roles' is not a part of a key");
+    }
+
+    @Test
+    void whereItCannotBeToldThereIsNone() {
+        assertThat(tier("bean:plan", Map.of("secret", "hunter2"))).isNull();
+        assertThat(failures).containsExactly("plans: its tier, so its own rate held: java.lang.IllegalStateException");
+    }
+
+    @Test
+    void knowsWhenItIsKnown() {
+        assertThat(RequestTier.of("role").known()).isEqualTo(Known.WITH_USER);
+        assertThat(RequestTier.of("method").known()).isEqualTo(Known.AT_ONCE);
+        assertThat(RequestTier.of("role").among(TIERS, name -> null).known()).isEqualTo(Known.WITH_USER);
+    }
+}

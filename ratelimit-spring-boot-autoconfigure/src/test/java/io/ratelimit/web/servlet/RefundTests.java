@@ -1,0 +1,200 @@
+package io.ratelimit.web.servlet;
+
+import static io.ratelimit.web.servlet.RawHttp.basic;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.security.access.AccessDeniedException;
+import org.springframework.stereotype.Controller;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.ResponseBody;
+import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
+
+/** What is given back when the status of the response is known. */
+class RefundTests {
+
+    private static final String YAML = """
+            spring.mvc.async.request-timeout: 200ms
+            ratelimit:
+              policies:
+                login: { key: ip, rate: 10/1h, paths: /login, phase: before-authentication, refund-on: ["!401"] }
+                early: { rate: 100/1h, paths: /as/**, refund-on: [4xx, 500] }
+                late: { key: user, rate: 100/1h, paths: /as/**, refund-on: [4xx, 500] }
+                tight: { key: user, rate: 1/1h, paths: /tight }
+                kept: { rate: 100/1h, paths: /tight, phase: before-authentication, refund-on: ["!2xx"] }
+                returned: { rate: 100/1h, paths: /tight, refund-on: ["!2xx"] }
+            """;
+
+    @RegisterExtension
+    static final TestServer server = TestServer.secured(YAML, BasicSecurity.class, Api.class);
+
+    @Test
+    void aLoginLimitCountsWrongPasswordsAlone() {
+        for (int i = 0; i < 20; i++) {
+            assertThat(server.http().get("/login", basic("alice")).status()).isEqualTo(200);
+        }
+        for (int i = 0; i < 10; i++) {
+            assertThat(server.http().get("/login", basic("alice", "guess" + i)).status())
+                    .isEqualTo(401);
+        }
+        assertThat(server.http().get("/login", basic("alice", "guess")).status())
+                .isEqualTo(429);
+        assertThat(server.http().get("/login", basic("alice")).status())
+                .as("nor the right one from there")
+                .isEqualTo(429);
+        assertThat(server.http().from("127.0.0.2").get("/login", basic("alice")).status())
+                .as("the right one from elsewhere")
+                .isEqualTo(200);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "/as/plain/200, 200, false",
+        "/as/plain/404, 404, true",
+        "/as/plain/500, 500, true",
+        "/as/plain/503, 503, false",
+        "/as/plain/304, 304, false",
+        "/as/error/409, 409, true",
+        "/as/nowhere, 404, true",
+        "/as/exception, 500, true",
+        "/as/forbidden, 403, true",
+        "/as/callable/200, 200, false",
+        "/as/callable/404, 404, true",
+        "/as/future/404, 404, true",
+        "/as/async-exception, 500, true",
+        "/as/async-forward, 404, true",
+        "/as/streaming, 200, false",
+        "/as/timeout, 503, false",
+    })
+    void theStatusOfTheResponseDecides(String path, int status, boolean refunded) {
+        assertThat(server.http().get(path, basic("alice")).status()).isEqualTo(status);
+        long left = refunded ? 100 : 99;
+        Awaitility.await().untilAsserted(() -> {
+            assertThat(server.available("early")).isEqualTo(left);
+            assertThat(server.available("late", "alice")).isEqualTo(left);
+        });
+    }
+
+    @Test
+    void whileAnAsynchronousAnswerIsOnItsWayTheTokensAreTaken() throws Exception {
+        try (RawHttp.Connection connection = server.http().open()) {
+            connection.write(RawHttp.text("GET", "/as/waiting", basic("alice"), "Connection: close"));
+            server.bean(Api.class).waiting.await();
+            assertThat(server.available("early")).isEqualTo(99);
+            server.bean(Api.class).answer.countDown();
+            assertThat(connection.readToEnd().status()).isEqualTo(404);
+        }
+        Awaitility.await()
+                .untilAsserted(() -> assertThat(server.available("early")).isEqualTo(100));
+    }
+
+    @Test
+    void whatARefusalGivesBackIsNotGivenBackTwice() {
+        assertThat(server.http().get("/tight", basic("alice")).status()).isEqualTo(200);
+        assertThat(server.available("returned")).isEqualTo(99);
+        assertThat(server.available("kept")).isEqualTo(99);
+        assertThat(server.http().get("/tight", basic("alice")).status()).isEqualTo(429);
+        assertThat(server.available("returned")).isEqualTo(99);
+        assertThat(server.available("kept")).as("as its refund-on has it").isEqualTo(99);
+    }
+
+    @Controller
+    static class Api {
+
+        final CountDownLatch waiting = new CountDownLatch(1);
+        final CountDownLatch answer = new CountDownLatch(1);
+
+        @GetMapping({"/login", "/tight"})
+        @ResponseBody
+        String welcome() {
+            return "welcome";
+        }
+
+        @GetMapping("/as/plain/{status}")
+        void plain(@PathVariable int status, HttpServletResponse response) {
+            response.setStatus(status);
+        }
+
+        @GetMapping("/as/error/{status}")
+        void error(@PathVariable int status, HttpServletResponse response) throws IOException {
+            response.sendError(status);
+        }
+
+        @GetMapping("/as/exception")
+        void exception() throws ServletException {
+            throw new ServletException("on purpose");
+        }
+
+        /** Leaves the late filter as an exception; Spring Security makes 403 of it. */
+        @GetMapping("/as/forbidden")
+        void forbidden() {
+            throw new AccessDeniedException("on purpose");
+        }
+
+        @GetMapping("/as/callable/{status}")
+        @ResponseBody
+        Callable<String> callable(@PathVariable int status, HttpServletResponse response) {
+            return () -> {
+                response.setStatus(status);
+                return "called";
+            };
+        }
+
+        @GetMapping("/as/future/{status}")
+        @ResponseBody
+        CompletableFuture<String> future(@PathVariable int status, HttpServletResponse response) {
+            return CompletableFuture.supplyAsync(() -> {
+                response.setStatus(status);
+                return "done";
+            });
+        }
+
+        @GetMapping("/as/async-exception")
+        @ResponseBody
+        Callable<String> asyncException() {
+            return () -> {
+                throw new ServletException("on purpose");
+            };
+        }
+
+        @GetMapping("/as/async-forward")
+        Callable<String> asyncForward() {
+            return () -> "forward:/as/callable/404";
+        }
+
+        @GetMapping("/as/streaming")
+        StreamingResponseBody streaming() {
+            return out -> out.write("streaming".getBytes(StandardCharsets.UTF_8));
+        }
+
+        @GetMapping("/as/timeout")
+        @ResponseBody
+        DeferredResult<String> timeout() {
+            return new DeferredResult<>();
+        }
+
+        @GetMapping("/as/waiting")
+        @ResponseBody
+        Callable<String> waiting(HttpServletResponse response) {
+            return () -> {
+                waiting.countDown();
+                answer.await();
+                response.setStatus(404);
+                return "waited";
+            };
+        }
+    }
+}
