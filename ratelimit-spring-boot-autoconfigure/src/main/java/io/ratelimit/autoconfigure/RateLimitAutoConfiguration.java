@@ -6,6 +6,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.logging.DenialLog;
 import java.util.List;
 import org.apache.commons.logging.Log;
@@ -92,13 +93,13 @@ public final class RateLimitAutoConfiguration {
     static class WithoutWeb {
 
         WithoutWeb(RateLimitProperties properties) {
-            properties
-                    .policies()
-                    .keySet()
-                    .forEach(
-                            name -> logger.info(
-                                    "Throttle policy '" + name
-                                            + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers"));
+            properties.policies().forEach((name, policy) -> {
+                if (policy.appliesTo() == AppliesTo.REQUESTS) {
+                    logger.info(
+                            "Throttle policy '" + name
+                                    + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers");
+                }
+            });
         }
     }
 

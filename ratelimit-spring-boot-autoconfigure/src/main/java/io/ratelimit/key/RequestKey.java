@@ -42,17 +42,23 @@ public final class RequestKey {
         return overrides;
     }
 
+    public MissingKey onMissing() {
+        return onMissing;
+    }
+
     /**
      * What the policy charges a request: without a key if the request lacks a part of it and is to be denied for that;
      * null if the policy then doesn't apply, or is off for the key.
+     *
+     * @param request null for a call outside a web request, which lacks all parts and has no address either
      */
-    public @Nullable Charge charge(ThrottlePolicy policy, long cost, RequestFacts request) {
+    public @Nullable Charge charge(ThrottlePolicy policy, long cost, @Nullable RequestFacts request) {
         if (parts.isEmpty()) {
             return Charge.of(policy, GLOBAL, cost);
         }
         String[] texts = new String[parts.size()];
         for (int i = 0; i < texts.length; i++) {
-            String text = parts.get(i).resolver().resolve(request);
+            String text = request == null ? null : parts.get(i).resolver().resolve(request);
             if (text != null && !text.isBlank()) {
                 texts[i] = Keys.part(text, policy.ignoreCase());
             } else if (onMissing == MissingKey.SKIP) {
@@ -60,14 +66,17 @@ public final class RequestKey {
             } else if (onMissing == MissingKey.DENY) {
                 return Charge.withoutKey(policy, cost);
             } else {
-                texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP ? request.ip() : "");
+                texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP && request != null ? request.ip() : "");
             }
         }
-        return charge(policy, Keys.join(texts), texts, cost);
+        return charge(policy, texts, cost);
     }
 
-    private @Nullable Charge charge(ThrottlePolicy policy, String key, String[] texts, long cost) {
-        KeyOverride override = overrides.isEmpty() ? null : overrides.find(key, texts);
+    /** What the policy charges a key of parts that {@link Keys} has made; null if it is off for the key. */
+    public @Nullable Charge charge(ThrottlePolicy policy, String[] texts, long cost) {
+        String key = Keys.join(texts);
+        boolean asWritten = texts.length == parts.size() && !overrides.isEmpty();
+        KeyOverride override = asWritten ? overrides.find(key, texts) : null;
         return override == null ? Charge.of(policy, key, cost) : override.charge(key, cost);
     }
 }

@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.Overrides;
@@ -49,6 +50,7 @@ final class RequestPolicyReader {
     List<RequestPolicy> read() {
         List<PathPattern> excluded = patterns("ratelimit.exclude-paths", properties.excludePaths());
         return properties.policies().entrySet().stream()
+                .filter(policy -> policy.getValue().appliesTo() == AppliesTo.REQUESTS)
                 .map(policy -> read(policy.getKey(), policy.getValue(), excluded))
                 .toList();
     }

@@ -1,0 +1,57 @@
+package io.ratelimit.annotation;
+
+import io.ratelimit.Charge;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.CurrentRequest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one limit charges the calls of a method.
+ *
+ * @param limit a policy of the configuration, or a limit of its own
+ * @param key in place of the policy's
+ * @param tier that calls belong to
+ * @param fallback asked when the limit refuses a call
+ */
+record MethodCharge(
+        AnnotatedPolicy limit,
+        @Nullable CallKey key,
+        CallCost cost,
+        @Nullable CallTier tier,
+        @Nullable Fallback fallback,
+        CurrentRequest current) {
+
+    ThrottlePolicy policy() {
+        return limit.policy();
+    }
+
+    int keySize() {
+        return Math.max(policy().key().size(), key == null ? 0 : 1);
+    }
+
+    boolean isConstant() {
+        boolean constantKey = key == null ? limit.key().parts().isEmpty() : key.isConstant();
+        return isOff() || constantKey && cost.isConstant() && tier == null;
+    }
+
+    private boolean isOff() {
+        return policy().mode() == ThrottlePolicy.Mode.OFF;
+    }
+
+    /** What a call is charged; null if the policy doesn't apply to it. */
+    @Nullable
+    Charge of(@Nullable Object[] arguments) {
+        if (isOff()) {
+            return null;
+        }
+        long tokens = cost.of(arguments);
+        String tierOfCall = tier == null ? null : tier.of(arguments);
+        if (key != null) {
+            return key.charge(policy(), tierOfCall, tokens, arguments);
+        }
+        Charge charge = limit.key().charge(policy(), tokens, current.facts());
+        return charge == null || tierOfCall == null || charge.equals(Charge.withoutKey(policy(), tokens))
+                ? charge
+                : Charge.of(policy(), tierOfCall, charge.key(), tokens);
+    }
+}
