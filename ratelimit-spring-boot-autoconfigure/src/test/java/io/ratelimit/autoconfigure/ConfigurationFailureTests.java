@@ -23,7 +23,7 @@ class ConfigurationFailureTests {
             "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, policies.";
     private static final String POLICY_PROPERTIES =
             "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, overrides, key, ignore-case, on-missing-key,"
-                    + " max-keys, paths, exclude-paths, methods, phase, retry-jitter, status, mode.";
+                    + " max-keys, applies-to, paths, exclude-paths, methods, phase, retry-jitter, status, mode.";
 
     @TempDir
     private Path directory;
