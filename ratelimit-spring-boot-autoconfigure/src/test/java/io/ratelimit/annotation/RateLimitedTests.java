@@ -12,14 +12,19 @@ import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguratio
 import java.io.IOException;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
+import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.aop.support.StaticMethodMatcherPointcutAdvisor;
+import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -28,6 +33,8 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.annotation.AliasFor;
+import org.springframework.scheduling.annotation.EnableScheduling;
+import org.springframework.scheduling.annotation.ScheduledAnnotationBeanPostProcessor;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
@@ -97,7 +104,8 @@ class RateLimitedTests {
     @Test
     void aCallOfABeanToItselfIsNotSeen() {
         runner.withBean(Searches.class)
-                .run(context -> assertThat(context.getBean(Searches.class).all(10)).isEqualTo(10));
+                .run(context ->
+                        assertThat(context.getBean(Searches.class).all(10)).isEqualTo(10));
     }
 
     static class Batch {
@@ -190,7 +198,9 @@ class RateLimitedTests {
             keys.global("a");
             refused(() -> keys.global("a"));
             keys.global("b");
-            assertThat(available(context, "search")).as("the bucket without a key").isEqualTo(2);
+            assertThat(available(context, "search"))
+                    .as("the bucket without a key")
+                    .isEqualTo(2);
         });
     }
 
@@ -228,7 +238,8 @@ class RateLimitedTests {
                             () -> missing.call(new Tenant(" ")),
                             () -> missing.call(new Tenant("\t")),
                             () -> missing.noText(new Object()));
-                    assertThat(calls.stream().filter(RateLimitedTests::isAllowed)).hasSize(allowed);
+                    assertThat(calls.stream().filter(RateLimitedTests::isAllowed))
+                            .hasSize(allowed);
                 });
     }
 
@@ -461,8 +472,7 @@ class RateLimitedTests {
     void itIsFoundWhereverItStands(Class<?> type) {
         runner.withBean(type).run(context -> {
             Object bean = context.getBean(type);
-            var call = ReflectionUtils.findMethod(
-                    bean.getClass(), "call", (Class<?>[]) null);
+            var call = ReflectionUtils.findMethod(bean.getClass(), "call", (Class<?>[]) null);
             call.setAccessible(true);
             call.invoke(bean, "a");
             call.invoke(bean, "a");
@@ -554,8 +564,9 @@ class RateLimitedTests {
 
     @Test
     void aCallBeforeTheStartHasEndedIsCharged() {
-        runner.withBean(CallsEarly.class).withBean(Searches.class).run(context -> assertThat(available(context, "search"))
-                .isEqualTo(1));
+        runner.withBean(CallsEarly.class)
+                .withBean(Searches.class)
+                .run(context -> assertThat(available(context, "search")).isEqualTo(1));
     }
 
     @Test
@@ -649,15 +660,85 @@ class RateLimitedTests {
         });
     }
 
+    // Among others
+
+    /** Stands where transactions and caches do. */
+    static class Transactions extends StaticMethodMatcherPointcutAdvisor {
+
+        int opened;
+
+        Transactions() {
+            setAdvice((MethodInterceptor) call -> {
+                opened++;
+                return call.proceed();
+            });
+        }
+
+        @Override
+        public boolean matches(Method method, Class<?> targetClass) {
+            return targetClass == Searches.class;
+        }
+    }
+
+    @Test
+    void aRefusedCallOpensNoTransaction() {
+        runner.withBean(
+                        Transactions.class,
+                        Transactions::new,
+                        definition -> definition.setRole(BeanDefinition.ROLE_INFRASTRUCTURE))
+                .withBean(Searches.class)
+                .run(context -> {
+                    Searches searches = context.getBean(Searches.class);
+                    searches.search();
+                    searches.search();
+                    refused(searches::search);
+                    assertThat(context.getBean(Transactions.class).opened).isEqualTo(2);
+                });
+    }
+
+    @EnableScheduling
+    static class Scheduled {
+
+        int made;
+
+        @RateLimited("search")
+        @org.springframework.scheduling.annotation.Scheduled(fixedDelay = 1, initialDelay = 1, timeUnit = TimeUnit.DAYS)
+        public void work() {
+            made++;
+        }
+
+        public int made() {
+            return made;
+        }
+    }
+
+    @Test
+    void whatASchedulerCallsIsLimited() {
+        runner.withUserConfiguration(Scheduled.class).run(context -> {
+            Runnable task = context.getBean(ScheduledAnnotationBeanPostProcessor.class)
+                    .getScheduledTasks()
+                    .iterator()
+                    .next()
+                    .getTask()
+                    .getRunnable();
+            task.run();
+            task.run();
+            refused(task::run);
+            assertThat(context.getBean(Scheduled.class).made()).isEqualTo(2);
+        });
+    }
+
     @Test
     void backsOffWhenDisabled() {
-        runner.withPropertyValues("ratelimit.enabled=false").withBean(Searches.class).run(context -> {
-            assertThat(context).doesNotHaveBean(RateLimitedAdvisor.class);
-            Searches searches = context.getBean(Searches.class);
-            searches.search();
-            searches.search();
-            assertThat(searches.search()).isEqualTo(3);
-        });
+        runner.withPropertyValues("ratelimit.enabled=false")
+                .withBean(Searches.class)
+                .run(context -> {
+                    assertThat(context).doesNotHaveBean(RateLimitedAdvisor.class);
+                    Searches searches = context.getBean(Searches.class);
+                    searches.search();
+                    searches.search();
+                    assertThat(searches.search()).isEqualTo(3);
+                });
     }
 
     private static long available(ConfigurableApplicationContext context, String policy, String... key) {
