@@ -25,7 +25,8 @@ record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, Sa
 
     /** What the call is charged; null if the policy doesn't apply to it. */
     @Nullable
-    Charge charge(ThrottlePolicy policy, @Nullable String tier, long cost, @Nullable Object[] arguments) {
+    Charge charge(AnnotatedPolicy limit, long cost, @Nullable Object[] arguments) {
+        ThrottlePolicy policy = limit.policy();
         Object[] parts = parts(arguments);
         String[] texts = new String[parts.length];
         for (int i = 0; i < texts.length; i++) {
@@ -40,7 +41,7 @@ record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, Sa
                 texts[i] = standIn();
             }
         }
-        return Charge.of(policy, tier, Keys.join(texts), cost);
+        return limit.key().charge(policy, texts, cost);
     }
 
     boolean isConstant() {

@@ -45,13 +45,18 @@ record MethodCharge(
             return null;
         }
         long tokens = cost.of(arguments);
-        String tierOfCall = tier == null ? null : tier.of(arguments);
-        if (key != null) {
-            return key.charge(policy(), tierOfCall, tokens, arguments);
-        }
-        Charge charge = limit.key().charge(policy(), tokens, current.facts());
-        return charge == null || tierOfCall == null || charge.equals(Charge.withoutKey(policy(), tokens))
+        Charge charge = key != null
+                ? key.charge(limit, tokens, arguments)
+                : limit.key().charge(policy(), tokens, current.facts());
+        return tier == null || charge == null || !isPlain(charge)
                 ? charge
-                : Charge.of(policy(), tierOfCall, charge.key(), tokens);
+                : Charge.of(policy(), tier.of(arguments), charge.key(), tokens);
+    }
+
+    /** Whether it is of the policy's own rate: an override beats the tier, and without a key there is no tier. */
+    private boolean isPlain(Charge charge) {
+        return charge.policy() == policy()
+                && charge.spec() == policy().spec()
+                && !charge.equals(Charge.withoutKey(policy(), charge.cost()));
     }
 }

@@ -4,17 +4,24 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestKey;
 import java.io.IOException;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -22,6 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.aop.support.StaticMethodMatcherPointcutAdvisor;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -310,6 +318,71 @@ class RateLimitedTests {
             assertThat(available(context, "export")).isEqualTo(3);
             refused(() -> costs.anything(1e30));
         });
+    }
+
+    @Test
+    void overridesHoldForCallsAsForRequests() {
+        runner.withPropertyValues(
+                        "ratelimit.policies.search.key=user",
+                        "ratelimit.policies.search.overrides[0].keys=root",
+                        "ratelimit.policies.search.overrides[0].mode=off",
+                        "ratelimit.policies.search.overrides[1].keys=big",
+                        "ratelimit.policies.search.overrides[1].rate=4/1h")
+                .withBean(Keys.class)
+                .run(context -> {
+                    Keys keys = context.getBean(Keys.class);
+                    for (int i = 0; i < 4; i++) {
+                        keys.global("root");
+                        keys.global("Big");
+                    }
+                    keys.global("root");
+                    refused(() -> keys.global("big"));
+                    keys.global("a");
+                    keys.global("a");
+                    refused(() -> keys.global("a"));
+                });
+    }
+
+    static class Tiers {
+
+        @RateLimited(policy = "tiered", key = "#id", tier = "#tier")
+        void call(String id, Object tier) {}
+    }
+
+    @Test
+    void theTierIsThatOfTheCall() {
+        ThrottlePolicy policy = ThrottlePolicy.of("tiered", BucketSpec.of("1/1h"), "id")
+                .withTiers(Map.of("gold", BucketSpec.of("3/1h")));
+        new ApplicationContextRunner()
+                .withBean(Tiers.class)
+                .withBean(ManualTimeSource.class)
+                .run(context -> {
+                    Throttlers throttlers = Throttlers.local(List.of(policy), context.getBean(ManualTimeSource.class));
+                    RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY);
+                    RateLimitedOperations operations = new RateLimitedOperations(
+                            Map.of("tiered", new AnnotatedPolicy(policy, key, 1)),
+                            ThrottlePolicy.Mode.ENFORCE,
+                            throttlers,
+                            context.getBean(ManualTimeSource.class),
+                            CurrentRequest.NONE,
+                            context.getBeanFactory());
+                    ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
+                    factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations));
+                    Tiers tiers = (Tiers) factory.getProxy();
+                    for (int i = 0; i < 3; i++) {
+                        tiers.call("a", "gold");
+                    }
+                    refused(() -> tiers.call("a", "gold"));
+                    tiers.call("a", "unknown");
+                    refused(() -> tiers.call("a", null));
+                    refused(() -> tiers.call(null, "gold"));
+                    assertThat(throttlers
+                                    .get("tiered")
+                                    .forKey("a")
+                                    .inTier("gold")
+                                    .tryAcquire(1))
+                            .isFalse();
+                });
     }
 
     // Several

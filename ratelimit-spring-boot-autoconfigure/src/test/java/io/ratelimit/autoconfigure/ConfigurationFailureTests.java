@@ -531,7 +531,6 @@ class ConfigurationFailureTests {
                 "policies.api.max-cost",
                 "policies.api.condition",
                 "policies.api.backend",
-                "policies.api.applies-to",
                 "policies.api.refund-on",
                 "policies.api.queue-limit"
             })

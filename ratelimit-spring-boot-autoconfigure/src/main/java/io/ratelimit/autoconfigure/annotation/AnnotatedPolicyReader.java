@@ -1,10 +1,13 @@
 package io.ratelimit.autoconfigure.annotation;
 
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
+import io.ratelimit.autoconfigure.OverrideReader;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.key.Overrides;
 import io.ratelimit.key.RequestKey;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -30,10 +33,11 @@ final class AnnotatedPolicyReader {
 
     private AnnotatedPolicy read(String name, Policy policy) {
         checkHasNoRequests(RateLimitProperties.property(name), policy);
+        ThrottlePolicy throttled = throttlers.get(name).policy();
+        Overrides overrides =
+                new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
         return new AnnotatedPolicy(
-                throttlers.get(name).policy(),
-                new RequestKey(policy.key(), policy.onMissingKey()),
-                Math.max(policy.cost(), 1));
+                throttled, new RequestKey(policy.key(), policy.onMissingKey(), overrides), Math.max(policy.cost(), 1));
     }
 
     /** What says which requests a policy is for, would say nothing. */

@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.RequestFacts;
+import jakarta.servlet.http.HttpServletRequest;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.context.request.RequestContextHolder;
@@ -11,18 +12,22 @@ import org.springframework.web.context.request.ServletRequestAttributes;
 public final class BoundRequest implements CurrentRequest {
 
     private final Supplier<Endpoints> endpoints;
+    private final ClientAddresses addresses;
 
     /**
      * @param endpoints asked for with the first request
      */
-    public BoundRequest(Supplier<Endpoints> endpoints) {
+    public BoundRequest(Supplier<Endpoints> endpoints, ClientAddresses addresses) {
         this.endpoints = endpoints;
+        this.addresses = addresses;
     }
 
     @Override
     public @Nullable RequestFacts facts() {
-        return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
-                ? RequestBill.of(bound.getRequest()).facts(bound.getRequest(), endpoints.get())
-                : null;
+        if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
+            HttpServletRequest request = bound.getRequest();
+            return RequestBill.of(request).facts(request, endpoints.get(), addresses);
+        }
+        return null;
     }
 }

@@ -86,8 +86,8 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    CurrentRequest rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints) {
-        return new BoundRequest(SingletonSupplier.of(endpoints::getObject));
+    CurrentRequest rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientAddresses addresses) {
+        return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
     }
 
     /** The endpoints are read when all handler mappings are there, and before the first request. */
