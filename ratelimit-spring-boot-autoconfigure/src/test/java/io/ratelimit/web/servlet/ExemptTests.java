@@ -60,6 +60,8 @@ class ExemptTests {
         "GET, /items/special, 200, false",
         "GET, /by-parameter?a, 200, false",
         "GET, /by-parameter, 200, false",
+        "GET, /any-method?a, 200, false",
+        "GET, /any-method, 200, false",
         "GET, /both-exempt?a, 200, true",
         "GET, /both-exempt, 200, true",
         "GET, /narrow, 400, true",
@@ -81,7 +83,8 @@ class ExemptTests {
         try (TestServer started = TestServer.open(YAML, Api.class).start()) {
             assertThat(started.available("site")).isEqualTo(100);
             assertThat(output.getOut().substring(before).lines().filter(line -> line.contains("@RateLimitExempt")))
-                    .hasSize(2)
+                    .hasSize(3)
+                    .anyMatch(line -> line.contains("'GET /any-method' doesn't free its requests"))
                     .anyMatch(line -> line.contains("'GET /by-parameter' doesn't free its requests"))
                     .anyMatch(line -> line.contains("'GET /guarded/{any}' doesn't free its requests"));
         }
@@ -141,6 +144,18 @@ class ExemptTests {
 
         @GetMapping(path = "/by-parameter", params = "a")
         String with() {
+            return "ok";
+        }
+
+        @RateLimitExempt
+        @GetMapping("/any-method")
+        String oneMethod() {
+            return "ok";
+        }
+
+        /** Spring MVC prefers it, though the other one names the method. */
+        @RequestMapping(path = "/any-method", params = "a")
+        String anyMethod() {
             return "ok";
         }
 
