@@ -16,7 +16,8 @@ import org.springframework.core.annotation.AliasFor;
  * and throws a {@link RateLimitExceededException}. What a call that was made has taken is never given back.
  *
  * <p>On methods and types of any Spring bean, several times if need be: then all of the limits allow a call, or none is
- * charged. On a type it holds for all methods of the bean, and they share the buckets. On a method it takes the place of
+ * charged. On a type it holds for all methods of the bean, and they share the buckets; of a controller, not for its exception handlers and the
+ * like. On a method it takes the place of
  * what the type says; on a class, of what its interfaces say. Calls that don't come through the bean's proxy, such as
  * those of a bean to itself, are not seen.
  *

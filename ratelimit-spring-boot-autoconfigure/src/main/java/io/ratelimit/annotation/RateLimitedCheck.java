@@ -8,9 +8,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.annotation.MergedAnnotations;
-import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
-import org.springframework.stereotype.Controller;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
@@ -19,12 +16,6 @@ import org.springframework.util.ReflectionUtils;
  * would not be enforced.
  */
 public final class RateLimitedCheck {
-
-    /** What Spring MVC calls, by the names of its annotations: it may not be there. */
-    private static final List<String> CALLED_BY_MVC = Stream.of(
-                    "RequestMapping", "ModelAttribute", "InitBinder", "ExceptionHandler")
-            .map("org.springframework.web.bind.annotation."::concat)
-            .toList();
 
     private final RateLimitedOperations operations;
 
@@ -58,7 +49,7 @@ public final class RateLimitedCheck {
                             + " put around it, as what a BeanPostProcessor depends on is.",
                     "Have Spring make the bean, or break up what depends on it so early.");
         }
-        if (isController(bean.type())) {
+        if (MvcMethods.isController(bean.type())) {
             methods.forEach(method -> checkController(method, bean.type()));
         }
     }
@@ -99,15 +90,9 @@ public final class RateLimitedCheck {
                 : Modifier.isStatic(modifiers) ? "static" : Modifier.isFinal(modifiers) ? "final" : null;
     }
 
-    private static boolean isController(Class<?> type) {
-        MergedAnnotations annotations = MergedAnnotations.from(type, SearchStrategy.TYPE_HIERARCHY);
-        return annotations.isPresent(Controller.class) || annotations.isPresent(CALLED_BY_MVC.get(0));
-    }
-
     private static void checkController(Method method, Class<?> type) {
-        MergedAnnotations annotations = MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY);
         String reason = reason(method);
-        if (reason != null && !reason.equals("static") && CALLED_BY_MVC.stream().anyMatch(annotations::isPresent)) {
+        if (reason != null && !reason.equals("static") && MvcMethods.isCalled(method)) {
             throw new InvalidRateLimitedException(
                     type.getName() + " has @RateLimited methods and so a proxy, and " + Places.of(type, method) + " is "
                             + reason + ": Spring MVC would call it on the proxy, whose fields are null.",

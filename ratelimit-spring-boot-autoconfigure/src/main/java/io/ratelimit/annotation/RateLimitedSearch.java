@@ -67,7 +67,13 @@ final class RateLimitedSearch {
     static List<MergedAnnotation<RateLimited>> find(Method method, Class<?> beanClass) {
         Class<?> type = ClassUtils.getUserClass(beanClass);
         List<MergedAnnotation<RateLimited>> onMethod = onMethod(method, type);
-        return onMethod.isEmpty() && isCoveredByType(method) ? nearest(type) : onMethod;
+        return onMethod.isEmpty() && isCoveredByType(method) ? onType(method, type) : onMethod;
+    }
+
+    /** A controller's request is a call of its handler; what is called around that isn't another one. */
+    private static List<MergedAnnotation<RateLimited>> onType(Method method, Class<?> type) {
+        List<MergedAnnotation<RateLimited>> found = nearest(type);
+        return found.isEmpty() || MvcMethods.isAroundHandlers(method) ? List.of() : found;
     }
 
     private static List<MergedAnnotation<RateLimited>> onMethod(Method method, Class<?> type) {

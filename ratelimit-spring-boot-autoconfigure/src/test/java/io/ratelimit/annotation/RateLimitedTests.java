@@ -32,7 +32,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.aop.support.StaticMethodMatcherPointcutAdvisor;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.config.CustomScopeConfigurer;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -40,11 +42,18 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
+import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
+import org.springframework.context.support.SimpleThreadScope;
 import org.springframework.core.annotation.AliasFor;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.ScheduledAnnotationBeanPostProcessor;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.ModelAttribute;
+import org.springframework.web.bind.annotation.RestController;
 
 /** What the annotation limits, and where it is found. */
 class RateLimitedTests {
@@ -650,6 +659,89 @@ class RateLimitedTests {
                     context.getBean(Searches.class).search();
                     refused(context.getBean(Searches.class)::search);
                 });
+    }
+
+    static class Scoped {
+
+        @Bean
+        static CustomScopeConfigurer threads() {
+            CustomScopeConfigurer scopes = new CustomScopeConfigurer();
+            scopes.addScope("thread", new SimpleThreadScope());
+            return scopes;
+        }
+
+        @Bean
+        @Scope(scopeName = "thread", proxyMode = ScopedProxyMode.TARGET_CLASS)
+        Searches searches() {
+            return new Searches();
+        }
+    }
+
+    /** The scope has a proxy, and what is in the scope has one. */
+    @Test
+    void aScopedBeanIsChargedOnce() {
+        runner.withUserConfiguration(Scoped.class).run(context -> {
+            Searches searches = (Searches) context.getBean("searches");
+            searches.search();
+            assertThat(available(context, "search")).isEqualTo(1);
+        });
+    }
+
+    static class Factory implements FactoryBean<Contract<String>> {
+
+        @Override
+        @SuppressWarnings("unchecked")
+        public Contract<String> getObject() {
+            ProxyFactory factory = new ProxyFactory(new Class<?>[] {Contract.class});
+            factory.setTarget(new Object());
+            factory.addAdvice((MethodInterceptor) call -> null);
+            return (Contract<String>) factory.getProxy();
+        }
+
+        @Override
+        public Class<?> getObjectType() {
+            return Contract.class;
+        }
+    }
+
+    /** As repositories of Spring Data are made. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aProxyThatAFactoryMakesIsChargedOnce(boolean byClass) {
+        runner.withPropertyValues("spring.aop.proxy-target-class=" + byClass)
+                .withBean("repository", Factory.class)
+                .run(context -> {
+                    @SuppressWarnings("unchecked")
+                    Contract<String> repository = (Contract<String>) context.getBean("repository");
+                    repository.call("a");
+                    repository.call("a");
+                    refused(() -> repository.call("a"));
+                });
+    }
+
+    @RestController
+    @RateLimited("search")
+    static class Controller {
+
+        @GetMapping
+        public void handle() {}
+
+        @ModelAttribute
+        public void around() {}
+
+        @ExceptionHandler
+        public void after(Exception failure) {}
+    }
+
+    @Test
+    void onAControllerItIsForHandlersAlone() {
+        runner.withBean(Controller.class).run(context -> {
+            Controller controller = context.getBean(Controller.class);
+            controller.around();
+            controller.handle();
+            controller.after(new Exception());
+            assertThat(available(context, "search")).isEqualTo(1);
+        });
     }
 
     // What a refused call gives
