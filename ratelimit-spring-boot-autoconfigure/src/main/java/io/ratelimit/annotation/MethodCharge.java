@@ -10,13 +10,14 @@ import org.jspecify.annotations.Nullable;
  *
  * @param limit a policy of the configuration, or a limit of its own
  * @param key in place of the policy's
+ * @param cost in place of the policy's
  * @param tier that calls belong to
  * @param fallback asked when the limit refuses a call
  */
 record MethodCharge(
         AnnotatedPolicy limit,
         @Nullable CallKey key,
-        CallCost cost,
+        @Nullable CallCost cost,
         @Nullable CallTier tier,
         @Nullable Fallback fallback,
         CurrentRequest current) {
@@ -31,7 +32,8 @@ record MethodCharge(
 
     boolean isConstant() {
         boolean constantKey = key == null ? limit.key().parts().isEmpty() : key.isConstant();
-        return isOff() || constantKey && cost.isConstant() && tier == null;
+        boolean constantCost = cost == null ? limit.cost().constant() != null : cost.isConstant();
+        return isOff() || constantKey && constantCost && tier == null;
     }
 
     private boolean isOff() {
@@ -44,7 +46,7 @@ record MethodCharge(
         if (isOff()) {
             return null;
         }
-        long tokens = cost.of(arguments);
+        long tokens = cost == null ? limit.cost(current) : Math.min(cost.of(arguments), limit.maxCost());
         Charge charge = key != null
                 ? key.charge(limit, tokens, arguments)
                 : limit.key().charge(policy(), tokens, current.facts());

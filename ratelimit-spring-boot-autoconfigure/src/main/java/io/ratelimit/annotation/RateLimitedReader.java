@@ -3,7 +3,9 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.UnknownPolicyException;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.lang.reflect.Method;
 import java.util.List;
@@ -15,6 +17,9 @@ import org.springframework.core.annotation.MergedAnnotation;
 
 /** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
 final class RateLimitedReader {
+
+    /** A limit of its own reads nothing of requests that could fail. */
+    private static final FailureListener NO_FAILURES = (policy, what, why) -> {};
 
     private final RateLimitedReading reading;
     private final MergedAnnotation<RateLimited> annotation;
@@ -100,7 +105,12 @@ final class RateLimitedReader {
                 "a name",
                 () -> reading.ownLimits().policy(name(), owner(), spec, parts),
                 "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
-        return new AnnotatedPolicy(policy, new RequestKey(List.of(), MissingKey.CLIENT_IP), 1);
+        return new AnnotatedPolicy(
+                policy,
+                new RequestKey(List.of(), MissingKey.CLIENT_IP, NO_FAILURES),
+                RequestCost.of(1),
+                Long.MAX_VALUE,
+                NO_FAILURES);
     }
 
     private String name() {
@@ -128,20 +138,19 @@ final class RateLimitedReader {
         return new CallKey(value, limit.key().onMissing(), reading.current(), warning("key"));
     }
 
-    private CallCost cost(AnnotatedPolicy limit) {
+    private @Nullable CallCost cost(AnnotatedPolicy limit) {
         String text = text("cost");
-        CallCost cost = new CallCost(
-                text.isEmpty() ? new CallValue.Constant(limit.cost()) : expression("cost", text), warning("cost"));
-        if (cost.isConstant()) {
-            return constant(cost, limit, text);
+        if (text.isEmpty()) {
+            return null;
         }
-        return cost;
+        CallCost cost = new CallCost(expression("cost", text), warning("cost"));
+        return cost.isConstant() ? constant(cost, limit, text) : cost;
     }
 
     private CallCost constant(CallCost cost, AnnotatedPolicy limit, String text) {
         long tokens = cost.of(new Object[0]);
         long capacity = limit.policy().spec().capacity();
-        if (tokens > capacity) {
+        if (Math.min(tokens, limit.maxCost()) > capacity) {
             throw invalid(
                     "has the cost " + text + ", and the capacity of '"
                             + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",

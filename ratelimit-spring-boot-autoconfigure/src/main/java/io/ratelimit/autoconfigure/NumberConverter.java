@@ -4,17 +4,20 @@ import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestCost;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.core.convert.converter.GenericConverter;
 
 /**
- * Reads a number as the text it is: {@code rate: 5} then fails as {@code rate: "5"} does, with file and line and what
- * would do, instead of for want of a converter.
+ * Reads a number or a boolean as the text it is: {@code rate: 5} then fails as {@code rate: "5"} does, with file and line
+ * and what would do, instead of for want of a converter.
  */
 final class NumberConverter implements GenericConverter {
 
@@ -22,12 +25,15 @@ final class NumberConverter implements GenericConverter {
             Rate.class, Rate::of,
             RetryJitter.class, RetryJitter::of,
             KeyPart.class, KeyPart::of,
-            IpNetwork.class, IpNetwork::of);
+            IpNetwork.class, IpNetwork::of,
+            RequestCost.class, RequestCost::of,
+            RequestCondition.class, RequestCondition::of);
 
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {
         return READERS.keySet().stream()
-                .map(type -> new ConvertiblePair(Number.class, type))
+                .flatMap(
+                        type -> Stream.of(Number.class, Boolean.class).map(source -> new ConvertiblePair(source, type)))
                 .collect(Collectors.toSet());
     }
 

@@ -122,9 +122,10 @@ public final class OverrideReader {
     private BucketSpec spec(Rate rate, @Nullable Long capacity, String at) {
         try {
             BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, properties.refill());
-            if (spec.capacity() < properties.cost()) {
+            long cost = properties.cutCost().least();
+            if (spec.capacity() < cost) {
                 throw new IllegalArgumentException("capacity must be at least the cost of '" + policy.name() + "', "
-                        + properties.cost() + ", but was " + spec.capacity()
+                        + cost + ", but was " + spec.capacity()
                         + ": no request of these keys could ever be allowed");
             }
             return spec;

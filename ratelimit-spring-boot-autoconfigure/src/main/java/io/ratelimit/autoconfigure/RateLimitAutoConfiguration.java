@@ -7,7 +7,9 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.DenialLog;
+import io.ratelimit.logging.FailureLog;
 import java.util.List;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -69,6 +71,12 @@ public final class RateLimitAutoConfiguration {
     @ConditionalOnMissingBean
     DenialLog denialLog(TimeSource time) {
         return new DenialLog(time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    FailureListener rateLimitFailureListener(TimeSource time) {
+        return new FailureLog(time)::failed;
     }
 
     @Bean

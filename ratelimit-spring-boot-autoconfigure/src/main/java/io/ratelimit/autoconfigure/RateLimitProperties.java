@@ -10,6 +10,8 @@ import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.web.servlet.Phase;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +33,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  * @param headers the headers that tell clients of their limits, beside Retry-After and X-RetryAfterMs on refusals
  * @param excludePaths path patterns that no policy applies to, but those with a written phase before-authentication
  * @param clientIp how the address of a client is told
+ * @param filter where the filters stand
  * @param policies throttle policies by name, of lower-case letters, digits and dashes
  */
 @ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
@@ -40,6 +43,7 @@ public record RateLimitProperties(
         @DefaultValue("draft-11") Headers headers,
         @DefaultValue List<String> excludePaths,
         @DefaultValue ClientAddress clientIp,
+        @DefaultValue Filter filter,
         @DefaultValue Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
@@ -93,15 +97,25 @@ public record RateLimitProperties(
     }
 
     /**
+     * Where the filters stand.
+     *
+     * @param afterAuthenticationOrder the order of the filter that knows the user, for applications that authenticate in a
+     *     filter of their own; by default right behind Spring Security
+     */
+    public record Filter(@Nullable Integer afterAuthenticationOrder) {}
+
+    /**
      * One throttle policy.
      *
      * @param rate the tokens that come back, and how fast, such as 600/1m, 10/s or 1/2s
      * @param capacity the most tokens a bucket holds, and so the largest burst; by default the tokens of the rate
      * @param refill whether tokens come back one by one or a period's worth at a time
-     * @param cost the tokens that a request takes
+     * @param cost the tokens that a request takes: a number, or an expression over the facts of the request
+     * @param maxCost what a larger cost is cut to
      * @param overrides keys that have a rate of their own, or none
-     * @param key what a bucket is counted by, one part or several: ip, user, endpoint, method or header:NAME; without
-     *     one, one bucket serves all requests
+     * @param key what a bucket is counted by, one part or several: ip, user, endpoint, method, session, header:NAME,
+     *     cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL; without one, one
+     *     bucket serves all requests
      * @param ignoreCase whether keys that differ in case alone share a bucket
      * @param onMissingKey what holds for a request that lacks a part of the key
      * @param maxKeys the most buckets held at a time; beyond it new keys share overflow buckets
@@ -109,8 +123,9 @@ public record RateLimitProperties(
      * @param paths path patterns where the policy applies, below the context path; everywhere by default
      * @param excludePaths path patterns where it doesn't
      * @param methods the HTTP methods it applies to, GET also for HEAD; all by default
-     * @param phase whether it is asked before or after authentication; by default after, if it needs the user. An early
-     *     policy that says so keeps what it took when a later one refuses the request
+     * @param condition an expression over the facts of the request; the policy applies where it is true or fails
+     * @param phase whether it is asked before or after authentication; by default before, if nothing that it asks for can
+     *     be another after. An early policy that says so keeps what it took when a later one refuses the request
      * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
      * @param status the HTTP status of a refusal
      * @param mode how much its decisions count: enforce, shadow (decide and log, refuse nothing) or off
@@ -119,7 +134,8 @@ public record RateLimitProperties(
             @Nullable Rate rate,
             @Nullable Long capacity,
             @DefaultValue("greedy") Refill refill,
-            @DefaultValue("1") long cost,
+            @DefaultValue("1") RequestCost cost,
+            @Nullable Long maxCost,
             @DefaultValue List<PolicyOverride> overrides,
             @DefaultValue List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
@@ -132,22 +148,22 @@ public record RateLimitProperties(
             @DefaultValue List<String> paths,
             @DefaultValue List<String> excludePaths,
             @DefaultValue List<String> methods,
+            @Nullable RequestCondition condition,
             @Nullable Phase phase,
             @Nullable RetryJitter retryJitter,
             @DefaultValue("429") int status,
             @DefaultValue("enforce") Mode mode) {
 
+        /** What a request takes, cut to the most. */
+        public RequestCost cutCost() {
+            return maxCost == null ? cost : cost.atMost(maxCost);
+        }
+
         /** The policy in the application's mode. */
         ThrottlePolicy toPolicy(String name, Mode applicationMode) {
             String property = property(name);
             BucketSpec spec = toSpec(name, property);
-            if (cost > spec.capacity()) {
-                throw new InvalidConfigurationPropertyValueException(
-                        property + ".cost",
-                        cost,
-                        "cost must be at most the capacity of '" + name + "', " + spec.capacity() + ", but was " + cost
-                                + ": no request could ever be allowed");
-            }
+            PolicyCosts.check(name, this, spec.capacity());
             if (status < 400 || status > 599) {
                 throw new InvalidConfigurationPropertyValueException(
                         property + ".status",

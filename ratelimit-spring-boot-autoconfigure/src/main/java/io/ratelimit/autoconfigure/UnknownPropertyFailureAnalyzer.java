@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
+import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -19,6 +20,7 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
     private static final ConfigurationPropertyName PREFIX = ConfigurationPropertyName.of(RateLimitProperties.PREFIX);
     private static final ConfigurationPropertyName POLICIES = PREFIX.append("policies");
     private static final ConfigurationPropertyName CLIENT_IP = PREFIX.append("client-ip");
+    private static final ConfigurationPropertyName FILTER = PREFIX.append("filter");
 
     @Override
     protected @Nullable FailureAnalysis analyze(Throwable rootFailure, UnboundConfigurationPropertiesException cause) {
@@ -40,6 +42,7 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
                 + names(RateLimitProperties.class)
                 + (isBelow(POLICIES, unknown) ? "\nA policy, whose name has no dot, has: " + names(Policy.class) : "")
                 + (isBelow(CLIENT_IP, unknown) ? "\nBelow 'client-ip' there are: " + names(ClientAddress.class) : "")
+                + (isBelow(FILTER, unknown) ? "\nBelow 'filter' there are: " + names(Filter.class) : "")
                 + (isInOverride(unknown) ? "\nAn override has: " + names(PolicyOverride.class) : "");
     }
 

@@ -14,24 +14,28 @@ public final class RequestKey {
     private final List<KeyPart> parts;
     private final MissingKey onMissing;
     private final Overrides overrides;
+    private final FailureListener failures;
 
     /**
      * @param parts of the key, in order; none for a global policy
      * @param onMissing what holds for a request that lacks a part
+     * @param failures is told of a part whose resolver throws, which is then as one that is missing
      */
-    public RequestKey(List<KeyPart> parts, MissingKey onMissing) {
-        this(parts, onMissing, Overrides.NONE);
+    public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures) {
+        this(parts, onMissing, Overrides.NONE, failures);
     }
 
     /**
      * @param parts of the key, in order; none for a global policy
      * @param onMissing what holds for a request that lacks a part
      * @param overrides for which keys something else holds
+     * @param failures is told of a part whose resolver throws, which is then as one that is missing
      */
-    public RequestKey(List<KeyPart> parts, MissingKey onMissing, Overrides overrides) {
+    public RequestKey(List<KeyPart> parts, MissingKey onMissing, Overrides overrides, FailureListener failures) {
         this.parts = List.copyOf(parts);
         this.onMissing = onMissing;
         this.overrides = overrides;
+        this.failures = failures;
     }
 
     public List<KeyPart> parts() {
@@ -58,7 +62,7 @@ public final class RequestKey {
         }
         String[] texts = new String[parts.size()];
         for (int i = 0; i < texts.length; i++) {
-            String text = request == null ? null : parts.get(i).resolver().resolve(request);
+            String text = request == null ? null : resolve(parts.get(i), policy, request);
             if (text != null && !text.isBlank()) {
                 texts[i] = Keys.part(text, policy.ignoreCase());
             } else if (onMissing == MissingKey.SKIP) {
@@ -78,5 +82,15 @@ public final class RequestKey {
         boolean asWritten = texts.length == parts.size() && !overrides.isEmpty();
         KeyOverride override = asWritten ? overrides.find(key, texts) : null;
         return override == null ? Charge.of(policy, key, cost) : override.charge(key, cost);
+    }
+
+    private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {
+        try {
+            return part.resolver().resolve(request);
+        } catch (Exception failure) {
+            failures.failed(
+                    policy.name(), "the part '" + part.name() + "' of its key, so it was missing", Reason.of(failure));
+            return null;
+        }
     }
 }

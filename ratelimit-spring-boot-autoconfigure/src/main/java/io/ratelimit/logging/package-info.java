@@ -1,4 +1,4 @@
-/** What the log says of decisions: {@link io.ratelimit.logging.DenialLog}. */
+/** What the log says of decisions and of failures: {@link io.ratelimit.logging.DenialLog}, {@link io.ratelimit.logging.FailureLog}. */
 @NullMarked
 package io.ratelimit.logging;
 

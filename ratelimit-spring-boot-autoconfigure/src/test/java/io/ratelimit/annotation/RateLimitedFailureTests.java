@@ -133,7 +133,8 @@ class RateLimitedFailureTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"paths=/a", "exclude-paths=/a", "methods=GET", "phase=after-authentication"})
+    @ValueSource(
+            strings = {"paths=/a", "exclude-paths=/a", "methods=GET", "phase=after-authentication", "condition=true"})
     void aPolicyForAnnotatedMethodsHasNoRequests(String property) {
         runner.withPropertyValues("ratelimit.policies.search." + property)
                 .run(context -> assertThat(all(context.getStartupFailure()))

@@ -14,6 +14,7 @@ import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguratio
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.io.IOException;
 import java.lang.annotation.Retention;
@@ -367,9 +368,13 @@ class RateLimitedTests {
                 .withBean(ManualTimeSource.class)
                 .run(context -> {
                     Throttlers throttlers = Throttlers.local(List.of(policy), context.getBean(ManualTimeSource.class));
-                    RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY);
+                    RequestKey key =
+                            new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, (name, what, why) -> {});
                     RateLimitedOperations operations = new RateLimitedOperations(
-                            Map.of("tiered", new AnnotatedPolicy(policy, key, 1)),
+                            Map.of(
+                                    "tiered",
+                                    new AnnotatedPolicy(
+                                            policy, key, RequestCost.of(1), Long.MAX_VALUE, (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
                             context.getBean(ManualTimeSource.class),
@@ -391,6 +396,18 @@ class RateLimitedTests {
                                     .inTier("gold")
                                     .tryAcquire(1))
                             .isFalse();
+                });
+    }
+
+    @Test
+    void aCostIsCutToTheMostOfThePolicy() {
+        runner.withPropertyValues("ratelimit.policies.export.max-cost=4")
+                .withBean(Costs.class)
+                .run(context -> {
+                    Costs costs = context.getBean(Costs.class);
+                    costs.number();
+                    costs.expression(100_000);
+                    assertThat(available(context, "export")).isEqualTo(2);
                 });
     }
 

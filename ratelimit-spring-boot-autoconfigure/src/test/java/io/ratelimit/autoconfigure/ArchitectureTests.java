@@ -65,6 +65,7 @@ class ArchitectureTests {
     @Test
     void aTechnologyIsImportedOnlyWhereItBelongs() {
         holds(isImportedOnlyBy(WEB_SERVLET, "jakarta.servlet.."));
+        holds(isImportedOnlyBy(WEB_SERVLET, "org.springframework.security.."));
         holds(isImportedOnlyBy(REDIS, "org.springframework.data.redis..", "io.lettuce.."));
         holds(isImportedOnlyBy(MICROMETER, "io.micrometer.core.."));
         holds(isImportedOnlyBy(ACTUATE, "org.springframework.boot.actuate..", "org.springframework.boot.health.."));

@@ -85,8 +85,9 @@ class ClientIpConfigurationTests {
     @Test
     void anUnknownProperty() {
         assertThat(failure("ratelimit.client-ip.proxies: 10.0.0.0/8"))
-                .endsWith("exclude-paths, client-ip, policies.\nBelow 'client-ip' there are: trusted-proxies, header,"
-                        + " ipv6-prefix.");
+                .endsWith(
+                        "exclude-paths, client-ip, filter, policies.\nBelow 'client-ip' there are: trusted-proxies, header,"
+                                + " ipv6-prefix.");
     }
 
     @Test

@@ -2,6 +2,8 @@ package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.RequestFacts;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -12,6 +14,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 
 /** What is printed when a mistake in the configuration stops the start: all of it. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -20,10 +25,11 @@ class ConfigurationFailureTests {
     private static final String FILE = "URL [file:application.yml] - ";
     private static final String POLICY = "ratelimit:\n  policies:\n    api:\n      rate: 5/s\n      ";
     private static final String PROPERTIES =
-            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, policies.";
+            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, filter, policies.";
     private static final String POLICY_PROPERTIES =
-            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, overrides, key, ignore-case, on-missing-key,"
-                    + " max-keys, applies-to, paths, exclude-paths, methods, phase, retry-jitter, status, mode.";
+            "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, overrides, key, ignore-case,"
+                    + " on-missing-key, max-keys, applies-to, paths, exclude-paths, methods, condition, phase, retry-jitter, status,"
+                    + " mode.";
 
     @TempDir
     private Path directory;
@@ -178,7 +184,9 @@ class ConfigurationFailureTests {
                 "capacity: 100000000     | 17 | the time from empty to full must be at most ten years, but was 100000000 tokens at 1000/1d: raise the rate or lower the capacity",
                 "capacity: 1.5           | 17 | It must be a whole number, but was 1.5.",
                 "cost: 1001              | 13 | cost must be at most the capacity of 'api', 1000, but was 1001: no request could ever be allowed",
-                "cost: 0.5               | 13 | It must be a whole number, but was 0.5.",
+                "max-cost: 0             | 17 | max-cost must be between 1 and the capacity of 'api', 1000, but was 0",
+                "max-cost: 1001          | 17 | max-cost must be between 1 and the capacity of 'api', 1000, but was 1001",
+                "max-cost: 1.5           | 17 | It must be a whole number, but was 1.5.",
                 "max-keys: 0             | 17 | max-keys must be at least 1, but was 0",
                 "max-keys: -1            | 17 | max-keys must be at least 1, but was -1",
                 "status: 200             | 15 | status must be between 400 and 599, but was 200: clients would take the refusal for a success",
@@ -203,7 +211,15 @@ class ConfigurationFailureTests {
             quoteCharacter = '"',
             value = {
                 "capacity: many      | 17 | java.lang.Long | java.lang.String to java.lang.Long | java.lang.NumberFormatException: For input string: \"many\"",
-                "cost: lots          | 13 | long | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue long | java.lang.NumberFormatException: For input string: \"lots\"",
+                "cost: lots          | 13 | io.ratelimit.key.RequestCost | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A request has no 'lots': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
+                "cost: 0.5           | 13 | io.ratelimit.key.RequestCost | java.lang.Double to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a whole number, but was 0.5",
+                "cost: true          | 13 | io.ratelimit.key.RequestCost | java.lang.Boolean to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a number, but 'true' is none",
+                "condition: false    | 18 | io.ratelimit.key.RequestCondition | java.lang.Boolean to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'false' is true for no request, so the policy would limit nothing. For that say 'mode: off'",
+                "condition: 1        | 18 | io.ratelimit.key.RequestCondition | java.lang.Integer to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: A condition must be true or false, but '1' is neither: say \"method == 'POST'\"",
+                "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
+                "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
+                "condition: path matches '(' | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: '(path matches '(')' has no pattern: Unclosed group",
+                "condition: T(System).exit(0) | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'T(System)' can't be used in an expression of a policy, which sees the facts of the request alone: there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
                 "max-keys: all       | 17 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"all\"",
                 "max-keys: 2147483648 | 17 | int | java.lang.Long to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.IllegalArgumentException: Could not convert number [2147483648] of type [java.lang.Long] to target class [java.lang.Integer]: overflow",
                 "status: teapot      | 15 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"teapot\"",
@@ -342,11 +358,12 @@ class ConfigurationFailureTests {
             delimiter = '|',
             quoteCharacter = '"',
             value = {
-                "usr          | 'usr' is not a part of a key: say ip, user, endpoint, method or header:NAME",
-                "User         | 'User' is not a part of a key: say ip, user, endpoint, method or header:NAME",
-                "header       | 'header' is not a part of a key: say ip, user, endpoint, method or header:NAME",
-                "cookie:sid   | 'cookie:sid' is not a part of a key: say ip, user, endpoint, method or header:NAME",
+                "usr          | 'usr' is not a part of a key: say ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL",
+                "User         | 'User' is not a part of a key: say ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL",
+                "header       | 'header' is not a part of a key: say ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL",
+                "cookies:sid  | 'cookies:sid' is not a part of a key: say ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL",
                 "header:X Api | 'header:X Api' has no header's name after the colon: say 'header:X-Api-Key'",
+                "expression:usr | A request has no 'usr': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
                 "header:Ä     | 'header:Ä' has no header's name after the colon: say 'header:X-Api-Key'",
             })
     void aPartOfAKeyThatIsNone(String part, String reason) {
@@ -363,14 +380,23 @@ class ConfigurationFailureTests {
     @Test
     void aPartOfAKeyThatIsNoneInAList() {
         assertThat(policy("key: [ip, usr]"))
-                .isEqualTo(unreadable(
-                        "ratelimit.policies.api.key[1]",
-                        "usr",
-                        "5:17",
-                        "io.ratelimit.key.KeyPart",
-                        "java.lang.String to io.ratelimit.key.KeyPart",
-                        "java.lang.IllegalArgumentException: 'usr' is not a part of a key: say ip, user, endpoint,"
-                                + " method or header:NAME"));
+                .isEqualTo(
+                        unreadable(
+                                "ratelimit.policies.api.key[1]",
+                                "usr",
+                                "5:17",
+                                "io.ratelimit.key.KeyPart",
+                                "java.lang.String to io.ratelimit.key.KeyPart",
+                                "java.lang.IllegalArgumentException: 'usr' is not a part of a key: say ip, user, endpoint,"
+                                        + " method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL"));
+    }
+
+    @Test
+    void anExpressionThatIsCutAtItsComma() {
+        assertThat(policy("key: expression:path.substring(0, 3)"))
+                .contains("Value: \"expression:path.substring(0, 3)\"")
+                .contains("'path.substring(0' can't be read as an expression: ")
+                .contains(". If it was cut at a comma, write the key as a list: [\"expression:...\"])");
     }
 
     @Test
@@ -419,6 +445,52 @@ class ConfigurationFailureTests {
                         "6:14",
                         "The key has the part 'user', which nobody knows before authentication: all requests would share"
                                 + " one bucket. Remove the phase, or count by 'ip'."));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "key: expression:user + method | The key has the part 'expression:user + method', which nobody knows before authentication: all requests would share one bucket. Remove the phase, or count by 'ip'.",
+                "cost: roles.size() | The cost 'roles.size()' asks for the user, whom nobody knows before authentication. Remove the phase, or what asks for the user.",
+                "condition: user == null | The condition 'user == null' asks for the user, whom nobody knows before authentication. Remove the phase, or what asks for the user.",
+            })
+    void anExpressionThatAsksForTheUserBeforeAuthentication(String line, String reason) {
+        assertThat(webPolicy("phase: before-authentication\n      " + line))
+                .isEqualTo(invalid("ratelimit.policies.api.phase", "before-authentication", "5:14", reason));
+    }
+
+    @Test
+    void aBeanThatIsNotThere() {
+        assertThat(new YamlApplication(directory, POLICY + "key: [ip, \"bean:tenant\"]")
+                        .withWeb(Resolvers.class)
+                        .failure(output))
+                .isEqualTo("""
+                        Description:
+
+                        'ratelimit.policies.api.key' has a part of a bean, but there is no bean 'tenant'.
+
+                            ratelimit.policies.api.key[0]: URL [file:application.yml] - 5:13
+                            ratelimit.policies.api.key[1]: URL [file:application.yml] - 5:17
+
+                        Action:
+
+                        Name one of the beans of the type io.ratelimit.key.KeyResolver: tenantKey, userKey.""");
+    }
+
+    @Test
+    void aBeanThatIsNoResolver() {
+        assertThat(webPolicy("key: bean:environment")).isEqualTo("""
+                Description:
+
+                'ratelimit.policies.api.key' has a part of a bean, but the bean 'environment' is no KeyResolver.
+
+                    ratelimit.policies.api.key: URL [file:application.yml] - 5:12
+
+                Action:
+
+                Declare a bean of the type io.ratelimit.key.KeyResolver, and name it.""");
     }
 
     // Where
@@ -518,18 +590,23 @@ class ConfigurationFailureTests {
                         "ratelimit.policies.api.burst, with the value \"7\": " + FILE + "5:14", POLICY_PROPERTIES));
     }
 
+    @Test
+    void anUnknownPropertyOfTheFilter() {
+        assertThat(failure("ratelimit.filter.order: 7"))
+                .isEqualTo(unknown(
+                        "ratelimit.filter.order, with the value \"7\": " + FILE + "1:25",
+                        "\nBelow 'filter' there are: after-authentication-order."));
+    }
+
     /** What a later version binds must not be bound and ignored. */
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "filter.after-authentication-order",
                 "on-backend-failure",
                 "redis.timeout",
                 "policies.api.tier",
                 "policies.api.tiers.gold.rate",
                 "policies.api.max-wait",
-                "policies.api.max-cost",
-                "policies.api.condition",
                 "policies.api.backend",
                 "policies.api.refund-on",
                 "policies.api.queue-limit"
@@ -763,5 +840,20 @@ class ConfigurationFailureTests {
 
                 Correct or remove the %s, or name the policy in the application's configuration. %s To set a value \
                 from the environment, use a placeholder there: 'rate: ${MY_RATE:600/1m}'.""".formatted(kind, property, kind, named);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @Import(YamlApplication.WebMvc.class)
+    static class Resolvers {
+
+        @Bean
+        KeyResolver tenantKey() {
+            return request -> request.header("X-Tenant");
+        }
+
+        @Bean
+        KeyResolver userKey() {
+            return RequestFacts::user;
+        }
     }
 }

@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
+import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -32,9 +33,12 @@ class ConfigurationMetadataTests {
         assertThat(items("properties").keySet())
                 .containsExactlyInAnyOrderElementsOf(Stream.concat(
                                 RateLimitProperties.namesOf(RateLimitProperties.class).stream()
-                                        .filter(name -> !name.equals("client-ip")),
-                                RateLimitProperties.namesOf(ClientAddress.class).stream()
-                                        .map("client-ip."::concat))
+                                        .filter(name -> !name.equals("client-ip") && !name.equals("filter")),
+                                Stream.concat(
+                                        RateLimitProperties.namesOf(ClientAddress.class).stream()
+                                                .map("client-ip."::concat),
+                                        RateLimitProperties.namesOf(Filter.class).stream()
+                                                .map("filter."::concat)))
                         .map("ratelimit."::concat)
                         .toList());
     }
@@ -46,7 +50,7 @@ class ConfigurationMetadataTests {
     }
 
     @Test
-    void everyPropertyButTheMapHasItsDefault() {
+    void everyPropertyHasItsDefault() {
         Map<String, Object> defaults = new HashMap<>();
         items("properties").forEach((name, property) -> defaults.put(name, property.get("defaultValue")));
 
@@ -58,6 +62,7 @@ class ConfigurationMetadataTests {
                 .containsEntry("ratelimit.client-ip.trusted-proxies", List.of())
                 .containsEntry("ratelimit.client-ip.header", "x-forwarded-for")
                 .containsEntry("ratelimit.client-ip.ipv6-prefix", 64)
+                .containsEntry("ratelimit.filter.after-authentication-order", null)
                 .containsEntry("ratelimit.policies", null);
     }
 

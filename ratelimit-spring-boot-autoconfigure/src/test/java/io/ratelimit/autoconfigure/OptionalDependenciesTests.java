@@ -97,7 +97,9 @@ class OptionalDependenciesTests {
                         classPath,
                         main.getName(),
                         "--server.port=0",
-                        "--ratelimit.policies.site.rate=1/1d")
+                        "--ratelimit.policies.site.rate=1/1d",
+                        "--ratelimit.policies.roles.rate=1/1d",
+                        "--ratelimit.policies.roles.condition=roles.contains('ADMIN')")
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start();

@@ -34,6 +34,7 @@ class RateLimitPropertiesTests {
         assertThat(properties.mode()).isEqualTo(Mode.ENFORCE);
         assertThat(properties.headers()).isEqualTo(Headers.DRAFT_11);
         assertThat(properties.excludePaths()).isEmpty();
+        assertThat(properties.filter().afterAuthenticationOrder()).isNull();
         assertThat(properties.policies()).isEmpty();
     }
 
@@ -44,7 +45,9 @@ class RateLimitPropertiesTests {
         assertThat(policy.rate()).isEqualTo(Rate.of("600/1m"));
         assertThat(policy.capacity()).isNull();
         assertThat(policy.refill()).isEqualTo(Refill.GREEDY);
-        assertThat(policy.cost()).isEqualTo(1);
+        assertThat(policy.cost().constant()).isEqualTo(1);
+        assertThat(policy.maxCost()).isNull();
+        assertThat(policy.condition()).isNull();
         assertThat(policy.key()).isEmpty();
         assertThat(policy.ignoreCase()).isTrue();
         assertThat(policy.onMissingKey()).isEqualTo(MissingKey.CLIENT_IP);
@@ -74,6 +77,7 @@ class RateLimitPropertiesTests {
                       capacity: 800
                       refill: interval
                       cost: 3
+                      max-cost: 50
                       key:
                         - ip
                         - endpoint
@@ -90,6 +94,7 @@ class RateLimitPropertiesTests {
                       methods:
                         - GET
                         - POST
+                      condition: contentLength > 0
                       phase: after-authentication
                       retry-jitter: 1ms-5ms
                       status: 503
@@ -101,7 +106,7 @@ class RateLimitPropertiesTests {
     void readsEveryPropertyInFlowStyle() {
         assertThatAllIsRead(bind("""
                 ratelimit: { enabled: true, mode: shadow, headers: x-ratelimit, exclude-paths: [/actuator/health/**, '/assets/{*path}'], policies: {
-                  everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, key: [ip, endpoint, method, 'header:X-Api-Key'],
+                  everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, max-cost: 50, condition: contentLength > 0, key: [ip, endpoint, method, 'header:X-Api-Key'],
                     ignore-case: false, on-missing-key: deny, max-keys: 5000, paths: ['/items/{id}', /orders/**],
                     exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication,
                     retry-jitter: 1ms-5ms, status: 503, mode: shadow } } }
@@ -122,6 +127,8 @@ class RateLimitPropertiesTests {
                       capacity: "800"
                       refill: INTERVAL
                       cost: "3"
+                      maxCost: "50"
+                      condition: contentLength > 0
                       key: ip, endpoint, method, header:X-Api-Key
                       ignoreCase: off
                       on_missing_key: DENY
@@ -146,7 +153,9 @@ class RateLimitPropertiesTests {
         assertThat(policy.rate()).isEqualTo(Rate.of("600/1m"));
         assertThat(policy.capacity()).isEqualTo(800);
         assertThat(policy.refill()).isEqualTo(Refill.INTERVAL);
-        assertThat(policy.cost()).isEqualTo(3);
+        assertThat(policy.cost().constant()).isEqualTo(3);
+        assertThat(policy.maxCost()).isEqualTo(50);
+        assertThat(policy.condition()).hasToString("contentLength > 0");
         assertThat(policy.key())
                 .extracting(KeyPart::name)
                 .containsExactly("ip", "endpoint", "method", "header:x-api-key");

@@ -13,7 +13,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.web.servlet.function.RouterFunction;
+import org.springframework.web.servlet.function.RouterFunctions;
+import org.springframework.web.servlet.function.ServerResponse;
 
 /** What the log says when an application starts: all of it. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -136,6 +141,69 @@ class StartupLogTests {
                                 + " key, or limit by another policy as well");
     }
 
+    @Test
+    void warnsOfEveryPartThatClientsChoose() {
+        for (String part : List.of("cookie:device", "query:tenant", "session", "path-variable:tenant")) {
+            assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: '" + part + "' }"))
+                    .anyMatch(line -> line.startsWith(
+                            "WARN Throttle policy 'chosen' is keyed only by what clients choose (" + part + "): "));
+        }
+        for (String part : List.of("ip", "user", "expression:header(\"X\")")) {
+            assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: [session, '" + part + "'] }"))
+                    .noneMatch(line -> line.contains("clients choose"));
+        }
+    }
+
+    @Test
+    void warnsOfAPathVariableThatNoEndpointHas() {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant'] }"))
+                .contains(
+                        "WARN No endpoint has the path variable 'tenant', by which the throttle policy 'api' is keyed:"
+                                + " 'on-missing-key' decides for all requests");
+        assertThat(new YamlApplication(
+                                directory,
+                                "ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant', 'path-variable:id',"
+                                        + " 'path-variable:rest'] }")
+                        .withWeb(Variables.class)
+                        .log(output))
+                .noneMatch(line -> line.startsWith("WARN"));
+    }
+
+    /** Only what is about the user can't be known early. */
+    @Test
+    void aSessionAndABeanAreAskedLateUnlessItIsWritten() {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session] }"))
+                .allMatch(line -> line.endsWith(", after authentication"));
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session], phase: before-authentication }"))
+                .allMatch(line -> line.endsWith(", before authentication"));
+        YamlApplication bean =
+                new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: bean:tenantKey }");
+        assertThat(bean.withWeb(ConfigurationFailureTests.Resolvers.class).log(output))
+                .allMatch(line -> line.endsWith(", after authentication"));
+    }
+
+    @Test
+    void ofAPolicyWithExpressions() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    export: { rate: 60/1m, key: ip, cost: contentLength / 1024.0, max-cost: 30, condition: method == 'POST' }
+                    cut: { rate: 60/1m, key: [ip, session], cost: 100, max-cost: 30, paths: /a }
+                    roles: { rate: 60/1m, key: ip, cost: roles.size(), paths: /a }
+                    users: { rate: 60/1m, key: ip, condition: user != null }
+                """))
+                .containsExactly(
+                        "INFO Throttle policy 'cut' is enforced: 60/1m, capacity 60, a bucket for each ip and session, 30"
+                                + " tokens a request, in memory; all methods, /a, after authentication",
+                        "INFO Throttle policy 'export' is enforced: 60/1m, capacity 60, a bucket for each ip,"
+                                + " contentLength / 1024.0 tokens a request, at most 30, in memory; all methods, all"
+                                + " paths, if method == 'POST', before authentication",
+                        "INFO Throttle policy 'roles' is enforced: 60/1m, capacity 60, a bucket for each ip,"
+                                + " roles.size() tokens a request, in memory; all methods, /a, after authentication",
+                        "INFO Throttle policy 'users' is enforced: 60/1m, capacity 60, a bucket for each ip, in memory;"
+                                + " all methods, all paths, if user != null, after authentication");
+    }
+
     @ParameterizedTest
     @ValueSource(longs = {0, -1})
     void warnsOfACostBelowOne(long cost) {
@@ -215,4 +283,18 @@ class StartupLogTests {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     static class Full {}
+
+    @Configuration(proxyBeanMethods = false)
+    @Import(YamlApplication.WebMvc.class)
+    static class Variables {
+
+        @Bean
+        RouterFunction<ServerResponse> routes() {
+            return RouterFunctions.route()
+                    .GET("/{tenant}/items/{id:[0-9]+}", request -> ServerResponse.ok()
+                            .build())
+                    .GET("/files/{*rest}", request -> ServerResponse.ok().build())
+                    .build();
+        }
+    }
 }

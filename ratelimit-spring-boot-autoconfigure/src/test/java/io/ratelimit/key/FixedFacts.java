@@ -1,8 +1,9 @@
 package io.ratelimit.key;
 
 import java.util.Map;
+import java.util.Set;
 
-/** The facts of a request, as given. */
+/** The facts of a request, as given. Headers are named as they are, what is named beside them after its kind. */
 record FixedFacts(String method, String endpoint, String ip, String user, Map<String, String> headers)
         implements RequestFacts {
 
@@ -25,7 +26,42 @@ record FixedFacts(String method, String endpoint, String ip, String user, Map<St
     }
 
     @Override
+    public String path() {
+        return headers.getOrDefault("path", "/");
+    }
+
+    @Override
+    public Set<String> roles() {
+        return headers.containsKey("roles") ? Set.of(headers.get("roles").split(",")) : Set.of();
+    }
+
+    @Override
+    public long contentLength() {
+        return Long.parseLong(headers.getOrDefault("contentLength", "-1"));
+    }
+
+    @Override
     public String header(String name) {
         return headers.get(name);
+    }
+
+    @Override
+    public String query(String name) {
+        return headers.get("query " + name);
+    }
+
+    @Override
+    public String cookie(String name) {
+        return headers.get("cookie " + name);
+    }
+
+    @Override
+    public String pathVariable(String name) {
+        return headers.get("variable " + name);
+    }
+
+    @Override
+    public String session() {
+        return headers.get("session");
     }
 }

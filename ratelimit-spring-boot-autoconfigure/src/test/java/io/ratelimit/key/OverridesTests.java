@@ -47,7 +47,8 @@ class OverridesTests {
     }
 
     private Charge charge(List<KeyPart> parts, FixedFacts request) {
-        return new RequestKey(parts, MissingKey.SHARED, new Overrides(overrides, parts)).charge(POLICY, 1, request);
+        return new RequestKey(parts, MissingKey.SHARED, new Overrides(overrides, parts), OverridesTests::failed)
+                .charge(POLICY, 1, request);
     }
 
     private static FixedFacts from(String address) {
@@ -143,7 +144,8 @@ class OverridesTests {
         List<KeyPart> user = parts("user");
         with(user, "9", "203.0.113.7").with(user, "8", "shared");
         assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
-        RequestKey byIp = new RequestKey(user, MissingKey.CLIENT_IP, new Overrides(overrides, user));
+        RequestKey byIp =
+                new RequestKey(user, MissingKey.CLIENT_IP, new Overrides(overrides, user), OverridesTests::failed);
         assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
         assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
         List<KeyPart> pair = parts("ip", "user");
@@ -221,7 +223,7 @@ class OverridesTests {
         List<KeyPart> ip = parts("ip");
         with(ip, "2", "10.0.0.1").with(ip, "3", "10.0.0.0/8").with(ip, "4", "11.0.0.0/8");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key = new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip));
+        RequestKey key = new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip), OverridesTests::failed);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         for (String net : List.of("20.0.", "11.0.")) {
             for (int i = 0; i < 60_000; i++) {
@@ -245,5 +247,9 @@ class OverridesTests {
                         .decide(List.of(key.charge(small, 3, from("10.9.9.9"))))
                         .allowed())
                 .isTrue();
+    }
+
+    private static void failed(String policy, String what, String why) {
+        throw new AssertionError(policy + what + why);
     }
 }

@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,11 +20,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class RequestKeyTests {
 
+    private static final FailureListener NO_FAILURE = (policy, what, why) -> {
+        throw new AssertionError(policy + what + why);
+    };
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
 
     @Test
     void aGlobalPolicyHasOneKey() {
-        RequestKey key = new RequestKey(List.of(), MissingKey.DENY);
+        RequestKey key = new RequestKey(List.of(), MissingKey.DENY, NO_FAILURE);
         assertThat(key.charge(POLICY, 3, FixedFacts.NONE)).isEqualTo(Charge.of(POLICY, "", 3));
     }
 
@@ -89,7 +93,7 @@ class RequestKeyTests {
 
     @Test
     void caseCountsOrNot() {
-        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY);
+        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, NO_FAILURE);
         ThrottlePolicy exact = POLICY.withIgnoreCase(false);
         FixedFacts upper = FixedFacts.NONE.withUser("ALICE");
         FixedFacts lower = FixedFacts.NONE.withUser("alice");
@@ -98,8 +102,27 @@ class RequestKeyTests {
                 .isNotEqualTo(key.charge(exact, 1, lower).key());
     }
 
+    @Test
+    void aPartWhoseResolverThrowsIsMissingAndThatIsTold() {
+        for (MissingKey onMissing : MissingKey.values()) {
+            List<String> failures = new ArrayList<>();
+            KeyPart failing = KeyPart.of("bean:tenant").withBean(name -> request -> {
+                throw new IllegalStateException("no tenant for " + request.ip());
+            });
+            Charge charge = new RequestKey(
+                            List.of(failing),
+                            onMissing,
+                            (policy, what, why) -> failures.add(policy + ": " + what + ": " + why))
+                    .charge(POLICY, 1, FixedFacts.NONE);
+            assertThat(charge).isEqualTo(key(onMissing, "user").charge(POLICY, 1, FixedFacts.NONE));
+            assertThat(failures)
+                    .containsExactly("policy: the part 'bean:tenant' of its key, so it was missing:"
+                            + " java.lang.IllegalStateException");
+        }
+    }
+
     private static RequestKey key(MissingKey onMissing, String... parts) {
-        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing);
+        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing, NO_FAILURE);
     }
 
     private static String text(RequestKey key, FixedFacts request) {

@@ -3,12 +3,16 @@ package io.ratelimit.autoconfigure.annotation;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
+import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.OverrideReader;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.Overrides;
 import io.ratelimit.key.RequestKey;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -19,10 +23,15 @@ final class AnnotatedPolicyReader {
 
     private final RateLimitProperties properties;
     private final Throttlers throttlers;
+    private final KeyBeans beans;
+    private final FailureListener failures;
 
-    AnnotatedPolicyReader(RateLimitProperties properties, Throttlers throttlers) {
+    AnnotatedPolicyReader(
+            RateLimitProperties properties, Throttlers throttlers, KeyBeans beans, FailureListener failures) {
         this.properties = properties;
         this.throttlers = throttlers;
+        this.beans = beans;
+        this.failures = failures;
     }
 
     Map<String, AnnotatedPolicy> read() {
@@ -36,8 +45,14 @@ final class AnnotatedPolicyReader {
         ThrottlePolicy throttled = throttlers.get(name).policy();
         Overrides overrides =
                 new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
+        List<KeyPart> key = beans.resolve(RateLimitProperties.property(name) + ".key", policy.key());
+        Long maxCost = policy.maxCost();
         return new AnnotatedPolicy(
-                throttled, new RequestKey(policy.key(), policy.onMissingKey(), overrides), Math.max(policy.cost(), 1));
+                throttled,
+                new RequestKey(key, policy.onMissingKey(), overrides, failures),
+                policy.cutCost(),
+                maxCost == null ? Long.MAX_VALUE : maxCost,
+                failures);
     }
 
     /** What says which requests a policy is for, would say nothing. */
@@ -45,6 +60,7 @@ final class AnnotatedPolicyReader {
         check(policy.paths().isEmpty(), property + ".paths", policy.paths());
         check(policy.excludePaths().isEmpty(), property + ".exclude-paths", policy.excludePaths());
         check(policy.methods().isEmpty(), property + ".methods", policy.methods());
+        check(policy.condition() == null, property + ".condition", policy.condition());
         check(policy.phase() == null, property + ".phase", policy.phase());
     }
 

@@ -5,9 +5,11 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitedAdvisor;
 import io.ratelimit.annotation.RateLimitedCheck;
 import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -38,9 +40,10 @@ public final class RateLimitAnnotationAutoConfiguration {
             Throttlers throttlers,
             TimeSource time,
             ObjectProvider<CurrentRequest> current,
+            FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         return new RateLimitedOperations(
-                new AnnotatedPolicyReader(properties, throttlers).read(),
+                new AnnotatedPolicyReader(properties, throttlers, new KeyBeans(beans), failures).read(),
                 properties.mode(),
                 throttlers,
                 time,

@@ -11,9 +11,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.util.pattern.PathPattern;
 
 /**
  * Tells which endpoint a request will reach, by its method and path alone. An endpoint is a pattern of a handler
@@ -112,9 +114,25 @@ final class EndpointIndex {
     String endpoint(String method, PathContainer path) {
         Node tree = byMethod.getOrDefault(method, otherMethods);
         String key = tree.find(path);
+        PathContainer shorter = withoutTrailingSlash(path);
+        return key.equals(NONE) && shorter != path ? tree.find(shorter) : key;
+    }
+
+    /** The variables in the pattern of the {@link #endpoint}, decoded; none where there is no endpoint. */
+    Map<String, String> pathVariables(String method, PathContainer path) {
+        Node tree = byMethod.getOrDefault(method, otherMethods);
+        Map<String, String> variables = tree.variables(path);
+        PathContainer shorter = withoutTrailingSlash(path);
+        return variables == null && shorter != path ? orNone(tree.variables(shorter)) : orNone(variables);
+    }
+
+    private static Map<String, String> orNone(@Nullable Map<String, String> variables) {
+        return variables == null ? Map.of() : variables;
+    }
+
+    private static PathContainer withoutTrailingSlash(PathContainer path) {
         int last = path.elements().size() - 1;
-        boolean again = key.equals(NONE) && last > 0 && path.elements().get(last) instanceof PathContainer.Separator;
-        return again ? tree.find(path.subPath(0, last)) : key;
+        return last > 0 && path.elements().get(last) instanceof PathContainer.Separator ? path.subPath(0, last) : path;
     }
 
     /**
@@ -174,12 +192,27 @@ final class EndpointIndex {
         }
 
         String find(PathContainer path) {
+            Endpoint endpoint = match(path);
+            return endpoint == null ? NONE : endpoint.key();
+        }
+
+        /** Null where the path reaches no endpoint. */
+        @Nullable
+        Map<String, String> variables(PathContainer path) {
+            Endpoint endpoint = match(path);
+            PathPattern.PathMatchInfo match = endpoint == null || endpoint.key().equals(NONE)
+                    ? null
+                    : endpoint.pattern().matchAndExtract(path);
+            return match == null ? null : match.getUriVariables();
+        }
+
+        private @Nullable Endpoint match(PathContainer path) {
             for (Endpoint endpoint : nearest(path.elements()).endpoints) {
                 if (endpoint.pattern().matches(path)) {
-                    return endpoint.key();
+                    return endpoint;
                 }
             }
-            return NONE;
+            return null;
         }
 
         /** Up to the first that is certain to take the request, and those that are as specific. */

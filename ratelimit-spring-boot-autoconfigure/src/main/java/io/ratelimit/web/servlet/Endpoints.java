@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.PathContainer.Element;
 import org.springframework.http.server.PathContainer.PathSegment;
@@ -58,6 +59,14 @@ public final class Endpoints {
     /** Whether there may be requests that are free. */
     boolean hasExempt() {
         return index.hasExempt();
+    }
+
+    /** The variables in the pattern of a request's endpoint, by its path below the context path; none where it has none. */
+    Map<String, String> pathVariables(HttpServletRequest request, PathContainer path) {
+        return isMine(request) && isBelowServletPath(path)
+                ? index.pathVariables(
+                        request.getMethod(), path.subPath(servletPath.elements().size()))
+                : Map.of();
     }
 
     /** The patterns of all endpoints, below the context path. */

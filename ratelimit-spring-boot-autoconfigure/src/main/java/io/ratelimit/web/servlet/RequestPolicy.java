@@ -2,6 +2,9 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.util.List;
 import java.util.Set;
@@ -21,24 +24,32 @@ import org.springframework.web.util.pattern.PathPattern;
  * @param paths where it applies, below the context path; everywhere if empty
  * @param excludePaths where it doesn't
  * @param methods of which requests, with GET for HEAD; of all if empty
+ * @param condition to which of those, if not to all
+ * @param failures is told where cost or condition can't be
  */
 public record RequestPolicy(
         ThrottlePolicy policy,
         RequestKey key,
-        long cost,
+        RequestCost cost,
         Phase phase,
         boolean keepsCharges,
         List<PathPattern> paths,
         List<PathPattern> excludePaths,
-        Set<String> methods) {
+        Set<String> methods,
+        @Nullable RequestCondition condition,
+        FailureListener failures) {
 
     /** What a request is charged, or null if the policy doesn't apply to it. */
     @Nullable
     Charge charge(ServletRequestFacts request) {
         boolean everywhere = paths.isEmpty() && excludePaths.isEmpty();
-        return appliesToMethod(request) && (everywhere || coversAny(request.paths()))
-                ? key.charge(policy, cost, request)
+        return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request)
+                ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
                 : null;
+    }
+
+    private boolean holds(ServletRequestFacts request) {
+        return condition == null || condition.holds(request, policy.name(), failures);
     }
 
     private boolean appliesToMethod(ServletRequestFacts request) {

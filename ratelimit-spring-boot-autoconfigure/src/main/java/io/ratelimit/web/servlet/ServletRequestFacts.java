@@ -1,18 +1,26 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.key.RequestFacts;
+import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpSession;
 import java.security.Principal;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.RequestPath;
 import org.springframework.web.cors.CorsUtils;
+import org.springframework.web.util.WebUtils;
 
 /** The facts of a servlet request, over all its filters. Used by one thread at a time. */
 final class ServletRequestFacts implements RequestFacts {
+
+    /** So that what an expression makes of a length that a client invents is no overflow. */
+    private static final long LONGEST_CONTENT = 1L << 40;
 
     private static final PathContainer.Options AS_IT_IS = PathContainer.Options.create('/', false);
 
@@ -26,6 +34,7 @@ final class ServletRequestFacts implements RequestFacts {
     private @Nullable List<PathContainer> paths;
     private @Nullable String endpoint;
     private @Nullable String ip;
+    private @Nullable Map<String, String> pathVariables;
 
     ServletRequestFacts(HttpServletRequest request, Endpoints endpoints, ClientAddresses addresses) {
         this.endpoints = endpoints;
@@ -98,9 +107,14 @@ final class ServletRequestFacts implements RequestFacts {
 
     /** The path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
     private PathContainer pathOfContainer() {
+        return PathContainer.parsePath(path(), AS_IT_IS);
+    }
+
+    @Override
+    public String path() {
         String below = request.getPathInfo();
         String path = request.getServletPath() + (below == null ? "" : below);
-        return PathContainer.parsePath(path.isEmpty() ? "/" : path, AS_IT_IS);
+        return path.isEmpty() ? "/" : path;
     }
 
     /**
@@ -149,5 +163,40 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public @Nullable String header(String name) {
         return request.getHeader(name);
+    }
+
+    @Override
+    public Set<String> roles() {
+        return Authorities.of(request.getUserPrincipal());
+    }
+
+    @Override
+    public long contentLength() {
+        return Math.min(request.getContentLengthLong(), LONGEST_CONTENT);
+    }
+
+    @Override
+    public @Nullable String query(String name) {
+        return QueryString.first(name, request.getQueryString());
+    }
+
+    @Override
+    public @Nullable String cookie(String name) {
+        Cookie cookie = WebUtils.getCookie(request, name);
+        return cookie == null ? null : cookie.getValue();
+    }
+
+    @Override
+    public @Nullable String pathVariable(String name) {
+        if (pathVariables == null) {
+            pathVariables = paths().isEmpty() ? Map.of() : endpoints.pathVariables(request, paths().get(0));
+        }
+        return pathVariables.get(name);
+    }
+
+    @Override
+    public @Nullable String session() {
+        HttpSession session = request.getSession(false);
+        return session == null ? null : session.getId();
     }
 }

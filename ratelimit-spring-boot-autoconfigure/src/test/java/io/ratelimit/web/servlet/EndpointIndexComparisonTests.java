@@ -12,6 +12,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.springframework.http.HttpMethod;
@@ -51,6 +52,8 @@ class EndpointIndexComparisonTests {
     private static final List<String> SENT =
             List.of("GET", "GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PURGE", "get", "FOO");
 
+    private static int compared;
+
     private SplittableRandom random = new SplittableRandom();
     private int variables;
 
@@ -75,7 +78,28 @@ class EndpointIndexComparisonTests {
                             request.getRequestURI(),
                             index.patterns())
                     .isEqualTo(expected);
+            if (expected != null) {
+                assertThatVariablesAreThoseOfMvc(index, request, run.getCurrentRepetition());
+            }
         }
+    }
+
+    /** Of controllers; other mappings leave no trace of their variables, or another one. */
+    private static void assertThatVariablesAreThoseOfMvc(
+            EndpointIndex index, MockHttpServletRequest request, int seed) {
+        if (request.getAttribute(HandlerMapping.BEST_MATCHING_HANDLER_ATTRIBUTE) instanceof HandlerMethod) {
+            assertThat((Object) index.pathVariables(
+                            request.getMethod(),
+                            ServletRequestPathUtils.parse(request).pathWithinApplication()))
+                    .as("seed %d, %s %s among %s", seed, request.getMethod(), request.getRequestURI(), index.patterns())
+                    .isEqualTo(request.getAttribute(HandlerMapping.URI_TEMPLATE_VARIABLES_ATTRIBUTE));
+            compared++;
+        }
+    }
+
+    @AfterAll
+    static void variablesWereCompared() {
+        assertThat(compared).isGreaterThan(1000);
     }
 
     private MockHttpServletRequest request(boolean caseSensitive) {

@@ -6,6 +6,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.util.List;
 import java.util.Set;
@@ -24,13 +25,19 @@ class RequestPolicyTests {
     private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
         return new RequestPolicy(
                 ThrottlePolicy.of("policy", BucketSpec.of("1/1s")),
-                new RequestKey(List.of(), MissingKey.DENY),
-                1,
+                new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed),
+                RequestCost.of(1),
                 Phase.BEFORE_AUTHENTICATION,
                 false,
                 patterns(paths),
                 patterns(excludePaths),
-                Set.of());
+                Set.of(),
+                null,
+                RequestPolicyTests::failed);
+    }
+
+    private static void failed(String policy, String what, String why) {
+        throw new AssertionError(policy + what + why);
     }
 
     private static List<PathPattern> patterns(List<String> texts) {

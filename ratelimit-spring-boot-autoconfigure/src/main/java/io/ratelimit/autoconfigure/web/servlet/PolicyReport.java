@@ -12,6 +12,7 @@ import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -24,6 +25,7 @@ import org.springframework.web.util.pattern.PathPattern;
 final class PolicyReport implements SmartInitializingSingleton {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
+    private static final String PATH_VARIABLE = "path-variable:";
     private static final Log logger = LogFactory.getLog(PolicyReport.class);
 
     private final List<RequestPolicy> policies;
@@ -57,6 +59,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                         + " as well"));
         warnOfNoUsers();
         warnOfExemptionsInVain();
+        policies.forEach(this::warnOfUnknownVariables);
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
 
@@ -69,7 +72,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                     case OFF -> "is off";
                 }
                 + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
-                + (request.cost() > 1 ? ", " + request.cost() + " tokens a request" : "")
+                + (takesOne(request) ? "" : ", " + request.cost().describe())
                 + (request.key().overrides().isEmpty()
                         ? ""
                         : ", " + request.key().overrides().size() + " of them overridden")
@@ -79,8 +82,14 @@ final class PolicyReport implements SmartInitializingSingleton {
                         : request.methods().stream().sorted().collect(Collectors.joining(", ")))
                 + ", "
                 + (request.paths().isEmpty() ? "all paths" : texts(request.paths()))
-                + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths())) + ", "
+                + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths()))
+                + (request.condition() == null ? "" : ", if " + request.condition()) + ", "
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
+    }
+
+    private static boolean takesOne(RequestPolicy policy) {
+        Long cost = policy.cost().constant();
+        return cost != null && cost <= 1;
     }
 
     private static String keyOf(RequestPolicy policy) {
@@ -114,6 +123,20 @@ final class PolicyReport implements SmartInitializingSingleton {
                             + "' doesn't free its requests: by their headers or parameters others of the same method and"
                             + " path may get them, and are not exempt. Put it on those as well, or remove it"));
         }
+    }
+
+    private void warnOfUnknownVariables(RequestPolicy policy) {
+        policy.policy().key().stream()
+                .filter(part -> part.startsWith(PATH_VARIABLE))
+                .map(part -> part.substring(PATH_VARIABLE.length()))
+                .filter(variable -> endpoints.patterns().stream().noneMatch(pattern -> hasVariable(variable, pattern)))
+                .forEach(variable -> logger.warn("No endpoint has the path variable '" + variable
+                        + "', by which the throttle policy '" + policy.policy().name()
+                        + "' is keyed: 'on-missing-key' decides for all requests"));
+    }
+
+    private static boolean hasVariable(String name, String pattern) {
+        return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
     }
 
     private static boolean hasPart(String part, RequestPolicy policy) {

@@ -1,9 +1,11 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
@@ -22,6 +24,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -121,9 +124,16 @@ public final class RateLimitWebServletAutoConfiguration {
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
             Endpoints endpoints,
             ClientAddresses addresses,
-            Environment environment) {
+            Environment environment,
+            ListableBeanFactory beans,
+            FailureListener failures) {
         RequestPolicyReader reader = new RequestPolicyReader(
-                properties, throttlers, environment, parser.getIfAvailable(() -> PathPatternParser.defaultInstance));
+                properties,
+                throttlers,
+                environment,
+                parser.getIfAvailable(() -> PathPatternParser.defaultInstance),
+                new KeyBeans(beans),
+                failures);
         return new RequestPolicies(reader.read(), endpoints, addresses);
     }
 
@@ -168,7 +178,7 @@ public final class RateLimitWebServletAutoConfiguration {
             Rejection rejection,
             Environment environment) {
         RateLimitFilter filter = filter(Phase.AFTER_AUTHENTICATION, properties, throttlers, policies, rejection);
-        return registration(filter, "rateLimitFilterAfterAuthentication", securityFilterOrder(environment) + 1);
+        return registration(filter, "rateLimitFilterAfterAuthentication", orderAfter(properties, environment));
     }
 
     /** Policies are asked for with the first request: they need the endpoints, which filters come before. */
@@ -191,6 +201,19 @@ public final class RateLimitWebServletAutoConfiguration {
         registration.setDispatcherTypes(DispatcherType.REQUEST);
         registration.setAsyncSupported(true);
         return registration;
+    }
+
+    private static int orderAfter(RateLimitProperties properties, Environment environment) {
+        int before = securityFilterOrder(environment) - 1;
+        Integer written = properties.filter().afterAuthenticationOrder();
+        if (written != null && written <= before) {
+            throw new InvalidConfigurationPropertyValueException(
+                    "ratelimit.filter.after-authentication-order",
+                    written,
+                    "It must be greater than the order of the filter before authentication, " + before + ", but was "
+                            + written + ": what is asked after authentication would be asked first.");
+        }
+        return written == null ? before + 2 : written;
     }
 
     private static int securityFilterOrder(Environment environment) {

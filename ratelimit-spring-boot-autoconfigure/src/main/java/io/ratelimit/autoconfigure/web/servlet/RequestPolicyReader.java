@@ -2,12 +2,14 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.OverrideReader;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.Overrides;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RequestPolicy;
@@ -36,16 +38,25 @@ final class RequestPolicyReader {
     private final Throttlers throttlers;
     private final Environment environment;
     private final PathPatternParser parser;
+    private final KeyBeans beans;
+    private final FailureListener failures;
 
     /**
      * @param parser that of Spring MVC, so that paths are compared as it does
      */
     RequestPolicyReader(
-            RateLimitProperties properties, Throttlers throttlers, Environment environment, PathPatternParser parser) {
+            RateLimitProperties properties,
+            Throttlers throttlers,
+            Environment environment,
+            PathPatternParser parser,
+            KeyBeans beans,
+            FailureListener failures) {
         this.properties = properties;
         this.throttlers = throttlers;
         this.environment = environment;
         this.parser = parser;
+        this.beans = beans;
+        this.failures = failures;
     }
 
     List<RequestPolicy> read() {
@@ -63,41 +74,38 @@ final class RequestPolicyReader {
         if (!keepsCharges) {
             excluded.addAll(excludedForAll);
         }
-        if (policy.cost() < 1) {
-            logger.warn("Throttle policy '" + name + "' has the cost " + policy.cost()
-                    + ": each request counts as 1 token. Say '" + property + ".cost: 1', or more");
-        }
         ThrottlePolicy throttled = throttlers.get(name).policy();
         return new RequestPolicy(
                 throttled,
-                new RequestKey(policy.key(), policy.onMissingKey(), overrides(policy, throttled)),
-                Math.max(policy.cost(), 1),
-                phase(property, policy),
+                new RequestKey(
+                        beans.resolve(property + ".key", policy.key()),
+                        policy.onMissingKey(),
+                        overrides(policy, throttled),
+                        failures),
+                cost(name, policy),
+                PolicyPhase.of(property, policy),
                 keepsCharges,
                 patterns(property + ".paths", policy.paths()).stream()
                         .map(this::withoutTrailingSlash)
                         .toList(),
                 List.copyOf(excluded),
-                methods(property + ".methods", policy.methods()));
+                methods(property + ".methods", policy.methods()),
+                policy.condition(),
+                failures);
     }
 
     private Overrides overrides(Policy policy, ThrottlePolicy throttled) {
         return new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
     }
 
-    private static Phase phase(String property, Policy policy) {
-        boolean needsUser = policy.key().stream().anyMatch(KeyPart::needsUser);
-        if (policy.phase() == null) {
-            return needsUser ? Phase.AFTER_AUTHENTICATION : Phase.BEFORE_AUTHENTICATION;
+    private RequestCost cost(String name, Policy policy) {
+        Long constant = policy.cost().constant();
+        if (constant != null && constant < 1) {
+            logger.warn("Throttle policy '" + name + "' has the cost " + constant
+                    + ": each request counts as 1 token. Say '" + RateLimitProperties.property(name)
+                    + ".cost: 1', or more");
         }
-        if (needsUser && policy.phase() == Phase.BEFORE_AUTHENTICATION) {
-            throw new InvalidConfigurationPropertyValueException(
-                    property + ".phase",
-                    "before-authentication",
-                    "The key has the part 'user', which nobody knows before authentication: all requests would share one"
-                            + " bucket. Remove the phase, or count by 'ip'.");
-        }
-        return policy.phase();
+        return policy.cutCost();
     }
 
     private List<PathPattern> patterns(String property, List<String> texts) {

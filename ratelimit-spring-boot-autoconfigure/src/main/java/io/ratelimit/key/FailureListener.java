@@ -1,0 +1,16 @@
+package io.ratelimit.key;
+
+/**
+ * Is told when something that a policy wants to know couldn't be found out, and what holds instead. Thread-safe, and
+ * quick: whoever sends requests may make it happen with each.
+ */
+@FunctionalInterface
+public interface FailureListener {
+
+    /**
+     * @param policy its name
+     * @param what could not be found out, and what holds instead
+     * @param why in words that are free of what clients send
+     */
+    void failed(String policy, String what, String why);
+}

@@ -1,0 +1,11 @@
+package io.ratelimit.key;
+
+/** From when on something about a request is known, earliest first. */
+public enum Known {
+    /** At once: it is in the request itself. */
+    AT_ONCE,
+    /** It may be another after authentication: a login changes the session, and code may look at whatever it likes. */
+    PERHAPS_LATER,
+    /** After authentication: it is about the user. */
+    WITH_USER
+}

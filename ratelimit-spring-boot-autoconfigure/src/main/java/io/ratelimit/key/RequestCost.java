@@ -1,0 +1,160 @@
+package io.ratelimit.key;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.RoundingMode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tokens that a request takes: a number, or what an expression makes of the request. Fractions are rounded up, and
+ * what is too large for a {@code long} is the largest; below 1 and what is no number count as 1. Thread-safe.
+ */
+public final class RequestCost {
+
+    private static final String WHAT = "its cost, which counted as 1";
+
+    /** Of a number in text: longer ones take their time to read, and clients may send them. */
+    private static final int LONGEST = 40;
+
+    private static final BigDecimal LARGEST = BigDecimal.valueOf(Long.MAX_VALUE);
+
+    private final @Nullable RequestExpression expression;
+    private final long constant;
+    private final long most;
+
+    private RequestCost(@Nullable RequestExpression expression, long constant, long most) {
+        this.expression = expression;
+        this.constant = constant;
+        this.most = most;
+    }
+
+    /** The same for all requests. */
+    public static RequestCost of(long tokens) {
+        return new RequestCost(null, tokens, Long.MAX_VALUE);
+    }
+
+    /**
+     * Reads a number or an expression.
+     *
+     * @throws IllegalArgumentException if it is neither, or the same fraction for all requests
+     */
+    public static RequestCost of(String text) {
+        BigDecimal number = number(text.strip());
+        if (number != null) {
+            return of(whole(number, text));
+        }
+        RequestExpression expression = RequestExpression.of(text);
+        return expression.isConstant()
+                ? of(whole(constant(expression), text))
+                : new RequestCost(expression, 0, Long.MAX_VALUE);
+    }
+
+    private static BigDecimal constant(RequestExpression expression) {
+        BigDecimal number = expression.constant() instanceof Number value ? number(value.toString()) : null;
+        if (number == null) {
+            throw new IllegalArgumentException("A cost must be a number, but '" + expression + "' is none");
+        }
+        return number;
+    }
+
+    private static long whole(BigDecimal number, String text) {
+        long tokens = ceiling(number);
+        if (Math.abs(tokens) < Long.MAX_VALUE && number.compareTo(BigDecimal.valueOf(tokens)) != 0) {
+            throw new IllegalArgumentException("A cost must be a whole number, but was " + text.strip());
+        }
+        return tokens;
+    }
+
+    /** Cuts what is larger. */
+    public RequestCost atMost(long most) {
+        return new RequestCost(expression, constant, most);
+    }
+
+    /** The number that it is for all requests, as it is written and not cut; null if it depends on the request. */
+    public @Nullable Long constant() {
+        return expression == null ? constant : null;
+    }
+
+    /** What every request takes at least. */
+    public long least() {
+        return expression == null ? Math.min(Math.max(constant, 1), most) : 1;
+    }
+
+    /** From when on it can be told. */
+    public Known known() {
+        return expression == null ? Known.AT_ONCE : expression.known();
+    }
+
+    /**
+     * The tokens that a request takes, at least 1.
+     *
+     * @param policy its name
+     * @param failures is told where an expression says nothing that could be taken
+     */
+    public long tokens(RequestFacts request, String policy, FailureListener failures) {
+        long tokens = expression == null ? constant : evaluate(expression, request, policy, failures);
+        return Math.min(Math.max(tokens, 1), most);
+    }
+
+    private static long evaluate(
+            RequestExpression expression, RequestFacts request, String policy, FailureListener failures) {
+        try {
+            Object value = expression.value(request);
+            long tokens = value instanceof Long number ? number : ceiling(value);
+            if (tokens < 1) {
+                failures.failed(policy, WHAT, "below 1");
+            }
+            return tokens;
+        } catch (Exception failure) {
+            failures.failed(policy, WHAT, Reason.of(failure));
+            return 1;
+        }
+    }
+
+    private static long ceiling(@Nullable Object value) {
+        if (value instanceof Integer number) {
+            return number;
+        } else if (value instanceof Double number && !number.isNaN()) {
+            return (long) Math.ceil(number);
+        } else if (value instanceof BigInteger number) {
+            return ceiling(new BigDecimal(number));
+        }
+        BigDecimal number = value instanceof BigDecimal decimal ? decimal : number(String.valueOf(value));
+        if (number == null) {
+            throw new NumberFormatException();
+        }
+        return ceiling(number);
+    }
+
+    /** Compares first: a number such as 1e999999999 is short in text alone. */
+    private static long ceiling(BigDecimal number) {
+        if (number.abs().compareTo(LARGEST) >= 0) {
+            return number.signum() * Long.MAX_VALUE;
+        }
+        boolean small = number.abs().compareTo(BigDecimal.ONE) < 0;
+        return small
+                ? Math.max(number.signum(), 0)
+                : number.setScale(0, RoundingMode.CEILING).longValue();
+    }
+
+    private static @Nullable BigDecimal number(String text) {
+        try {
+            return text.length() > LONGEST ? null : new BigDecimal(text);
+        } catch (NumberFormatException none) {
+            return null;
+        }
+    }
+
+    /** What it comes to, in words: {@code 5 tokens a request}. */
+    public String describe() {
+        return expression == null
+                ? Math.min(Math.max(constant, 1), most) + " tokens a request"
+                : expression + " tokens a request" + (most == Long.MAX_VALUE ? "" : ", at most " + most);
+    }
+
+    /** As it is written. */
+    @Override
+    public String toString() {
+        return expression == null ? Long.toString(constant) : expression.toString();
+    }
+}

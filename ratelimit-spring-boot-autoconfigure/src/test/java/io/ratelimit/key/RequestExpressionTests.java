@@ -1,0 +1,266 @@
+package io.ratelimit.key;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatException;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import java.lang.reflect.Field;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.expression.spel.standard.SpelCompiler;
+import org.springframework.expression.spel.standard.SpelExpression;
+
+class RequestExpressionTests {
+
+    private static final String THERE_ARE = ": there are method, path, endpoint, ip, user, roles, contentLength,"
+            + " header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')";
+
+    private static final FixedFacts FACTS = new FixedFacts(
+            "POST",
+            "GET /items/{id}",
+            "203.0.113.7",
+            "alice",
+            Map.of(
+                    "path", "/items/5",
+                    "roles", "ADMIN,ROLE_ADMIN",
+                    "contentLength", "2000",
+                    "X-Plan", "gold",
+                    "query page", "7",
+                    "cookie device", "d1",
+                    "variable id", "5"));
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "method                                      | POST",
+                "path                                        | /items/5",
+                "endpoint                                    | GET /items/{id}",
+                "ip                                          | 203.0.113.7",
+                "user                                        | alice",
+                "contentLength                               | 2000",
+                "header('X-Plan')                            | gold",
+                "query('page')                               | 7",
+                "cookie('device')                            | d1",
+                "pathVariable('id')                          | 5",
+                "roles.contains('ADMIN')                     | true",
+                "roles.contains('USER')                      | false",
+                "roles.size()                                | 2",
+                "user + '-' + method                         | alice-POST",
+                "header('X-Other') ?: ip                     | 203.0.113.7",
+                "header('X-Other')?.length() == null         | true",
+                "header('X-Plan').equalsIgnoreCase('GOLD')   | true",
+                "path.startsWith('/items/') and !path.isEmpty() | true",
+                "{'PUT', 'POST'}.contains(method)            | true",
+                "user matches 'a.*' ? 'a' : 'other'          | a",
+                "contentLength between {1, 10}               | false",
+                "contentLength / 1024.0 > 1 && method != 'GET' or false | true",
+                "(contentLength - 1) % 10 * 2                | 18",
+                "header('X-Plan').substring(0, 2)            | go",
+            })
+    void seesTheFactsOfARequest(String text, String value) {
+        RequestExpression expression = RequestExpression.of(text);
+        for (int i = 0; i < 250; i++) {
+            assertThat(expression.text(FACTS)).as("interpreted, then compiled").isEqualTo(value);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "T(java.lang.Runtime).getRuntime()",
+                "T(java.lang.Runtime)",
+                "new java.io.File('/')",
+                "new String('a')",
+                "@bean",
+                "&@bean",
+                "#root",
+                "#this",
+                "#root.class",
+                "#name",
+                "#name('a')",
+                "user = 'a'",
+                "user == (method = 'a')",
+                "user ?: (method = 'a')",
+                "contentLength++",
+                "--contentLength",
+                "2 ^ 9",
+                "roles[0]",
+                "user['bytes']",
+                "roles.?[true]",
+                "roles.^[true]",
+                "roles.![toString()]",
+                "{a: user}",
+                "user instanceof T(String)",
+            })
+    void nothingElseCanBeUsed(String text) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of(text))
+                .withMessageContainingAll("'", "can't be ");
+    }
+
+    @Test
+    void whatCantBeUsedIsNamed() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of("user == null or T(System).exit(0) == null"))
+                .withMessage(
+                        "'T(System)' can't be used in an expression of a policy, which sees the facts of the request"
+                                + " alone" + THERE_ARE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "''.class",
+                "user.class",
+                "user.bytes",
+                "user.getClass()",
+                "user?.getClass().forName('a')",
+                "user.toString()",
+                "header('a').repeat(1000000)",
+                "header('a').replaceAll('(a+)+', 'b')",
+                "header('a').matches(query('a'))",
+                "roles.clear()",
+                "roles.toArray()",
+                "'a'.length().class",
+                "('a' + user).intern()",
+                "header(user.getClass()).length()",
+                "(user.isEmpty() ? user : user.toCharArray()).length()",
+            })
+    void aValueIsAskedForLittle(String text) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of(text))
+                .withMessageEndingWith(
+                        "can't be asked of a value: there are contains(), endsWith(), equalsIgnoreCase(),"
+                                + " indexOf(), isBlank(), isEmpty(), length(), size(), startsWith(), strip(), substring()");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "usr                      | usr",
+                "session                  | session",
+                "class                    | class",
+                "request.remoteAddr       | request",
+                "getClass()               | getClass()",
+                "hashCode()               | hashCode()",
+                "user()                   | user()",
+                "session()                | session()",
+                "parameter(\"a\")       | parameter",
+                "header                   | header",
+                "lots                     | lots",
+                "header(usr)              | usr",
+            })
+    void whatARequestDoesNotHaveNamesWhatItHas(String text, String name) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of(text))
+                .withMessage("A request has no '" + name + "'" + THERE_ARE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"header()", "header('a', 'b')", "query()"})
+    void aNamedFactNeedsItsName(String text) {
+        String name = text.substring(0, text.indexOf('('));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of(text))
+                .withMessage("'" + name + "' takes one name, as in " + name + "('a')");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "user ==", "user + ", "user user", "header('a", "'", "user:", "#{user}"})
+    void whatIsNoExpressionSaysSo(String text) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of(text))
+                .withMessageStartingWith("'" + text + "' can't be read as an expression: ");
+    }
+
+    @Test
+    void aPatternIsWrittenOutAndReadAtTheStart() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of("path matches header('a')"))
+                .withMessageContaining("must have its pattern written out");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of("path matches '('"))
+                .withMessageContaining("has no pattern: Unclosed group");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "user, WITH_USER",
+        "roles.contains('a'), WITH_USER",
+        "method == 'GET' ? ip : user, WITH_USER",
+        "header(user), WITH_USER",
+        "header('user') + method + path + endpoint + ip, AT_ONCE",
+        "'''user''', AT_ONCE"
+    })
+    void isKnownWhenAllThatItAsksForIs(String text, Known known) {
+        assertThat(RequestExpression.of(text).known()).isEqualTo(known);
+    }
+
+    @Test
+    void isCompiledAlsoForFactsWhoseTypeIsNotPublic() throws Exception {
+        for (String text : List.of("user + header('X-Plan')", "contentLength / 1024.0", "roles.contains('ADMIN')")) {
+            RequestExpression expression = RequestExpression.of(text);
+            expression.value(FACTS);
+            Field parsed = RequestExpression.class.getDeclaredField("parsed");
+            parsed.setAccessible(true);
+            assertThat(SpelCompiler.compile((SpelExpression) parsed.get(expression)))
+                    .as(text)
+                    .isTrue();
+        }
+    }
+
+    /** What compiled code trips over is interpreted again. */
+    @Test
+    void compiledOrNotItSaysTheSame() {
+        RequestExpression expression = RequestExpression.of("header('a') == null ? 1 : header('a').length() > 1");
+        Map<String, String> headers = new HashMap<>();
+        for (int i = 0; i < 2000; i++) {
+            String value = i % 300 == 0 ? null : "x".repeat(i % 3);
+            headers.put("a", value);
+            assertThat(expression.value(FACTS.withHeaders(headers)))
+                    .as("call %d", i)
+                    .isEqualTo(value == null ? (Object) 1 : value.length() > 1);
+        }
+    }
+
+    @Test
+    void manyThreadsGetTheirOwnAnswers() throws Exception {
+        RequestExpression expression = RequestExpression.of("user + header('n')");
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        try {
+            List<Callable<Boolean>> calls = IntStream.range(0, 4)
+                    .<Callable<Boolean>>mapToObj(
+                            thread -> () -> IntStream.range(0, 1000).allMatch(i -> ("u" + thread + i)
+                                    .equals(expression.text(FACTS.withUser("u" + thread)
+                                            .withHeaders(Map.of("n", Integer.toString(i)))))))
+                    .collect(Collectors.toList());
+            for (Future<Boolean> answers : threads.invokeAll(calls)) {
+                assertThat(answers.get()).isTrue();
+            }
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    @Test
+    void whatIsNoTextIsNoKey() {
+        assertThat(RequestExpression.of("header('X-Other')").text(FACTS)).isNull();
+        assertThatException().isThrownBy(() -> RequestExpression.of("roles").text(FACTS));
+        assertThatException()
+                .isThrownBy(() -> RequestExpression.of("{user, ip}").text(FACTS));
+    }
+}

@@ -1,0 +1,46 @@
+package io.ratelimit.logging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.ManualTimeSource;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+@ExtendWith(OutputCaptureExtension.class)
+class FailureLogTests {
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final FailureLog log = new FailureLog(time);
+
+    @Test
+    void aPolicyHasOneLineInTenSeconds(CapturedOutput output) {
+        log.failed("one", "its cost, which counted as 1", "below 1");
+        log.failed("one", "its condition, so it applied", "neither true nor false");
+        log.failed("two", "its cost, which counted as 1", "below 1");
+        time.advance(Duration.ofNanos(9_999_999_999L));
+        log.failed("one", "its cost, which counted as 1", "below 1");
+        time.advance(Duration.ofNanos(1));
+        log.failed("one", "its condition, so it applied", "neither true nor false");
+
+        assertThat(lines(output))
+                .containsExactly(
+                        "WARN Throttle policy 'one' could not tell its cost, which counted as 1 (below 1); failures since"
+                                + " it was last logged: 1",
+                        "WARN Throttle policy 'two' could not tell its cost, which counted as 1 (below 1); failures since"
+                                + " it was last logged: 1",
+                        "WARN Throttle policy 'one' could not tell its condition, so it applied (neither true nor"
+                                + " false); failures since it was last logged: 3");
+    }
+
+    private static List<String> lines(CapturedOutput output) {
+        return output.getOut()
+                .lines()
+                .filter(line -> line.contains("FailureLog"))
+                .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
+                .toList();
+    }
+}

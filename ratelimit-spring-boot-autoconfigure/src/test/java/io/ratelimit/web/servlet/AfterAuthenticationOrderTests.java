@@ -1,0 +1,100 @@
+package io.ratelimit.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.security.Principal;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.ApplicationContextException;
+import org.springframework.context.annotation.Bean;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.filter.OncePerRequestFilter;
+
+/** Where the application authenticates in a filter of its own. */
+class AfterAuthenticationOrderTests {
+
+    private static final String YAML = """
+            ratelimit:
+              %s
+              policies:
+                user: { key: user, on-missing-key: deny, rate: 1/1h }
+            """;
+
+    @Test
+    void theLateFilterStandsWhereItIsTold() {
+        String order = "filter.after-authentication-order: 11";
+        try (TestServer server =
+                TestServer.open(YAML.formatted(order), OwnAuthentication.class).start()) {
+            assertThat(server.http().get("/", "X-User: alice").status()).isEqualTo(200);
+            assertThat(server.http().get("/", "X-User: alice").status()).isEqualTo(429);
+            assertThat(server.http().get("/", "X-User: bob").status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void withoutAWordItStandsBehindSpringSecuritysPlace() {
+        try (TestServer server = TestServer.open(YAML.formatted("mode: enforce"), OwnAuthentication.class)
+                .start()) {
+            assertThat(server.http().get("/", "X-User: alice").status()).isEqualTo(403);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-101, -102, Integer.MIN_VALUE})
+    void notBeforeTheEarlyFilter(int order) {
+        assertThatExceptionOfType(ApplicationContextException.class)
+                .isThrownBy(() -> TestServer.open(YAML.formatted("filter.after-authentication-order: " + order))
+                        .start())
+                .havingRootCause()
+                .isInstanceOf(InvalidConfigurationPropertyValueException.class)
+                .withMessageContaining("ratelimit.filter.after-authentication-order")
+                .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
+                        .isEqualTo(
+                                "It must be greater than the order of the filter before authentication, -101, but was "
+                                        + order + ": what is asked after authentication would be asked first."));
+    }
+
+    @RestController
+    static class OwnAuthentication {
+
+        @GetMapping("/")
+        String hello(Principal user) {
+            return user.getName();
+        }
+
+        @Bean
+        FilterRegistrationBean<OncePerRequestFilter> ownAuthentication() {
+            FilterRegistrationBean<OncePerRequestFilter> registration =
+                    new FilterRegistrationBean<>(new OncePerRequestFilter() {
+                        @Override
+                        protected void doFilterInternal(
+                                HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+                                throws ServletException, IOException {
+                            chain.doFilter(as(request.getHeader("X-User"), request), response);
+                        }
+                    });
+            registration.setOrder(10);
+            return registration;
+        }
+
+        private static HttpServletRequest as(String user, HttpServletRequest request) {
+            return new HttpServletRequestWrapper(request) {
+                @Override
+                public Principal getUserPrincipal() {
+                    return () -> user;
+                }
+            };
+        }
+    }
+}
