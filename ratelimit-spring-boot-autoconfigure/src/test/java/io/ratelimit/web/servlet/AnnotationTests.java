@@ -56,6 +56,7 @@ class AnnotationTests {
                 mine: { key: [user, endpoint], rate: 1/1h, applies-to: annotated }
                 address: { key: ip, rate: 1/1h, applies-to: annotated }
                 many: { rate: 100/1d, applies-to: annotated }
+                priced: { rate: 10/1h, key: ["query:q"], cost: "query('n')", max-cost: 6, applies-to: annotated }
             """;
 
     private static final Class<?>[] SOURCES = {Api.class, Work.class, Failures.class, Routes.class, BasicSecurity.class
@@ -144,6 +145,16 @@ class AnnotationTests {
         assertThat(http.get("/address", basic("bob")).status()).isEqualTo(429);
         assertThat(http.from("127.0.0.9").get("/address", basic("bob")).status())
                 .isEqualTo(200);
+    }
+
+    @Test
+    void thePolicysOwnCostIsThatOfTheRequest() {
+        assertThat(http.get("/priced?q=a&n=4", basic("alice")).status()).isEqualTo(200);
+        assertThat(server.available("priced", "a")).isEqualTo(6);
+        assertThat(http.get("/priced?q=a&n=100", basic("alice")).status()).isEqualTo(200);
+        assertThat(server.available("priced", "a")).isZero();
+        assertThat(http.get("/priced?q=b&n=none", basic("alice")).status()).isEqualTo(200);
+        assertThat(server.available("priced", "b")).isEqualTo(9);
     }
 
     @Test
@@ -272,6 +283,12 @@ class AnnotationTests {
         @GetMapping("/address")
         String address() {
             return work.address();
+        }
+
+        @GetMapping("/priced")
+        @RateLimited("priced")
+        String priced() {
+            return "done";
         }
 
         @GetMapping("/admin")
