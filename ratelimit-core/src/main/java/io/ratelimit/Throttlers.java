@@ -13,7 +13,7 @@ import java.util.Map;
  */
 public final class Throttlers {
 
-    private final Map<String, Throttler> throttlers = new LinkedHashMap<>();
+    private volatile Map<String, Throttler> throttlers = Map.of();
     private final BucketStore store;
     private final ThrottleListener listener;
 
@@ -23,11 +23,20 @@ public final class Throttlers {
     public Throttlers(Collection<ThrottlePolicy> policies, BucketStore store, ThrottleListener listener) {
         this.store = store;
         this.listener = listener;
-        for (ThrottlePolicy policy : policies) {
-            Throttler throttler =
-                    policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
-            check(throttlers.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
-        }
+        policies.forEach(this::add);
+    }
+
+    /**
+     * Adds a policy that became known later than the others.
+     *
+     * @throws IllegalArgumentException if there is one of that name
+     */
+    public synchronized void add(ThrottlePolicy policy) {
+        Map<String, Throttler> more = new LinkedHashMap<>(throttlers);
+        Throttler throttler =
+                policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
+        check(more.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
+        throttlers = more;
     }
 
     /** Throttlers with their buckets in memory, on the machine's clock. */
@@ -46,9 +55,10 @@ public final class Throttlers {
      * @throws UnknownPolicyException if there is no policy of that name
      */
     public Throttler get(String policy) {
-        Throttler throttler = throttlers.get(policy);
+        Map<String, Throttler> known = throttlers;
+        Throttler throttler = known.get(policy);
         if (throttler == null) {
-            throw new UnknownPolicyException(policy, throttlers.keySet());
+            throw new UnknownPolicyException(policy, known.keySet());
         }
         return throttler;
     }

@@ -39,6 +39,21 @@ class ThrottlersTests {
     }
 
     @Test
+    void aPolicyMayBeAddedLaterUnderANameOfItsOwn() {
+        Throttlers throttlers = Throttlers.local(List.of(ThrottlePolicy.of("first", BucketSpec.of("1/1h"))));
+
+        throttlers.add(ThrottlePolicy.of("later", BucketSpec.of("2/1h"), "user"));
+
+        assertThat(throttlers.all().stream().map(throttler -> throttler.policy().name()))
+                .containsExactly("first", "later");
+        assertThat(throttlers.get("later").forKey("alice").decide(2).allowed()).isTrue();
+        assertThat(throttlers.snapshot("later", "alice").available()).isZero();
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.add(ThrottlePolicy.of("first", BucketSpec.of("1/1h"))))
+                .withMessage("the name of a policy must be unique, but was first");
+    }
+
+    @Test
     void areFoundByTheNamesOfTheirPolicies() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         assertThat(throttlers.get("global")).isInstanceOf(GlobalThrottler.class);

@@ -19,6 +19,7 @@ import java.util.stream.Stream;
  * @param twoThreads one bucket
  * @param keys many buckets
  * @param filter requests through the filters
+ * @param annotation calls of annotated methods
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param startup milliseconds until the application and the process have started, by variant
@@ -28,6 +29,7 @@ record Results(
         List<Measurement> twoThreads,
         List<Measurement> keys,
         List<Measurement> filter,
+        List<Measurement> annotation,
         Samples memory,
         Samples http,
         Samples startup) {
@@ -43,6 +45,7 @@ record Results(
                 Measurement.read(directory.resolve("bucket-two-threads.json")),
                 Measurement.read(directory.resolve("keys.json")),
                 Measurement.read(directory.resolve("filter.json")),
+                Measurement.read(directory.resolve("annotation.json")),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("startup.tsv")));
@@ -59,6 +62,7 @@ record Results(
         bucket(text, "One bucket, two threads", twoThreads);
         keys(text);
         filter(text);
+        annotation(text);
         memory(text);
         http(text);
         startup(text);
@@ -128,6 +132,22 @@ record Results(
     double beyondFloor(Measurement request) {
         double clock = Measurement.of(filter, "nanoTime").nanos();
         return request.nanos() - Measurement.of(filter, "stubs").nanos() - 2 * clock;
+    }
+
+    private void annotation(Markdown text) {
+        if (annotation.isEmpty()) {
+            return;
+        }
+        text.table("Annotated methods", "call", "ns", "±", "beyond the proxy alone", "bytes");
+        double proxied = Measurement.of(annotation, "proxied").nanos();
+        for (Measurement one : annotation) {
+            text.row(
+                    one.label(),
+                    number(one.nanos(), 1),
+                    number(one.error(), 1),
+                    number(one.nanos() - proxied, 0),
+                    number(one.bytes(), 0));
+        }
     }
 
     private void memory(Markdown text) {

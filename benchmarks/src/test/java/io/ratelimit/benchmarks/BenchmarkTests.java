@@ -24,10 +24,12 @@ class BenchmarkTests {
         assertThat(run("Bucket.*Benchmark", "bucket-one-thread.json")).hasSize(4 * 3 + 2 + 8);
         assertThat(run("KeysBenchmark", "keys.json")).hasSize(KeyedLimiter.values().length);
         assertThat(run("Filter.*Benchmark", "filter.json")).hasSize(3 + 2);
+        assertThat(run("AnnotationBenchmark", "annotation.json")).hasSize(4);
 
         assertThat(Results.read(directory).toMarkdown())
                 .containsPattern("one bucket, one thread, allowed \\| .* \\| [0-9.]+ ×")
                 .containsPattern("headers included, allowed \\| .* \\| -?[0-9.]+ µs")
+                .containsPattern("constantKey \\| .*")
                 .contains("| decide, 1000, ratelimit |")
                 .contains("start-up | 60 ms more than without | – ms");
     }

@@ -6,7 +6,10 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.DenialLog;
+import io.ratelimit.logging.FailureLog;
 import java.util.List;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -72,6 +75,12 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
+    FailureListener rateLimitFailureListener(TimeSource time) {
+        return new FailureLog(time)::failed;
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
     Throttlers throttlers(BucketStore store, ObjectProvider<ThrottleListener> listeners) {
         return new Throttlers(policies, store, all(listeners.orderedStream().toList()));
     }
@@ -92,13 +101,13 @@ public final class RateLimitAutoConfiguration {
     static class WithoutWeb {
 
         WithoutWeb(RateLimitProperties properties) {
-            properties
-                    .policies()
-                    .keySet()
-                    .forEach(
-                            name -> logger.info(
-                                    "Throttle policy '" + name
-                                            + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers"));
+            properties.policies().forEach((name, policy) -> {
+                if (policy.appliesTo() == AppliesTo.REQUESTS) {
+                    logger.info(
+                            "Throttle policy '" + name
+                                    + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers");
+                }
+            });
         }
     }
 

@@ -59,6 +59,14 @@ public record RateLimitProperties(
         NONE
     }
 
+    /** What a policy limits. */
+    public enum AppliesTo {
+        /** Requests. */
+        REQUESTS,
+        /** The calls of methods whose annotation names it. */
+        ANNOTATED
+    }
+
     /**
      * How the address of a client is told.
      *
@@ -115,6 +123,7 @@ public record RateLimitProperties(
      * @param ignoreCase whether keys that differ in case alone share a bucket
      * @param onMissingKey what holds for a request that lacks a part of the key
      * @param maxKeys the most buckets held at a time; beyond it new keys share overflow buckets
+     * @param appliesTo whether it limits requests, or the calls of methods whose RateLimited annotation names it
      * @param paths path patterns where the policy applies, below the context path; everywhere by default
      * @param excludePaths path patterns where it doesn't
      * @param methods the HTTP methods it applies to, GET also for HEAD; all by default
@@ -142,6 +151,7 @@ public record RateLimitProperties(
             @DefaultValue("" + ThrottlePolicy.DEFAULT_MAX_KEYS)
             int maxKeys,
 
+            @DefaultValue("requests") AppliesTo appliesTo,
             @DefaultValue List<String> paths,
             @DefaultValue List<String> excludePaths,
             @DefaultValue List<String> methods,

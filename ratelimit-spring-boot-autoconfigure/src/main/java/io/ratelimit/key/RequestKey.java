@@ -54,22 +54,39 @@ public final class RequestKey {
         return overrides;
     }
 
+    public MissingKey onMissing() {
+        return onMissing;
+    }
+
     /** Which tier a request belongs to, if there are any. */
     public @Nullable RequestTier tier() {
         return tier;
     }
 
+    /** The tier that a request belongs to, by its name; null for none. */
+    public @Nullable String tier(ThrottlePolicy policy, @Nullable RequestFacts request) {
+        return tier == null || request == null ? null : tier.tier(request, policy, failures);
+    }
+
     /**
      * What the policy charges a request: without a key if the request lacks a part of it and is to be denied for that;
      * null if the policy then doesn't apply, or is off for the key.
+     *
+     * @param request null for a call outside a web request, which lacks all parts and has no address either
      */
-    public @Nullable Charge charge(ThrottlePolicy policy, long cost, RequestFacts request) {
+    public @Nullable Charge charge(ThrottlePolicy policy, long cost, @Nullable RequestFacts request) {
+        return charge(policy, cost, request, tier(policy, request));
+    }
+
+    /** What the policy charges a request that belongs to this tier, if to any. */
+    public @Nullable Charge charge(
+            ThrottlePolicy policy, long cost, @Nullable RequestFacts request, @Nullable String tier) {
         if (parts.isEmpty()) {
-            return Charge.of(policy, tier(policy, request), GLOBAL, cost);
+            return Charge.of(policy, tier, GLOBAL, cost);
         }
         String[] texts = new String[parts.size()];
         for (int i = 0; i < texts.length; i++) {
-            String text = resolve(parts.get(i), policy, request);
+            String text = request == null ? null : resolve(parts.get(i), policy, request);
             if (text != null && !text.isBlank()) {
                 texts[i] = Keys.part(text, policy.ignoreCase());
             } else if (onMissing == MissingKey.SKIP) {
@@ -77,20 +94,18 @@ public final class RequestKey {
             } else if (onMissing == MissingKey.DENY) {
                 return Charge.withoutKey(policy, cost);
             } else {
-                texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP ? request.ip() : "");
+                texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP && request != null ? request.ip() : "");
             }
         }
-        return charge(policy, Keys.join(texts), texts, cost, request);
+        return charge(policy, texts, cost, tier);
     }
 
-    private @Nullable Charge charge(
-            ThrottlePolicy policy, String key, String[] texts, long cost, RequestFacts request) {
-        KeyOverride override = overrides.isEmpty() ? null : overrides.find(key, texts);
-        return override == null ? Charge.of(policy, tier(policy, request), key, cost) : override.charge(key, cost);
-    }
-
-    private @Nullable String tier(ThrottlePolicy policy, RequestFacts request) {
-        return tier == null ? null : tier.tier(request, policy, failures);
+    /** What the policy charges a key of parts that {@link Keys} has made; null if it is off for the key. */
+    public @Nullable Charge charge(ThrottlePolicy policy, String[] texts, long cost, @Nullable String tier) {
+        String key = Keys.join(texts);
+        boolean asWritten = texts.length == parts.size() && !overrides.isEmpty();
+        KeyOverride override = asWritten ? overrides.find(key, texts) : null;
+        return override == null ? Charge.of(policy, tier, key, cost) : override.charge(key, cost);
     }
 
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {

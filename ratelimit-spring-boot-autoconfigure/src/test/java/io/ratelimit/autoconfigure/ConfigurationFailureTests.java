@@ -28,8 +28,8 @@ class ConfigurationFailureTests {
             "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, filter, policies.";
     private static final String POLICY_PROPERTIES =
             "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, tiers, tier, overrides, key,"
-                    + " ignore-case, on-missing-key, max-keys, paths, exclude-paths, methods, condition, phase, refund-on,"
-                    + " retry-jitter, status, mode.";
+                    + " ignore-case, on-missing-key, max-keys, applies-to, paths, exclude-paths, methods, condition,"
+                    + " phase, refund-on, retry-jitter, status, mode.";
 
     @TempDir
     private Path directory;
@@ -469,7 +469,7 @@ class ConfigurationFailureTests {
                 .isEqualTo("""
                         Description:
 
-                        'ratelimit.policies.api.key' has a part of a bean, but there is no bean 'tenant'.
+                        'ratelimit.policies.api.key' names a bean, but there is no bean 'tenant'.
 
                             ratelimit.policies.api.key[0]: URL [file:application.yml] - 5:13
                             ratelimit.policies.api.key[1]: URL [file:application.yml] - 5:17
@@ -484,7 +484,7 @@ class ConfigurationFailureTests {
         assertThat(webPolicy("key: bean:environment")).isEqualTo("""
                 Description:
 
-                'ratelimit.policies.api.key' has a part of a bean, but the bean 'environment' is no KeyResolver.
+                'ratelimit.policies.api.key' names a bean, but the bean 'environment' is no KeyResolver.
 
                     ratelimit.policies.api.key: URL [file:application.yml] - 5:12
 
@@ -606,7 +606,6 @@ class ConfigurationFailureTests {
                 "redis.timeout",
                 "policies.api.max-wait",
                 "policies.api.backend",
-                "policies.api.applies-to",
                 "policies.api.queue-limit"
             })
     void aPropertyThatIsNotThereYet(String property) {

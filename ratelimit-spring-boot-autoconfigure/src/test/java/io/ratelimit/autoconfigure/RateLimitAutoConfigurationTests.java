@@ -11,6 +11,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.DenialLog;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -66,6 +67,7 @@ class RateLimitAutoConfigurationTests {
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),
                         DenialLog.class,
+                        context.getBean(FailureListener.class).getClass(),
                         Throttlers.class));
     }
 

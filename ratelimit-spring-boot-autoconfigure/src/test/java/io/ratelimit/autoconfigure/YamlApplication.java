@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -155,7 +156,7 @@ final class YamlApplication {
     }
 
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration(RateLimitAutoConfiguration.class)
+    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class})
     static class Plain {}
 
     @Configuration(proxyBeanMethods = false)
@@ -163,6 +164,7 @@ final class YamlApplication {
         DispatcherServletAutoConfiguration.class,
         WebMvcAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
+        RateLimitAnnotationAutoConfiguration.class,
         RateLimitWebServletAutoConfiguration.class
     })
     static class WebMvc {}

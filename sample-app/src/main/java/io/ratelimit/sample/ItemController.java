@@ -1,5 +1,6 @@
 package io.ratelimit.sample;
 
+import io.ratelimit.annotation.RateLimited;
 import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -36,6 +37,8 @@ class ItemController {
         return item;
     }
 
+    /** No item is changed more than five times a minute, whoever changes it. */
+    @RateLimited(name = "item-changes", rate = "5/1m", key = "#id")
     @PutMapping("/{id}")
     Item put(@PathVariable int id, @RequestBody NewItem item) {
         if (id < 1 || id > SHELF_SPACE) {

@@ -1,4 +1,4 @@
-/** A small shop whose API is held to limits: all of them are in {@code application.yml}, none in the code. */
+/** A small shop whose API is held to limits: all but one are in {@code application.yml}, none of those in the code. */
 @NullMarked
 package io.ratelimit.sample;
 

@@ -71,6 +71,18 @@ class SampleApplicationTests {
     }
 
     @Test
+    void anItemIsChangedFiveTimesAMinuteByAllTogether() throws Exception {
+        for (int i = 0; i < 5; i++) {
+            assertThat(put("/api/items/7", i % 2 == 0 ? "alice" : "bob").statusCode())
+                    .isEqualTo(200);
+        }
+        HttpResponse<String> refused = put("/api/items/7", "alice");
+        assertThat(refused.statusCode()).isEqualTo(429);
+        assertThat(refused.body()).contains("throttled by 'item-changes' policy, please retry after 12000 ms.");
+        assertThat(put("/api/items/8", "alice").statusCode()).isEqualTo(200);
+    }
+
+    @Test
     void guessedPasswordsRunOutOfTokens() throws Exception {
         for (int i = 0; i < 1200; i++) {
             assertThat(send("/api/items", "alice", "guess" + i).statusCode()).isEqualTo(401);
@@ -88,9 +100,22 @@ class SampleApplicationTests {
         return send(path, user, user);
     }
 
+    private HttpResponse<String> put(String path, String user) throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder()
+                .PUT(HttpRequest.BodyPublishers.ofString("{\"name\":\"kettle\"}"))
+                .header("Content-Type", "application/json");
+        return send(request, path, user, user);
+    }
+
     private HttpResponse<String> send(String path, @Nullable String user, @Nullable String password)
             throws IOException, InterruptedException {
-        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create("http://localhost:" + port + path));
+        return send(HttpRequest.newBuilder(), path, user, password);
+    }
+
+    private HttpResponse<String> send(
+            HttpRequest.Builder request, String path, @Nullable String user, @Nullable String password)
+            throws IOException, InterruptedException {
+        request.uri(URI.create("http://localhost:" + port + path));
         if (user != null) {
             byte[] credentials = (user + ":" + password).getBytes(StandardCharsets.UTF_8);
             request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(credentials));

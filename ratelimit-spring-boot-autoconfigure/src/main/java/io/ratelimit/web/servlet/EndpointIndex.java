@@ -50,7 +50,11 @@ final class EndpointIndex {
     private final Set<String> patterns = new TreeSet<>();
     private final Set<String> keys = new TreeSet<>();
 
-    private EndpointIndex(List<MappedEndpoints> mappings) {
+    private final Set<String> exemptInVain = new TreeSet<>();
+    private final boolean hasExempt;
+
+    private EndpointIndex(List<MappedEndpoints> read) {
+        List<MappedEndpoints> mappings = withoutBlind(read);
         Set<String> methods =
                 Arrays.stream(RequestMethod.values()).map(Enum::name).collect(Collectors.toCollection(TreeSet::new));
         for (MappedEndpoints mapping : mappings) {
@@ -64,6 +68,34 @@ final class EndpointIndex {
         }
         methods.forEach(method -> byMethod.put(method, Node.of(mappings, method)));
         otherMethods = Node.of(mappings, "");
+        List<Endpoint> exempt = exempt(read);
+        exempt.stream().filter(endpoint -> !isHonoured(endpoint)).forEach(endpoint -> exemptInVain.add(endpoint.key()));
+        hasExempt = !exempt.isEmpty();
+    }
+
+    /** Behind what isn't known no endpoint is exempt. */
+    private static List<MappedEndpoints> withoutBlind(List<MappedEndpoints> read) {
+        boolean complete = true;
+        List<MappedEndpoints> mappings = new ArrayList<>();
+        for (MappedEndpoints mapping : read) {
+            complete &= mapping.complete();
+            mappings.add(complete ? mapping : mapping.blinded());
+        }
+        return mappings;
+    }
+
+    private static List<Endpoint> exempt(List<MappedEndpoints> read) {
+        return read.stream()
+                .flatMap(mapping -> mapping.endpoints().stream())
+                .filter(endpoint -> endpoint.exemption().exempt())
+                .toList();
+    }
+
+    /** Whether requests for an exempt endpoint are free, tried with the text of its pattern as a path. */
+    private boolean isHonoured(Endpoint endpoint) {
+        PathContainer path = PathContainer.parsePath(endpoint.pattern().getPatternString());
+        Set<String> methods = endpoint.methods().isEmpty() ? Set.of("GET", "POST") : endpoint.methods();
+        return !endpoint.pattern().matches(path) || methods.stream().allMatch(method -> isExempt(method, path));
     }
 
     /**
@@ -101,6 +133,23 @@ final class EndpointIndex {
     private static PathContainer withoutTrailingSlash(PathContainer path) {
         int last = path.elements().size() - 1;
         return last > 0 && path.elements().get(last) instanceof PathContainer.Separator ? path.subPath(0, last) : path;
+    }
+
+    /**
+     * Whether every endpoint is exempt that a request may reach in the end, when headers and parameters have chosen among
+     * those that its method and path lead to.
+     */
+    boolean isExempt(String method, PathContainer path) {
+        return byMethod.getOrDefault(method, otherMethods).isExempt(path);
+    }
+
+    boolean hasExempt() {
+        return hasExempt;
+    }
+
+    /** The endpoints that are exempt and yet not free, as another one may get their requests. */
+    Collection<String> exemptInVain() {
+        return List.copyOf(exemptInVain);
     }
 
     /** All patterns that lead to an endpoint, sorted. */
@@ -164,6 +213,25 @@ final class EndpointIndex {
                 }
             }
             return null;
+        }
+
+        /** Up to the first that is certain to take the request, and those that are as specific. */
+        boolean isExempt(PathContainer path) {
+            Endpoint certain = null;
+            boolean reached = false;
+            for (Endpoint endpoint : nearest(path.elements()).endpoints) {
+                if (endpoint.exemption().handler() && endpoint.pattern().matches(path)) {
+                    if (certain != null && !endpoint.isAsSpecificAs(certain)) {
+                        return true;
+                    }
+                    if (!endpoint.exemption().exempt()) {
+                        return false;
+                    }
+                    reached = true;
+                    certain = certain == null && endpoint.exemption().certain() ? endpoint : certain;
+                }
+            }
+            return reached;
         }
 
         private Node nearest(List<PathContainer.Element> path) {

@@ -35,6 +35,32 @@ public final class Endpoints {
                 : EndpointIndex.NONE;
     }
 
+    /** Whether a request will reach handlers that are exempt and no others, however one of its paths is read. */
+    boolean isExempt(HttpServletRequest request, List<PathContainer> paths) {
+        if (paths.isEmpty() || !isMine(request)) {
+            return false;
+        }
+        for (PathContainer path : paths) {
+            if (!isBelowServletPath(path)
+                    || !index.isExempt(
+                            request.getMethod(),
+                            path.subPath(servletPath.elements().size()))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The endpoints that are exempt and yet not free, as another one may get their requests. */
+    public Collection<String> exemptInVain() {
+        return index.exemptInVain();
+    }
+
+    /** Whether there may be requests that are free. */
+    boolean hasExempt() {
+        return index.hasExempt();
+    }
+
     /** The variables in the pattern of a request's endpoint, by its path below the context path; none where it has none. */
     Map<String, String> pathVariables(HttpServletRequest request, PathContainer path) {
         return isMine(request) && isBelowServletPath(path)

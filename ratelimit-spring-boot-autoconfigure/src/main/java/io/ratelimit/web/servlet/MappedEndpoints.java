@@ -26,19 +26,20 @@ import org.springframework.web.util.pattern.PatternParseException;
  * The endpoints of one handler mapping.
  * @param endpoints those of controllers in no order, others in the order in which the mapping tries them
  * @param controllers whether they are, which the mapping compares by its own rules
+ * @param complete whether they are all that the mapping may lead to
  */
-record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
+record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean complete) {
 
     private static final Log logger = LogFactory.getLog(MappedEndpoints.class);
 
     static MappedEndpoints of(HandlerMapping mapping) {
         try {
             if (mapping instanceof RequestMappingInfoHandlerMapping controllers) {
-                return new MappedEndpoints(controllers(controllers), true);
+                return new MappedEndpoints(controllers(controllers), true, controllers.getPatternParser() != null);
             } else if (mapping instanceof RouterFunctionMapping functions) {
-                return new MappedEndpoints(RouterFunctionEndpoints.of(functions), false);
+                return RouterFunctionEndpoints.of(functions);
             } else if (mapping instanceof AbstractUrlHandlerMapping handlers) {
-                return new MappedEndpoints(handlers(handlers), false);
+                return new MappedEndpoints(handlers(handlers), false, handlers.getPatternParser() != null);
             }
         } catch (RuntimeException unreadable) {
             logger.warn(
@@ -46,12 +47,14 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
                             + " its requests share one",
                     unreadable);
         }
-        return new MappedEndpoints(List.of(), false);
+        return new MappedEndpoints(List.of(), false, false);
     }
 
     private static List<Endpoint> controllers(RequestMappingInfoHandlerMapping mapping) {
-        return mapping.getHandlerMethods().keySet().stream()
-                .flatMap(info -> patterns(info).map(pattern -> Endpoint.of(pattern, methods(info))))
+        return mapping.getHandlerMethods().entrySet().stream()
+                .flatMap(mapped -> patterns(mapped.getKey())
+                        .map(pattern -> Endpoint.of(pattern, methods(mapped.getKey()))
+                                .with(Exemption.of(mapped.getKey(), mapped.getValue()))))
                 .distinct()
                 .toList();
     }
@@ -90,6 +93,14 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
         }
     }
 
+    /** None is exempt where something that isn't known may get the request before, or in place of it. */
+    MappedEndpoints blinded() {
+        List<Endpoint> blinded = endpoints.stream()
+                .map(endpoint -> endpoint.with(endpoint.exemption.blinded()))
+                .toList();
+        return new MappedEndpoints(blinded, controllers, complete);
+    }
+
     Stream<Endpoint> inOrder(String method) {
         return controllers
                 ? endpoints.stream()
@@ -108,22 +119,31 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers) {
     }
 
     /** No methods are all methods. */
-    record Endpoint(PathPattern pattern, Set<String> methods, String key) {
+    record Endpoint(PathPattern pattern, Set<String> methods, String key, Exemption exemption) {
 
         private static final int NOT_ADMITTED = 3;
 
         static Endpoint of(PathPattern pattern, Collection<String> methods) {
             String path = pattern.getPatternString().isEmpty() ? "/" : pattern.getPatternString();
             Set<String> sorted = new TreeSet<>(methods);
-            return new Endpoint(pattern, sorted, sorted.isEmpty() ? path : String.join(",", sorted) + " " + path);
+            String key = sorted.isEmpty() ? path : String.join(",", sorted) + " " + path;
+            return new Endpoint(pattern, sorted, key, Exemption.NONE);
         }
 
         Endpoint asNone() {
-            return new Endpoint(pattern, methods, EndpointIndex.NONE);
+            return new Endpoint(pattern, methods, EndpointIndex.NONE, Exemption.NO_HANDLER);
+        }
+
+        Endpoint with(Exemption exemption) {
+            return new Endpoint(pattern, methods, key, exemption);
         }
 
         boolean admits(String method) {
             return methods.isEmpty() || methods.contains(method);
+        }
+
+        boolean isAsSpecificAs(Endpoint other) {
+            return PathPattern.SPECIFICITY_COMPARATOR.compare(pattern, other.pattern) == 0;
         }
 
         /** How a controller's endpoint takes the method: by name, HEAD as GET, like any method, or not at all. */

@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -125,7 +126,19 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         response.setContentType(text ? "text/plain;charset=UTF-8" : "application/problem+json");
         response.setContentLength(bytes.length);
         if (!request.getMethod().equals("HEAD")) {
-            response.getOutputStream().write(bytes);
+            write(response, bytes);
         }
+    }
+
+    /** Whoever was refused may have asked for the writer already, and then the stream can't be had. */
+    private static void write(HttpServletResponse response, byte[] ascii) throws IOException {
+        ServletOutputStream stream;
+        try {
+            stream = response.getOutputStream();
+        } catch (IllegalStateException hasWriter) {
+            response.getWriter().write(new String(ascii, StandardCharsets.US_ASCII));
+            return;
+        }
+        stream.write(ascii);
     }
 }

@@ -3,11 +3,13 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitExceededException;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.lang.reflect.UndeclaredThrowableException;
 import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +27,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
     private final Supplier<RequestPolicies> policies;
     private final RateLimitHeaders headers;
     private final Rejection rejection;
+    private final RefusedCalls refusedCalls;
 
     /**
      * @param phase whose policies it asks
@@ -42,6 +45,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
         this.policies = policies;
         this.headers = headers;
         this.rejection = rejection;
+        this.refusedCalls = new RefusedCalls(headers, rejection);
     }
 
     @Override
@@ -81,10 +85,22 @@ public class RateLimitFilter extends OncePerRequestFilter {
             Answer shown = bill.scarcest();
             bill.add(decision, policies.get());
             show(bill.scarcest(), shown, response);
-            chain.doFilter(request, response);
+            goOn(request, response, chain);
         } else {
             headers.remove(response);
             rejection.write(request, response, decision);
+        }
+    }
+
+    /** A call that is refused outside Spring MVC, as in another filter, is answered here. */
+    private void goOn(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        try {
+            chain.doFilter(request, response);
+        } catch (RateLimitExceededException | ServletException | UndeclaredThrowableException failure) {
+            if (!refusedCalls.answer(request, response, failure)) {
+                throw failure;
+            }
         }
     }
 

@@ -52,9 +52,11 @@ public final class RequestPolicies {
             return List.of();
         }
         ServletRequestFacts facts = bill.facts(request, endpoints, addresses);
+        boolean exempt = endpoints.hasExempt() && facts.isExempt();
         List<Charge> charges = new ArrayList<>(policies.size());
         for (int i = 0; i < policies.size(); i++) {
-            Charge charge = policies.get(i).charge(facts);
+            RequestPolicy policy = policies.get(i);
+            Charge charge = exempt && !policy.keepsCharges() ? null : policy.charge(facts);
             if (charge != null) {
                 charges.add(charge);
             }

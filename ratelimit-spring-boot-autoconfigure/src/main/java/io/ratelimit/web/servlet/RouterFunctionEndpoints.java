@@ -34,18 +34,19 @@ final class RouterFunctionEndpoints implements RouterFunctions.Visitor {
     private final RouterFunctionMapping mapping;
     private final Deque<List<Condition>> nested = new ArrayDeque<>(List.of(List.of(new Condition(null, null, true))));
     private final List<Endpoint> endpoints = new ArrayList<>();
+    private boolean complete = true;
 
     private RouterFunctionEndpoints(RouterFunctionMapping mapping) {
         this.mapping = mapping;
     }
 
-    static List<Endpoint> of(RouterFunctionMapping mapping) {
+    static MappedEndpoints of(RouterFunctionMapping mapping) {
         RouterFunctionEndpoints found = new RouterFunctionEndpoints(mapping);
         RouterFunction<?> function = mapping.getRouterFunction();
         if (function != null) {
             function.accept(found);
         }
-        return found.endpoints;
+        return new MappedEndpoints(found.endpoints, false, found.complete);
     }
 
     @Override
@@ -71,6 +72,7 @@ final class RouterFunctionEndpoints implements RouterFunctions.Visitor {
             MappedEndpoints.parse(mapping.getPatternParser(), route.path)
                     .forEach(pattern -> endpoints.add(Endpoint.of(pattern, methods)));
         }
+        complete &= route.path != null || never;
     }
 
     @Override
@@ -80,7 +82,9 @@ final class RouterFunctionEndpoints implements RouterFunctions.Visitor {
     public void attributes(Map<String, Object> attributes) {}
 
     @Override
-    public void unknown(RouterFunction<?> routerFunction) {}
+    public void unknown(RouterFunction<?> routerFunction) {
+        complete = false;
+    }
 
     /** What a predicate asks of path and methods, null for nothing, and whether that is all it asks. */
     private record Condition(

@@ -128,6 +128,11 @@ final class ServletRequestFacts implements RequestFacts {
                 && request.getHeader(HttpHeaders.COOKIE) == null;
     }
 
+    /** Whether only handlers that are exempt will get the request. */
+    boolean isExempt() {
+        return endpoints.isExempt(request, paths());
+    }
+
     @Override
     public String method() {
         return method;

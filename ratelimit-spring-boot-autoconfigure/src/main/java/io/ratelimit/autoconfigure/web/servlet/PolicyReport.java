@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
@@ -29,18 +30,23 @@ final class PolicyReport implements SmartInitializingSingleton {
     private static final Log logger = LogFactory.getLog(PolicyReport.class);
 
     private final List<RequestPolicy> policies;
+    private final Throttlers throttlers;
     private final Endpoints endpoints;
     private final Environment environment;
 
-    PolicyReport(RequestPolicies policies, Endpoints endpoints, Environment environment) {
+    /**
+     * @param throttlers also those of the limits that annotations bring, which have been read by the start's end
+     */
+    PolicyReport(RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, Environment environment) {
         this.policies = policies.all();
+        this.throttlers = throttlers;
         this.endpoints = endpoints;
         this.environment = environment;
     }
 
     @Override
     public void afterSingletonsInstantiated() {
-        if (policies.isEmpty()) {
+        if (throttlers.all().isEmpty()) {
             logger.warn(
                     "No throttle policies are configured below 'ratelimit.policies': nothing is limited. Add one, such"
                             + " as 'ratelimit.policies.api.rate: 600/1m', and check the indentation of 'policies'");
@@ -59,6 +65,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                         + policy.policy().name() + "' (" + policy.key().tier()
                         + "). Say 'role', or have 'bean:NAME' or 'expression:SPEL' decide by what they can't choose"));
         warnOfNoUsers();
+        warnOfExemptionsInVain();
         policies.forEach(this::warnOfUnknownVariables);
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
@@ -123,6 +130,16 @@ final class PolicyReport implements SmartInitializingSingleton {
                             + policy.policy().name()
                             + "' is keyed by user, but Spring Security is not there: unless something"
                             + " else authenticates, 'on-missing-key' decides for all requests"));
+        }
+    }
+
+    private void warnOfExemptionsInVain() {
+        if (!policies.isEmpty()) {
+            endpoints
+                    .exemptInVain()
+                    .forEach(endpoint -> logger.warn("@RateLimitExempt on the handler of '" + endpoint
+                            + "' doesn't free its requests: by their headers or parameters others of the same method and"
+                            + " path may get them, and are not exempt. Put it on those as well, or remove it"));
         }
     }
 

@@ -1,17 +1,20 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.logging.FailureLog;
+import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RateLimitHeaders;
+import io.ratelimit.web.servlet.RefusedCallResolver;
+import io.ratelimit.web.servlet.RefusedCalls;
 import io.ratelimit.web.servlet.Rejection;
 import io.ratelimit.web.servlet.RejectionCors;
 import io.ratelimit.web.servlet.RejectionHandler;
@@ -78,10 +81,16 @@ public final class RateLimitWebServletAutoConfiguration {
                 handler);
     }
 
+    /** Calls of annotated methods are refused as requests are. */
+    @Bean
+    RefusedCallResolver rateLimitRefusedCallResolver(RateLimitProperties properties, Rejection rejection) {
+        return new RefusedCallResolver(new RefusedCalls(headers(properties), rejection));
+    }
+
     @Bean
     @ConditionalOnMissingBean
-    FailureListener rateLimitFailureListener(TimeSource time) {
-        return new FailureLog(time)::failed;
+    CurrentRequest rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientAddresses addresses) {
+        return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
     }
 
     /** The endpoints are read when all handler mappings are there, and before the first request. */
@@ -130,8 +139,9 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @Lazy(false)
-    PolicyReport rateLimitPolicyReport(RequestPolicies policies, Endpoints endpoints, Environment environment) {
-        return new PolicyReport(policies, endpoints, environment);
+    PolicyReport rateLimitPolicyReport(
+            RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, Environment environment) {
+        return new PolicyReport(policies, throttlers, endpoints, environment);
     }
 
     @Bean

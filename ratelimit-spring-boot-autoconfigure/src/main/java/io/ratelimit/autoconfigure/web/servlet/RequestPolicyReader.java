@@ -2,8 +2,11 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.KeyBeans;
+import io.ratelimit.autoconfigure.OverrideReader;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.Overrides;
@@ -63,6 +66,7 @@ final class RequestPolicyReader {
     List<RequestPolicy> read() {
         List<PathPattern> excluded = patterns("ratelimit.exclude-paths", properties.excludePaths());
         return properties.policies().entrySet().stream()
+                .filter(policy -> policy.getValue().appliesTo() == AppliesTo.REQUESTS)
                 .map(policy -> read(policy.getKey(), policy.getValue(), excluded))
                 .toList();
     }
@@ -106,7 +110,7 @@ final class RequestPolicyReader {
                             + " 'bean:NAME' or 'expression:SPEL'.",
                     property + ".tiers");
         }
-        return tier == null ? null : tier.among(throttled.tiers(), name -> beans.find(property + ".tier", name));
+        return beans.resolve(property + ".tier", tier, throttled.tiers());
     }
 
     private static @Nullable RefundOn refundOn(String property, List<String> statuses) {

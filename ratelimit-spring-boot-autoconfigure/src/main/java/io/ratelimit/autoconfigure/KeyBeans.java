@@ -1,18 +1,21 @@
-package io.ratelimit.autoconfigure.web.servlet;
+package io.ratelimit.autoconfigure;
 
-import io.ratelimit.autoconfigure.RateLimitConfigurationException;
+import io.ratelimit.BucketSpec;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.RequestTier;
 import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 
 /** Finds the beans that the keys of policies name. */
-final class KeyBeans {
+public final class KeyBeans {
 
     private final ListableBeanFactory beans;
 
-    KeyBeans(ListableBeanFactory beans) {
+    public KeyBeans(ListableBeanFactory beans) {
         this.beans = beans;
     }
 
@@ -22,19 +25,23 @@ final class KeyBeans {
      * @param property of the key
      * @throws RateLimitConfigurationException if there is no such bean, or it is no {@link KeyResolver}
      */
-    List<KeyPart> resolve(String property, List<KeyPart> key) {
+    public List<KeyPart> resolve(String property, List<KeyPart> key) {
         return key.stream()
                 .map(part -> part.withBean(name -> find(property, name)))
                 .toList();
     }
 
     /**
-     * The bean of a name.
+     * What tells which of these tiers a request belongs to, with its bean; null for null.
      *
-     * @param property that names it
+     * @param property of the tier
      * @throws RateLimitConfigurationException if there is no such bean, or it is no {@link KeyResolver}
      */
-    KeyResolver find(String property, String name) {
+    public @Nullable RequestTier resolve(String property, @Nullable RequestTier tier, Map<String, BucketSpec> tiers) {
+        return tier == null ? null : tier.among(tiers, name -> find(property, name));
+    }
+
+    private KeyResolver find(String property, String name) {
         if (!beans.containsBean(name)) {
             throw failure(property, "there is no bean '" + name + "'");
         }
@@ -47,7 +54,7 @@ final class KeyBeans {
     private RateLimitConfigurationException failure(String property, String what) {
         List<String> names = List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, KeyResolver.class));
         return new RateLimitConfigurationException(
-                "'" + property + "' has a part of a bean, but " + what + ".",
+                "'" + property + "' names a bean, but " + what + ".",
                 names.isEmpty()
                         ? "Declare a bean of the type io.ratelimit.key.KeyResolver, and name it."
                         : "Name one of the beans of the type io.ratelimit.key.KeyResolver: " + String.join(", ", names)

@@ -1,13 +1,10 @@
-package io.ratelimit.autoconfigure.web.servlet;
+package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.autoconfigure.PolicyOverride;
 import io.ratelimit.autoconfigure.PolicyOverride.Text;
-import io.ratelimit.autoconfigure.RateLimitConfigurationException;
-import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyOverride;
 import io.ratelimit.key.OverriddenKey;
@@ -21,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /** Reads the overrides of one policy. */
-final class OverrideReader {
+public final class OverrideReader {
 
     private final Policy properties;
     private final ThrottlePolicy policy;
@@ -33,14 +30,15 @@ final class OverrideReader {
     /**
      * @param ipv6Prefix the bits of an IPv6 address that count
      */
-    OverrideReader(Policy properties, ThrottlePolicy policy, int ipv6Prefix) {
+    public OverrideReader(Policy properties, ThrottlePolicy policy, int ipv6Prefix) {
         this.properties = properties;
         this.policy = policy;
         this.keys = new OverrideKeys(properties.key(), policy.ignoreCase(), ipv6Prefix);
         this.property = RateLimitProperties.property(policy.name()) + ".overrides";
     }
 
-    Overrides read() {
+    /** The overrides as keys are looked up in them. */
+    public Overrides read() {
         List<PolicyOverride> written = properties.overrides();
         if (!written.isEmpty() && policy.isGlobal()) {
             throw new RateLimitConfigurationException(

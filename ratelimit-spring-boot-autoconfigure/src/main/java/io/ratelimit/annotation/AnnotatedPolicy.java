@@ -1,0 +1,28 @@
+package io.ratelimit.annotation;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestKey;
+
+/**
+ * A policy that limits the calls of methods that name it, and no requests.
+ *
+ * @param policy the limit
+ * @param key whose bucket, where the annotation has no key
+ * @param cost the tokens of a call, where the annotation has no cost
+ * @param maxCost what a larger cost of an annotation is cut to
+ * @param failures is told of a cost of the policy's own that fails
+ */
+public record AnnotatedPolicy(
+        ThrottlePolicy policy, RequestKey key, RequestCost cost, long maxCost, FailureListener failures) {
+
+    /** The policy's own cost of a call; 1 if it depends on a request and there is none. */
+    long cost(CurrentRequest current) {
+        Long constant = cost.constant();
+        RequestFacts request = constant == null ? current.facts() : null;
+        return request == null ? cost.least() : cost.tokens(request, policy.name(), failures);
+    }
+}

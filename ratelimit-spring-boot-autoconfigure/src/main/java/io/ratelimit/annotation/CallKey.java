@@ -1,0 +1,91 @@
+package io.ratelimit.annotation;
+
+import io.ratelimit.Charge;
+import io.ratelimit.Keys;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestFacts;
+import java.security.Principal;
+import java.util.Collection;
+import java.util.List;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.springframework.util.ObjectUtils;
+
+/**
+ * The key that an annotation gives to a call.
+ *
+ * @param value gives a part or a list of parts
+ * @param onMissing what holds for a call that lacks a part
+ */
+record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, SampledWarning warning) {
+
+    private static final List<@Nullable Object> NOTHING = java.util.Collections.singletonList(null);
+
+    /** What the call is charged; null if the policy doesn't apply to it. */
+    @Nullable
+    Charge charge(AnnotatedPolicy limit, long cost, @Nullable String tier, @Nullable Object[] arguments) {
+        ThrottlePolicy policy = limit.policy();
+        Object[] parts = parts(arguments);
+        String[] texts = new String[parts.length];
+        for (int i = 0; i < texts.length; i++) {
+            String text = text(parts[i]);
+            if (text != null && !text.isBlank()) {
+                texts[i] = Keys.part(text, policy.ignoreCase());
+            } else if (onMissing == MissingKey.SKIP) {
+                return null;
+            } else if (onMissing == MissingKey.DENY) {
+                return Charge.withoutKey(policy, cost);
+            } else {
+                texts[i] = standIn();
+            }
+        }
+        return limit.key().charge(policy, texts, cost, tier);
+    }
+
+    boolean isConstant() {
+        return value instanceof CallValue.Constant constant && text(constant.value()) != null;
+    }
+
+    private @Nullable Object[] parts(@Nullable Object[] arguments) {
+        try {
+            Object value = this.value.of(arguments);
+            Object[] parts = value instanceof Collection<?> list
+                    ? list.toArray()
+                    : value != null && value.getClass().isArray()
+                            ? ObjectUtils.toObjectArray(value)
+                            : new @Nullable Object[] {value};
+            return parts.length == 0 ? NOTHING.toArray() : parts;
+        } catch (RuntimeException failed) {
+            warning.log("fails with " + failed.getClass().getSimpleName() + ": 'on-missing-key' decides");
+            return NOTHING.toArray();
+        }
+    }
+
+    /**
+     * Only of what has one text for each value: by the text that other objects have, each of them could be a fresh
+     * bucket.
+     */
+    private @Nullable String text(@Nullable Object part) {
+        if (part instanceof CharSequence
+                || part instanceof Number
+                || part instanceof UUID
+                || part instanceof Character
+                || part instanceof Boolean) {
+            return part.toString();
+        } else if (part instanceof Enum<?> constant) {
+            return constant.name();
+        } else if (part instanceof Principal user) {
+            return user.getName();
+        } else if (part != null) {
+            warning.log("gives a " + part.getClass().getName() + ", which is no text: 'on-missing-key' decides");
+        }
+        return null;
+    }
+
+    private String standIn() {
+        RequestFacts request = onMissing == MissingKey.CLIENT_IP ? current.facts() : null;
+        return Keys.standIn(request == null ? "" : request.ip());
+    }
+}

@@ -1,0 +1,104 @@
+package io.ratelimit.annotation;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.key.CurrentRequest;
+import java.lang.reflect.Method;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.aopalliance.intercept.MethodInvocation;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.context.expression.BeanFactoryResolver;
+import org.springframework.expression.spel.support.StandardEvaluationContext;
+import org.springframework.util.ClassUtils;
+
+/** What {@link RateLimited} says of each method, read once: at the start, or with a call that comes before. Thread-safe. */
+public final class RateLimitedOperations {
+
+    private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
+    private final Map<String, Set<String>> places = new ConcurrentHashMap<>();
+    private final RateLimitedReading reading;
+
+    /**
+     * @param policies those of the configuration that annotations may name, by name
+     * @param mode of the limits that annotations bring themselves
+     * @param current the request that a key may need
+     * @param beans whose methods are annotated
+     */
+    public RateLimitedOperations(
+            Map<String, AnnotatedPolicy> policies,
+            ThrottlePolicy.Mode mode,
+            Throttlers throttlers,
+            TimeSource time,
+            CurrentRequest current,
+            ConfigurableListableBeanFactory beans) {
+        StandardEvaluationContext shared = new StandardEvaluationContext();
+        shared.setBeanResolver(new BeanFactoryResolver(beans));
+        this.reading = new RateLimitedReading(
+                Map.copyOf(policies),
+                throttlers,
+                new OwnLimits(throttlers, mode),
+                new CallExpressions(shared, beans.getBeanClassLoader()),
+                new BeanTypes(beans),
+                current,
+                time);
+    }
+
+    RateLimitedOperation of(MethodInvocation call) {
+        Object target = call.getThis();
+        return of(
+                call.getMethod(),
+                target != null ? target.getClass() : call.getMethod().getDeclaringClass());
+    }
+
+    /** The operation of a method that has the annotation. */
+    RateLimitedOperation of(Method method, Class<?> type) {
+        Map<Method, RateLimitedOperation> known = operations.get(type);
+        RateLimitedOperation operation = known == null ? null : known.get(method);
+        return operation != null ? operation : read(method, type);
+    }
+
+    private RateLimitedOperation read(Method method, Class<?> type) {
+        Class<?> userType = ClassUtils.getUserClass(type);
+        Method specific = AopUtils.getMostSpecificMethod(method, userType);
+        List<MethodCharge> charges = RateLimitedSearch.find(method, type).stream()
+                .flatMap(annotation -> new RateLimitedReader(reading, annotation, specific, userType).read().stream())
+                .toList();
+        checkNames(charges, userType, specific);
+        charges.forEach(charge -> places(charge.policy().name()).add(Places.of(userType, specific)));
+        RateLimitedOperation operation = new RateLimitedOperation(charges);
+        operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
+        return operation;
+    }
+
+    /** Two limits of its own that have the name of the method would be one bucket, charged twice. */
+    private void checkNames(List<MethodCharge> charges, Class<?> type, Method method) {
+        Set<String> names = new HashSet<>();
+        for (MethodCharge charge : charges) {
+            String name = charge.policy().name();
+            if (!names.add(name) && !reading.policies().containsKey(name)) {
+                throw new InvalidRateLimitedException(
+                        "@RateLimited on " + Places.of(type, method) + " has two limits of the name '" + name + "'.",
+                        "Give each a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
+            }
+        }
+    }
+
+    private Set<String> places(String policy) {
+        return places.computeIfAbsent(policy, absent -> ConcurrentHashMap.newKeySet());
+    }
+
+    /** The methods that a policy limits, as far as they have been read. */
+    public Set<String> placesOf(String policy) {
+        return Set.copyOf(places.getOrDefault(policy, Set.of()));
+    }
+
+    BeanTypes beans() {
+        return reading.beans();
+    }
+}

@@ -1,0 +1,204 @@
+package io.ratelimit.annotation;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.UnknownPolicyException;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
+import java.lang.reflect.Method;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.annotation.MergedAnnotation;
+
+/** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
+final class RateLimitedReader {
+
+    /** A limit of its own reads nothing of requests that could fail. */
+    private static final FailureListener NO_FAILURES = (policy, what, why) -> {};
+
+    private final RateLimitedReading reading;
+    private final MergedAnnotation<RateLimited> annotation;
+    private final Method method;
+    private final Class<?> type;
+    private final String place;
+    private final Map<String, Integer> parameters;
+
+    /**
+     * @param reading what all annotations are read with
+     * @param type of the bean
+     */
+    RateLimitedReader(
+            RateLimitedReading reading, MergedAnnotation<RateLimited> annotation, Method method, Class<?> type) {
+        this.reading = reading;
+        this.annotation = annotation;
+        this.method = method;
+        this.type = type;
+        this.place = "@RateLimited on " + Places.of(type, method);
+        this.parameters = CallParameters.of(method, RateLimitedSearch.methodOf(annotation));
+    }
+
+    List<MethodCharge> read() {
+        CallValue key = text("key").isEmpty() ? null : expression("key", text("key"));
+        CallTier tier = text("tier").isEmpty() ? null : new CallTier(expression("tier", text("tier")), warning("tier"));
+        Fallback fallback = fallback();
+        return limits().map(limit -> new MethodCharge(
+                        limit, key == null ? null : key(key, limit), cost(limit), tier, fallback, reading.current()))
+                .toList();
+    }
+
+    private Stream<AnnotatedPolicy> limits() {
+        String[] names = annotation.getStringArray("policy");
+        boolean own = !text("rate").isEmpty();
+        if (own && names.length > 0) {
+            throw invalid("names a policy and has a rate", "Say one of them: the policy has a rate of its own.");
+        } else if (!own && names.length == 0) {
+            throw invalid(
+                    "names no policy and has no rate, so it would limit nothing",
+                    "Name a policy of the configuration, '@RateLimited(\"search\")', or give it a limit of its own,"
+                            + " '@RateLimited(rate = \"5/1m\")'.");
+        } else if (!own && !(text("name") + text("capacity")).isEmpty()) {
+            throw invalid("has a name or a capacity, but no rate", "Add a rate, or leave them to the policy it names.");
+        } else if (own && !text("tier").isEmpty()) {
+            throw invalid("has a rate and a tier", "Only a policy of the configuration has tiers: name one.");
+        }
+        return own ? Stream.of(ownLimit()) : Stream.of(names).map(name -> policy(reading.resolve(name)));
+    }
+
+    private AnnotatedPolicy policy(String name) {
+        AnnotatedPolicy policy = reading.policies().get(name);
+        if (policy != null) {
+            return policy;
+        }
+        try {
+            reading.throttlers().get(name);
+        } catch (UnknownPolicyException unknown) {
+            String known = String.join(", ", unknown.known().stream().sorted().toList());
+            throw new InvalidRateLimitedException(
+                    place + " names the throttle policy '" + name + "', and there is none of that name. "
+                            + (known.isEmpty() ? "There are none at all." : "There are: " + known + "."),
+                    "Define 'ratelimit.policies." + name + "' with 'applies-to: annotated', or correct the name"
+                            + NearestName.of(name, unknown.known())
+                                    .map(near -> ": '" + near + "', perhaps.")
+                                    .orElse("."),
+                    unknown);
+        }
+        throw invalid(
+                "names the throttle policy '" + name + "', which limits requests: a call within a request would be"
+                        + " charged twice",
+                "Say 'ratelimit.policies." + name + ".applies-to: annotated', if the policy is for annotated methods"
+                        + " alone, or name another.");
+    }
+
+    private AnnotatedPolicy ownLimit() {
+        BucketSpec spec = valid(
+                "'rate' and 'capacity'",
+                () -> OwnLimits.spec(text("rate"), text("capacity")),
+                "Say 'rate = \"5/1m\", capacity = \"10\"', for example.");
+        String key = text("key");
+        List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
+        ThrottlePolicy policy = valid(
+                "a name",
+                () -> reading.ownLimits().policy(name(), owner(), spec, parts),
+                "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
+        return new AnnotatedPolicy(
+                policy,
+                new RequestKey(List.of(), MissingKey.CLIENT_IP, NO_FAILURES),
+                RequestCost.of(1),
+                Long.MAX_VALUE,
+                NO_FAILURES);
+    }
+
+    private String name() {
+        if (!text("name").isEmpty()) {
+            return text("name");
+        }
+        String bean = reading.beans().nameOf(type);
+        return isOnMethod() ? OwnLimits.nameOf(bean, method.getName()) : OwnLimits.nameOf(bean);
+    }
+
+    /** Places that give the same name on purpose are one. */
+    private String owner() {
+        if (!text("name").isEmpty()) {
+            return "one of that name";
+        }
+        String bean = reading.beans().nameOf(type);
+        return isOnMethod() ? bean + "." + Places.signature(method) : bean;
+    }
+
+    private boolean isOnMethod() {
+        return RateLimitedSearch.methodOf(annotation) != null;
+    }
+
+    private CallKey key(CallValue value, AnnotatedPolicy limit) {
+        return new CallKey(value, limit.key().onMissing(), reading.current(), warning("key"));
+    }
+
+    private @Nullable CallCost cost(AnnotatedPolicy limit) {
+        String text = text("cost");
+        if (text.isEmpty()) {
+            return null;
+        }
+        CallCost cost = new CallCost(expression("cost", text), warning("cost"));
+        return cost.isConstant() ? constant(cost, limit, text) : cost;
+    }
+
+    private CallCost constant(CallCost cost, AnnotatedPolicy limit, String text) {
+        long tokens = cost.of(new Object[0]);
+        long capacity = limit.policy().spec().capacity();
+        if (Math.min(tokens, limit.maxCost()) > capacity) {
+            throw invalid(
+                    "has the cost " + text + ", and the capacity of '"
+                            + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",
+                    "Say a cost of " + capacity + " at most, or raise the capacity.");
+        }
+        return new CallCost(new CallValue.Constant(tokens), cost.warning());
+    }
+
+    private @Nullable Fallback fallback() {
+        String name = text("fallback");
+        if (!name.isEmpty() && (!isOnMethod() || name.equals(method.getName()))) {
+            throw invalid(
+                    "has the fallback '" + name + "', which can't be for itself or for all methods of a type",
+                    "Write the fallback on the methods that it is for, and give it a name of its own.");
+        }
+        return name.isEmpty()
+                ? null
+                : valid(
+                        "the fallback '" + name + "'",
+                        () -> Fallback.find(name, method, type),
+                        "Write a method '" + name + "' beside it that has its parameters and returns what it returns.");
+    }
+
+    private CallValue expression(String attribute, String text) {
+        return valid(
+                "the " + attribute + " '" + text + "'",
+                () -> reading.expressions().read(text, parameters),
+                "Say an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
+    }
+
+    private <T> T valid(String what, Supplier<T> reader, String action) {
+        try {
+            return reader.get();
+        } catch (IllegalArgumentException wrong) {
+            throw new InvalidRateLimitedException(
+                    place + " has " + what + " that can't be: " + wrong.getMessage() + ".", action, wrong);
+        }
+    }
+
+    private InvalidRateLimitedException invalid(String problem, String action) {
+        return new InvalidRateLimitedException(place + " " + problem + ".", action);
+    }
+
+    private SampledWarning warning(String attribute) {
+        return new SampledWarning(reading.time(), "The " + attribute + " of " + place + " ");
+    }
+
+    private String text(String attribute) {
+        return reading.resolve(annotation.getString(attribute));
+    }
+}

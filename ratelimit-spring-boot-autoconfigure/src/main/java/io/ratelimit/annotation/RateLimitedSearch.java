@@ -1,0 +1,124 @@
+package io.ratelimit.annotation;
+
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.core.annotation.MergedAnnotation;
+import org.springframework.core.annotation.MergedAnnotations;
+import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
+import org.springframework.util.ClassUtils;
+import org.springframework.util.ReflectionUtils;
+
+/**
+ * Finds {@link RateLimited} on methods and types, as a meta-annotation, on superclasses and on interfaces. What is
+ * nearest to a method counts alone, and what is on methods before what is on types.
+ */
+final class RateLimitedSearch {
+
+    /** Whether a type itself, or one of its own methods, has the annotation: most beans are told apart by this. */
+    private static final ClassValue<Boolean> MENTIONS = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return !type.getName().startsWith("java.")
+                    && (isOn(type) || methods(type).anyMatch(RateLimitedSearch::isOn));
+        }
+    };
+
+    private RateLimitedSearch() {}
+
+    /** Whether some method of the type may have it. */
+    static boolean isCandidate(Class<?> type) {
+        return hierarchy(type).anyMatch(MENTIONS::get);
+    }
+
+    private static Stream<Class<?>> hierarchy(Class<?> type) {
+        Set<Class<?>> all = new LinkedHashSet<>();
+        for (Class<?> up = type; up != null && up != Object.class; up = up.getSuperclass()) {
+            all.add(up);
+        }
+        all.addAll(ClassUtils.getAllInterfacesForClassAsSet(type));
+        return all.stream();
+    }
+
+    /** Methods of a type that misses an optional class can't be read, here or by anybody: no bean can be made of it. */
+    private static Stream<Method> methods(Class<?> type) {
+        try {
+            return Stream.of(ReflectionUtils.getDeclaredMethods(type));
+        } catch (IllegalStateException unreadable) {
+            return Stream.empty();
+        }
+    }
+
+    static boolean isOn(AnnotatedElement element) {
+        return MergedAnnotations.from(element).isPresent(RateLimited.class);
+    }
+
+    static boolean isOnHierarchyOf(Class<?> type) {
+        return !nearest(type).isEmpty();
+    }
+
+    /** What holds for calls of a method of beans of a class; empty if nothing does. */
+    static List<MergedAnnotation<RateLimited>> find(Method method, Class<?> beanClass) {
+        Class<?> type = ClassUtils.getUserClass(beanClass);
+        List<MergedAnnotation<RateLimited>> onMethod = onMethod(method, type);
+        return onMethod.isEmpty() && isCoveredByType(method) ? onType(method, type) : onMethod;
+    }
+
+    /** A controller's request is a call of its handler; what is called around that isn't another one. */
+    private static List<MergedAnnotation<RateLimited>> onType(Method method, Class<?> type) {
+        List<MergedAnnotation<RateLimited>> found = nearest(type);
+        return found.isEmpty() || MvcMethods.isAroundHandlers(method) ? List.of() : found;
+    }
+
+    private static List<MergedAnnotation<RateLimited>> onMethod(Method method, Class<?> type) {
+        Method specific = AopUtils.getMostSpecificMethod(method, type);
+        List<MergedAnnotation<RateLimited>> found = nearest(specific);
+        if (found.isEmpty() && !specific.equals(method)) {
+            found = nearest(method);
+        }
+        return found.isEmpty() && !Modifier.isPrivate(specific.getModifiers()) ? onInterfaces(specific, type) : found;
+    }
+
+    /** A superclass may have the method of an interface that only the bean's class implements. */
+    private static List<MergedAnnotation<RateLimited>> onInterfaces(Method specific, Class<?> type) {
+        return ClassUtils.getAllInterfacesForClassAsSet(type).stream()
+                .filter(MENTIONS::get)
+                .flatMap(RateLimitedSearch::methods)
+                .filter(method -> method.getName().equals(specific.getName())
+                        && AopUtils.getMostSpecificMethod(method, type).equals(specific))
+                .map(RateLimitedSearch::nearest)
+                .filter(found -> !found.isEmpty())
+                .findFirst()
+                .orElse(List.of());
+    }
+
+    private static List<MergedAnnotation<RateLimited>> nearest(AnnotatedElement element) {
+        List<MergedAnnotation<RateLimited>> all = MergedAnnotations.from(element, SearchStrategy.TYPE_HIERARCHY).stream(
+                        RateLimited.class)
+                .toList();
+        int nearest =
+                all.stream().mapToInt(MergedAnnotation::getAggregateIndex).min().orElse(0);
+        return all.stream()
+                .filter(found -> found.getAggregateIndex() == nearest)
+                .toList();
+    }
+
+    private static boolean isCoveredByType(Method method) {
+        return method.getDeclaringClass() != Object.class
+                && (method.getModifiers() & (Modifier.PRIVATE | Modifier.STATIC)) == 0
+                && !ReflectionUtils.isEqualsMethod(method)
+                && !ReflectionUtils.isHashCodeMethod(method)
+                && !ReflectionUtils.isToStringMethod(method);
+    }
+
+    /** The method that an annotation is written on, or null if it is on a type. */
+    static @Nullable Method methodOf(MergedAnnotation<RateLimited> annotation) {
+        return annotation.getSource() instanceof Method method ? method : null;
+    }
+}

@@ -1,0 +1,13 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.annotation.InvalidRateLimitedException;
+import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+
+class InvalidRateLimitedFailureAnalyzer extends AbstractFailureAnalyzer<InvalidRateLimitedException> {
+
+    @Override
+    protected FailureAnalysis analyze(Throwable rootFailure, InvalidRateLimitedException cause) {
+        return new FailureAnalysis(cause.getMessage(), cause.action(), cause);
+    }
+}

@@ -1,0 +1,75 @@
+package io.ratelimit.autoconfigure.annotation;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedCheck;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import java.util.Set;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+
+/** Has the annotations checked when the application starts, and says in the log what they limit and how. */
+final class AnnotatedPolicyReport implements SmartInitializingSingleton {
+
+    private static final Log logger = LogFactory.getLog(AnnotatedPolicyReport.class);
+
+    private final RateLimitProperties properties;
+    private final Throttlers throttlers;
+    private final RateLimitedOperations operations;
+    private final RateLimitedCheck check;
+
+    AnnotatedPolicyReport(
+            RateLimitProperties properties,
+            Throttlers throttlers,
+            RateLimitedOperations operations,
+            RateLimitedCheck check) {
+        this.properties = properties;
+        this.throttlers = throttlers;
+        this.operations = operations;
+        this.check = check;
+    }
+
+    @Override
+    public void afterSingletonsInstantiated() {
+        check.check();
+        throttlers.all().forEach(throttler -> report(throttler.policy()));
+    }
+
+    private void report(ThrottlePolicy policy) {
+        Policy configured = properties.policies().get(policy.name());
+        Set<String> places = operations.placesOf(policy.name());
+        if (!places.isEmpty()) {
+            logger.info(describe(policy) + "; calls of " + shown(places)
+                    + (configured == null ? ", which say so themselves" : ""));
+        } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
+            logger.warn(
+                    "Throttle policy '" + policy.name() + "' limits nothing: it applies to annotated methods, and no"
+                            + " @RateLimited names it. Put @RateLimited(\"" + policy.name()
+                            + "\") on a method of a bean, or say '"
+                            + RateLimitProperties.property(policy.name()) + ".applies-to: requests'");
+        }
+    }
+
+    private static String describe(ThrottlePolicy policy) {
+        return "Throttle policy '" + policy.name() + "' "
+                + switch (policy.mode()) {
+                    case ENFORCE -> "is enforced";
+                    case SHADOW -> "is in shadow mode (refuses nothing)";
+                    case OFF -> "is off";
+                }
+                + ": " + policy.spec()
+                + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + String.join(" and ", policy.key()))
+                + ", in memory";
+    }
+
+    private static String shown(Set<String> places) {
+        return places.size() == 1
+                ? places.iterator().next()
+                : places.size() + " methods, such as "
+                        + places.stream().sorted().findFirst().orElseThrow();
+    }
+}

@@ -1,0 +1,64 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.annotation.RateLimitExceededException;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.UndeclaredThrowableException;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Answers a request within which a call was refused as the filter answers, if the refusal is what became of it. Its
+ * filter's tokens are given back; those of calls that were made are not, for their work was done.
+ */
+public final class RefusedCalls {
+
+    private static final int DEEPEST = 10;
+
+    private final RateLimitHeaders headers;
+    private final Rejection rejection;
+
+    /**
+     * @param headers that tell clients of their limits
+     */
+    public RefusedCalls(RateLimitHeaders headers, Rejection rejection) {
+        this.headers = headers;
+        this.rejection = rejection;
+    }
+
+    /** Whether the failure was a refusal, and there was still time to say so. */
+    boolean answer(HttpServletRequest request, HttpServletResponse response, Throwable failure) throws IOException {
+        RateLimitExceededException refused = refusalIn(failure);
+        if (refused == null || response.isCommitted()) {
+            return false;
+        }
+        response.resetBuffer();
+        headers.remove(response);
+        rejection.write(request, response, refused.decision());
+        return true;
+    }
+
+    /** Looks through what wraps any failure. What the application wraps it in is the application's to answer. */
+    private static @Nullable RateLimitExceededException refusalIn(Throwable failure) {
+        Throwable current = failure;
+        for (int i = 0; i < DEEPEST && current != null; i++) {
+            if (current instanceof RateLimitExceededException refused) {
+                return refused;
+            }
+            current = isWrapper(current) ? current.getCause() : null;
+        }
+        return null;
+    }
+
+    private static boolean isWrapper(Throwable failure) {
+        return failure instanceof CompletionException
+                || failure instanceof ExecutionException
+                || failure instanceof ServletException
+                || failure instanceof UndeclaredThrowableException
+                || failure instanceof InvocationTargetException;
+    }
+}

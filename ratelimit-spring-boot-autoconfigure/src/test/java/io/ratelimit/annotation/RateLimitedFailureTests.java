@@ -1,0 +1,409 @@
+package io.ratelimit.annotation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Bean;
+import org.springframework.core.PriorityOrdered;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.ModelAttribute;
+import org.springframework.web.bind.annotation.RestController;
+
+/** What stops the start, so that no limit is off in silence. */
+@ExtendWith(OutputCaptureExtension.class)
+class RateLimitedFailureTests {
+
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(
+                    AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
+            .withPropertyValues(
+                    "ratelimit.policies.search.rate=2/1h",
+                    "ratelimit.policies.search.applies-to=annotated",
+                    "ratelimit.policies.requests.rate=2/1h");
+
+    static Stream<Arguments> mistakes() {
+        return Stream.of(
+                Arguments.of(Unknown.class, "names the throttle policy 'serach', and there is none of that name"),
+                Arguments.of(OfRequests.class, "names the throttle policy 'requests', which limits requests"),
+                Arguments.of(Both.class, "names a policy and has a rate"),
+                Arguments.of(Neither.class, "names no policy and has no rate"),
+                Arguments.of(NameAlone.class, "has a name or a capacity, but no rate"),
+                Arguments.of(TierOfItsOwn.class, "has a rate and a tier"),
+                Arguments.of(BadRate.class, "'100' has no unit"),
+                Arguments.of(BadCapacity.class, "capacity must be a whole number, but was 'ten'"),
+                Arguments.of(BadName.class, "the name of a policy must be lower-case letters"),
+                Arguments.of(NameOfAPolicy.class, "'search' is the name of a policy of the configuration already"),
+                Arguments.of(Overloaded.class, "'o-call' is the name of another limit already: o.call(String)"),
+                Arguments.of(TwoUnnamed.class, "has two limits of the name 'o-call'"),
+                Arguments.of(SameNameOtherRate.class, "'shared' is the name of another limit already"),
+                Arguments.of(BadSpel.class, "has the key '#id +' that can't be: it can't be read as SpEL"),
+                Arguments.of(NoSuchParameter.class, "it has '#other', and the method has no parameter of that name"),
+                Arguments.of(Nested.class, "it has '#other', and the method has no parameter of that name"),
+                Arguments.of(Unquoted.class, "it has 'all', which belongs to nothing"),
+                Arguments.of(BadCost.class, "has the cost '#' that can't be"),
+                Arguments.of(NeverFits.class, "has the cost 3, and the capacity of 'search' is 2"),
+                Arguments.of(NoFallback.class, "has the fallback 'later' that can't be: there is none"),
+                Arguments.of(WrongFallback.class, "it returns java.lang.Object, which is no java.lang.String"),
+                Arguments.of(FallbackOnType.class, "has the fallback 'later', which can't be for itself or for all"),
+                Arguments.of(PrivateMethod.class, "the method is private"),
+                Arguments.of(StaticMethod.class, "the method is static"),
+                Arguments.of(FinalMethod.class, "the method is final"),
+                Arguments.of(FinalMethodOfType.class, "the method is final"),
+                Arguments.of(
+                        PrivateHandler.class, "privateHandler() is private: Spring MVC would call it on the proxy"),
+                Arguments.of(FinalModel.class, "model() is final: Spring MVC would call it on the proxy"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("mistakes")
+    void aMistakeStopsTheStartAlsoWhereTheBeanIsLazy(Class<?> type, String message) {
+        runner.withBean("o", type)
+                .run(context -> assertThat(all(context.getStartupFailure())).contains(message));
+        runner.withInitializer(context -> context.addBeanFactoryPostProcessor(
+                        beans -> beans.getBeanDefinition("o").setLazyInit(true)))
+                .withBean("o", type)
+                .run(context -> assertThat(all(context.getStartupFailure())).contains(message));
+    }
+
+    private static String all(Throwable failure) {
+        StringBuilder messages = new StringBuilder();
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            messages.append(cause.getMessage()).append('\n');
+        }
+        return messages.toString();
+    }
+
+    @Test
+    void anUnknownPolicyIsReportedWithTheNearestName() {
+        runner.withBean(Unknown.class).run(context -> {
+            InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
+            assertThat(failure)
+                    .hasMessage("@RateLimited on " + Unknown.class.getName()
+                            + ".call() names the throttle policy 'serach', and there is none of that name. There are:"
+                            + " requests, search.");
+            assertThat(failure.action())
+                    .isEqualTo("Define 'ratelimit.policies.serach' with 'applies-to: annotated', or correct the name:"
+                            + " 'search', perhaps.");
+        });
+    }
+
+    @Test
+    void aFinalClassCanNotBeLimited() {
+        runner.withBean(FinalClass.class)
+                .run(context -> assertThat(all(context.getStartupFailure())).contains("using a final class"));
+    }
+
+    @Test
+    void aBeanThatWasProxiedByHandIsNotLimited() {
+        runner.withUserConfiguration(ByHand.class).run(context -> assertThat(all(context.getStartupFailure()))
+                .contains("would not be enforced: the bean 'calls' has no proxy that does"));
+    }
+
+    @Test
+    void aBeanThatWasMadeTooEarlyIsNotLimited() {
+        runner.withUserConfiguration(TooEarly.class).run(context -> assertThat(all(context.getStartupFailure()))
+                .contains("would not be enforced: the bean 'calls' has no proxy that does"));
+    }
+
+    @Test
+    void aLimitOfTwoBeansNeedsAName() {
+        runner.withBean("one", OfItsOwn.class).withBean("two", OfItsOwn.class).run(context -> assertThat(
+                        all(context.getStartupFailure()))
+                .contains("there are several beans of the class " + OfItsOwn.class.getName() + ": one, two"));
+    }
+
+    @Test
+    void placesMayShareALimitByItsName() {
+        runner.withBean("one", Named.class).withBean("two", Named.class).run(context -> assertThat(context)
+                .hasNotFailed());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"paths=/a", "exclude-paths=/a", "methods=GET", "phase=after-authentication", "condition=true"})
+    void aPolicyForAnnotatedMethodsHasNoRequests(String property) {
+        runner.withPropertyValues("ratelimit.policies.search." + property)
+                .run(context -> assertThat(all(context.getStartupFailure()))
+                        .contains("applies-to: annotated")
+                        .contains("ratelimit.policies.search." + property.replaceAll("=.*", "")));
+    }
+
+    @Test
+    void theLogSaysWhatIsEnforcedWhereAndWhatIsNot(CapturedOutput output) {
+        runner.withPropertyValues(
+                        "ratelimit.policies.unused.rate=1/1h", "ratelimit.policies.unused.applies-to=annotated")
+                .withBean("o", OfItsOwn.class)
+                .withBean(Used.class)
+                .run(context -> assertThat(output)
+                        .contains(
+                                "Throttle policy 'o-call' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
+                                        + OfItsOwn.class.getName() + ".call(), which say so themselves")
+                        .contains(
+                                "Throttle policy 'search' is enforced: 2/1h, capacity 2, one bucket, in memory; calls of"
+                                        + " 2 methods, such as " + Used.class.getName() + ".call()")
+                        .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, and no"
+                                + " @RateLimited names it")
+                        .doesNotContain("'search' limits no requests"));
+    }
+
+    static class Used {
+        @RateLimited("search")
+        void call() {}
+
+        @RateLimited("search")
+        void other() {}
+    }
+
+    static class Unknown {
+        @RateLimited("serach")
+        void call() {}
+    }
+
+    static class OfRequests {
+        @RateLimited("requests")
+        void call() {}
+    }
+
+    static class Both {
+        @RateLimited(policy = "search", rate = "1/1h")
+        void call() {}
+    }
+
+    static class Neither {
+        @RateLimited
+        void call() {}
+    }
+
+    static class NameAlone {
+        @RateLimited(policy = "search", name = "name")
+        void call() {}
+    }
+
+    static class TierOfItsOwn {
+        @RateLimited(rate = "1/1h", tier = "'gold'")
+        void call() {}
+    }
+
+    static class BadRate {
+        @RateLimited(rate = "5/100")
+        void call() {}
+    }
+
+    static class BadCapacity {
+        @RateLimited(rate = "1/1h", capacity = "ten")
+        void call() {}
+    }
+
+    static class BadName {
+        @RateLimited(rate = "1/1h", name = "My Name")
+        void call() {}
+    }
+
+    static class NameOfAPolicy {
+        @RateLimited(rate = "1/1h", name = "search")
+        void call() {}
+    }
+
+    static class Overloaded {
+        @RateLimited(rate = "1/1h", name = "${none:}")
+        void call(String text) {}
+
+        @RateLimited(rate = "1/1h")
+        void call(String text, int number) {}
+    }
+
+    static class TwoUnnamed {
+        @RateLimited(rate = "1/1h")
+        @RateLimited(rate = "1/1h", cost = "1")
+        void call() {}
+    }
+
+    static class SameNameOtherRate {
+        @RateLimited(rate = "1/1h", name = "shared")
+        void one() {}
+
+        @RateLimited(rate = "2/1h", name = "shared")
+        void two() {}
+    }
+
+    static class BadSpel {
+        @RateLimited(policy = "search", key = "#id +")
+        void call(String id) {}
+    }
+
+    static class NoSuchParameter {
+        @RateLimited(policy = "search", key = "#other")
+        void call(String id) {}
+    }
+
+    static class Nested {
+        @RateLimited(policy = "search", cost = "#id.length() > 5 ? 1 : #id.indexOf(#other)")
+        void call(String id) {}
+    }
+
+    static class Unquoted {
+        @RateLimited(policy = "search", key = "all")
+        void call() {}
+    }
+
+    static class BadCost {
+        @RateLimited(policy = "search", cost = "#")
+        void call() {}
+    }
+
+    static class NeverFits {
+        @RateLimited(policy = "search", cost = "3")
+        void call() {}
+    }
+
+    static class NoFallback {
+        @RateLimited(policy = "search", fallback = "later")
+        String call(String text) {
+            return text;
+        }
+
+        String later(int other) {
+            return "";
+        }
+    }
+
+    static class WrongFallback {
+        @RateLimited(policy = "search", fallback = "later")
+        String call(String text) {
+            return text;
+        }
+
+        Object later(String text) {
+            return text;
+        }
+    }
+
+    @RateLimited(policy = "search", fallback = "later")
+    static class FallbackOnType {
+        void call() {}
+
+        void later() {}
+    }
+
+    static class PrivateMethod {
+        @RateLimited("search")
+        private void call() {}
+
+        void callIt() {
+            call();
+        }
+    }
+
+    static class StaticMethod {
+        @RateLimited("search")
+        static void call() {}
+    }
+
+    static class FinalMethod {
+        @RateLimited("search")
+        final void call() {}
+    }
+
+    @RateLimited("search")
+    static class FinalMethodOfType {
+        public final void call() {}
+    }
+
+    @RestController
+    static class PrivateHandler {
+        @RateLimited("search")
+        @GetMapping("/limited")
+        String limited() {
+            return "";
+        }
+
+        @GetMapping("/other")
+        private String privateHandler() {
+            return "";
+        }
+
+        String callIt() {
+            return privateHandler();
+        }
+    }
+
+    @RestController
+    static class FinalModel {
+        @RateLimited("search")
+        @GetMapping("/limited")
+        String limited() {
+            return "";
+        }
+
+        @ModelAttribute
+        final String model() {
+            return "";
+        }
+    }
+
+    static final class FinalClass {
+        @RateLimited("search")
+        void call() {}
+    }
+
+    static class OfItsOwn {
+        @RateLimited(rate = "1/1h")
+        void call() {}
+    }
+
+    static class Named {
+        @RateLimited(rate = "1/1h", name = "named")
+        void call() {}
+    }
+
+    interface Calls {
+        void call();
+    }
+
+    static class LimitedCalls implements Calls {
+        @Override
+        @RateLimited("search")
+        public void call() {}
+    }
+
+    static class ByHand {
+        @Bean
+        Calls calls() {
+            return (Calls) new ProxyFactory(new LimitedCalls()).getProxy();
+        }
+    }
+
+    static class TooEarly {
+        @Bean
+        LimitedCalls calls() {
+            return new LimitedCalls();
+        }
+
+        @Bean
+        static First first(LimitedCalls calls) {
+            return new First();
+        }
+    }
+
+    static class First implements BeanPostProcessor, PriorityOrdered {
+
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+    }
+}

@@ -1,0 +1,942 @@
+package io.ratelimit.annotation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
+import java.io.IOException;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.aop.support.StaticMethodMatcherPointcutAdvisor;
+import org.springframework.beans.factory.FactoryBean;
+import org.springframework.beans.factory.config.BeanDefinition;
+import org.springframework.beans.factory.config.CustomScopeConfigurer;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
+import org.springframework.context.support.SimpleThreadScope;
+import org.springframework.core.annotation.AliasFor;
+import org.springframework.scheduling.annotation.EnableScheduling;
+import org.springframework.scheduling.annotation.ScheduledAnnotationBeanPostProcessor;
+import org.springframework.util.ClassUtils;
+import org.springframework.util.ReflectionUtils;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.ModelAttribute;
+import org.springframework.web.bind.annotation.RestController;
+
+/** What the annotation limits, and where it is found. */
+class RateLimitedTests {
+
+    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    RateLimitAutoConfiguration.class,
+                    RateLimitAnnotationAutoConfiguration.class,
+                    AopAutoConfiguration.class))
+            .withBean(ManualTimeSource.class)
+            .withPropertyValues(
+                    "ratelimit.policies.search.rate=2/1h",
+                    "ratelimit.policies.search.applies-to=annotated",
+                    "ratelimit.policies.export.rate=10/1h",
+                    "ratelimit.policies.export.cost=3",
+                    "ratelimit.policies.export.applies-to=annotated");
+
+    /** What the application starts with: nothing that brings AspectJ. */
+    @Test
+    void noAspectJIsNeeded() {
+        assertThat(ClassUtils.isPresent("org.aspectj.weaver.Advice", null)).isFalse();
+    }
+
+    // What is charged
+
+    static class Searches {
+
+        int made;
+
+        @RateLimited("search")
+        public int search() {
+            return ++made;
+        }
+
+        public int all(int count) {
+            for (int i = 0; i < count; i++) {
+                search();
+            }
+            return made;
+        }
+    }
+
+    @Test
+    void aRefusedCallIsNotMadeAndThrows() {
+        runner.withBean(Searches.class).run(context -> {
+            Searches searches = context.getBean(Searches.class);
+            assertThat(searches.search()).isEqualTo(1);
+            assertThat(searches.search()).isEqualTo(2);
+            assertThatExceptionOfType(RateLimitExceededException.class)
+                    .isThrownBy(searches::search)
+                    .withMessage("the call is throttled by 'search' policy, retry after 1800000 ms")
+                    .satisfies(refused -> {
+                        assertThat(refused.policy()).isEqualTo("search");
+                        assertThat(refused.retryAfter()).isEqualTo(Duration.ofMinutes(30));
+                        assertThat(refused.decision().outcome()).isEqualTo(Outcome.DENIED);
+                        assertThat(refused.getStackTrace()).isEmpty();
+                    });
+
+            context.getBean(ManualTimeSource.class).advance(Duration.ofMinutes(30));
+
+            assertThat(searches.search()).isEqualTo(3);
+        });
+    }
+
+    @Test
+    void aCallOfABeanToItselfIsNotSeen() {
+        runner.withBean(Searches.class)
+                .run(context ->
+                        assertThat(context.getBean(Searches.class).all(10)).isEqualTo(10));
+    }
+
+    static class Batch {
+
+        private final Exports exports;
+
+        Batch(Exports exports) {
+            this.exports = exports;
+        }
+
+        void run(int calls) {
+            for (int i = 0; i < calls; i++) {
+                exports.one("key");
+            }
+        }
+    }
+
+    static class Exports {
+
+        @RateLimited(name = "one", rate = "1000/1d", key = "#id")
+        void one(String id) {}
+    }
+
+    @Test
+    void aBatchOfAHundredCallsPaysAHundred() {
+        runner.withBean(Exports.class).withBean(Batch.class).run(context -> {
+            context.getBean(Batch.class).run(100);
+            assertThat(available(context, "one", "key")).isEqualTo(900);
+        });
+    }
+
+    static class Keys {
+
+        @RateLimited(name = "argument", rate = "1/1h", key = "#id")
+        void argument(Object id) {}
+
+        @RateLimited(name = "place", rate = "1/1h", key = "#p1")
+        void place(String first, String second) {}
+
+        @RateLimited(name = "property", rate = "1/1h", key = "#tenant.id")
+        void property(Tenant tenant) {}
+
+        @RateLimited(name = "pair", rate = "1/1h", key = "{#a, #b}")
+        void pair(String a, int b) {}
+
+        @RateLimited(name = "array", rate = "1/1h", key = "#parts")
+        void array(String... parts) {}
+
+        @RateLimited(name = "constant", rate = "1/1h", key = "'all'")
+        void constant() {}
+
+        @RateLimited(policy = "search", key = "#id")
+        void global(String id) {}
+    }
+
+    public record Tenant(String id) {}
+
+    @Test
+    void theKeySaysWhoseBucket() {
+        runner.withBean(Keys.class).run(context -> {
+            Keys keys = context.getBean(Keys.class);
+            keys.argument("a");
+            keys.argument("b");
+            refused(() -> keys.argument("A"));
+            keys.argument(1);
+            refused(() -> keys.argument(1L));
+            keys.place("x", "a");
+            refused(() -> keys.place("y", "a"));
+            keys.place("x", "b");
+            keys.property(new Tenant("a"));
+            refused(() -> keys.property(new Tenant("a")));
+            keys.property(new Tenant("b"));
+            keys.pair("a", 1);
+            keys.pair("a", 2);
+            refused(() -> keys.pair("a", 1));
+            keys.array("a", "b");
+            keys.array("ab");
+            refused(() -> keys.array("a", "b"));
+            keys.constant();
+            refused(keys::constant);
+            assertThat(available(context, "constant", "all")).isZero();
+        });
+    }
+
+    @Test
+    void aGlobalPolicyIsPartitionedByTheKeyOfTheAnnotation() {
+        runner.withBean(Keys.class).run(context -> {
+            Keys keys = context.getBean(Keys.class);
+            keys.global("a");
+            keys.global("a");
+            refused(() -> keys.global("a"));
+            keys.global("b");
+            assertThat(available(context, "search"))
+                    .as("the bucket without a key")
+                    .isEqualTo(2);
+        });
+    }
+
+    /** Compiled SpEL has other ways to fail than interpreted. */
+    @Test
+    void aKeyIsTheSameWhenItsExpressionHasBeenCompiled() {
+        runner.withBean(Compiled.class).run(context -> {
+            Compiled compiled = context.getBean(Compiled.class);
+            for (int i = 0; i < 1000; i++) {
+                compiled.property(new Tenant("a"));
+            }
+            refused(() -> compiled.property(new Tenant("a")));
+            compiled.property(new Tenant("b"));
+            compiled.property(null);
+            assertThat(available(context, "compiled", "b")).isEqualTo(999);
+        });
+    }
+
+    static class Compiled {
+
+        @RateLimited(name = "compiled", rate = "1000/1h", key = "#tenant.id")
+        void property(Tenant tenant) {}
+    }
+
+    @ParameterizedTest
+    @CsvSource({"client-ip, 2", "shared, 2", "skip, 5", "deny, 0"})
+    void aKeyThatIsNoneIsLeftToTheRuleOfThePolicy(String rule, int allowed) {
+        runner.withPropertyValues("ratelimit.policies.search.on-missing-key=" + rule)
+                .withBean(Missing.class)
+                .run(context -> {
+                    Missing missing = context.getBean(Missing.class);
+                    List<Runnable> calls = List.of(
+                            () -> missing.call(null),
+                            () -> missing.call(new Tenant(null)),
+                            () -> missing.call(new Tenant(" ")),
+                            () -> missing.call(new Tenant("\t")),
+                            () -> missing.noText(new Object()));
+                    assertThat(calls.stream().filter(RateLimitedTests::isAllowed))
+                            .hasSize(allowed);
+                });
+    }
+
+    static class Missing {
+
+        @RateLimited(policy = "search", key = "#tenant.id")
+        void call(Tenant tenant) {}
+
+        @RateLimited(policy = "search", key = "#any")
+        void noText(Object any) {}
+    }
+
+    @Test
+    void withoutARequestThePartsOfAPolicysOwnKeyAreMissing() {
+        runner.withPropertyValues("ratelimit.policies.search.key=user,ip")
+                .withBean(Searches.class)
+                .run(context -> {
+                    Searches searches = context.getBean(Searches.class);
+                    searches.search();
+                    searches.search();
+                    refused(searches::search);
+                });
+    }
+
+    static class Costs {
+
+        @RateLimited("export")
+        void ofThePolicy() {}
+
+        @RateLimited(policy = "export", cost = "5")
+        void number() {}
+
+        @RateLimited(policy = "export", cost = "#rows / 100")
+        void expression(long rows) {}
+
+        @RateLimited(policy = "export", cost = "#cost")
+        void anything(Object cost) {}
+    }
+
+    @Test
+    void theCostIsANumberOrAnExpression() {
+        runner.withBean(Costs.class).run(context -> {
+            Costs costs = context.getBean(Costs.class);
+            costs.ofThePolicy();
+            assertThat(available(context, "export")).isEqualTo(7);
+            costs.number();
+            assertThat(available(context, "export")).isEqualTo(2);
+            refused(costs::number);
+            costs.expression(200);
+            assertThat(available(context, "export")).isZero();
+            assertThatExceptionOfType(RateLimitExceededException.class)
+                    .isThrownBy(() -> costs.expression(1100))
+                    .withMessage("the call can never be allowed by 'export' policy, it costs more than the limit");
+        });
+    }
+
+    @Test
+    void aCostBelowOneOrNoneCountsAsOne() {
+        runner.withBean(Costs.class).run(context -> {
+            Costs costs = context.getBean(Costs.class);
+            costs.expression(0);
+            costs.expression(-500);
+            costs.anything(null);
+            costs.anything("5");
+            costs.anything(Double.NaN);
+            assertThat(available(context, "export")).isEqualTo(5);
+            costs.anything(1.5);
+            assertThat(available(context, "export")).isEqualTo(3);
+            refused(() -> costs.anything(1e30));
+        });
+    }
+
+    @Test
+    void overridesHoldForCallsAsForRequests() {
+        runner.withPropertyValues(
+                        "ratelimit.policies.search.key=user",
+                        "ratelimit.policies.search.overrides[0].keys=root",
+                        "ratelimit.policies.search.overrides[0].mode=off",
+                        "ratelimit.policies.search.overrides[1].keys=big",
+                        "ratelimit.policies.search.overrides[1].rate=4/1h")
+                .withBean(Keys.class)
+                .run(context -> {
+                    Keys keys = context.getBean(Keys.class);
+                    for (int i = 0; i < 4; i++) {
+                        keys.global("root");
+                        keys.global("Big");
+                    }
+                    keys.global("root");
+                    refused(() -> keys.global("big"));
+                    keys.global("a");
+                    keys.global("a");
+                    refused(() -> keys.global("a"));
+                });
+    }
+
+    static class Tiers {
+
+        @RateLimited(policy = "tiered", key = "#id", tier = "#tier")
+        void call(String id, Object tier) {}
+    }
+
+    @Test
+    void theTierIsThatOfTheCall() {
+        ThrottlePolicy policy = ThrottlePolicy.of("tiered", BucketSpec.of("1/1h"), "id")
+                .withTiers(Map.of("gold", BucketSpec.of("3/1h")));
+        new ApplicationContextRunner()
+                .withBean(Tiers.class)
+                .withBean(ManualTimeSource.class)
+                .run(context -> {
+                    Throttlers throttlers = Throttlers.local(List.of(policy), context.getBean(ManualTimeSource.class));
+                    RequestKey key =
+                            new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, (name, what, why) -> {});
+                    RateLimitedOperations operations = new RateLimitedOperations(
+                            Map.of(
+                                    "tiered",
+                                    new AnnotatedPolicy(
+                                            policy, key, RequestCost.of(1), Long.MAX_VALUE, (name, what, why) -> {})),
+                            ThrottlePolicy.Mode.ENFORCE,
+                            throttlers,
+                            context.getBean(ManualTimeSource.class),
+                            CurrentRequest.NONE,
+                            context.getBeanFactory());
+                    ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
+                    factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations));
+                    Tiers tiers = (Tiers) factory.getProxy();
+                    for (int i = 0; i < 3; i++) {
+                        tiers.call("a", "gold");
+                    }
+                    refused(() -> tiers.call("a", "gold"));
+                    tiers.call("a", "unknown");
+                    refused(() -> tiers.call("a", null));
+                    refused(() -> tiers.call(null, "gold"));
+                    assertThat(throttlers
+                                    .get("tiered")
+                                    .forKey("a")
+                                    .inTier("gold")
+                                    .tryAcquire(1))
+                            .isFalse();
+                });
+    }
+
+    @Test
+    void aCostIsCutToTheMostOfThePolicy() {
+        runner.withPropertyValues("ratelimit.policies.export.max-cost=4")
+                .withBean(Costs.class)
+                .run(context -> {
+                    Costs costs = context.getBean(Costs.class);
+                    costs.number();
+                    costs.expression(100_000);
+                    assertThat(available(context, "export")).isEqualTo(2);
+                });
+    }
+
+    // Several
+
+    static class Several {
+
+        @RateLimited(policy = "search", key = "#id")
+        @RateLimited(name = "burst", rate = "3/1h")
+        void call(String id) {}
+
+        @RateLimited({"search", "export"})
+        void both() {}
+    }
+
+    @Test
+    void severalLimitsAllowACallTogetherOrNoneIsCharged() {
+        runner.withBean(Several.class).run(context -> {
+            Several several = context.getBean(Several.class);
+            several.call("a");
+            several.call("a");
+            refused(() -> several.call("a"));
+            assertThat(available(context, "burst")).as("given back").isEqualTo(1);
+            several.call("b");
+            assertThatExceptionOfType(RateLimitExceededException.class)
+                    .isThrownBy(() -> several.call("b"))
+                    .satisfies(refused -> assertThat(refused.policy()).isEqualTo("burst"));
+            several.both();
+            several.both();
+            refused(several::both);
+            assertThat(available(context, "export")).isEqualTo(4);
+        });
+    }
+
+    // Limits of their own
+
+    @RateLimited(rate = "5/1h")
+    static class HTTPReportService {
+
+        void onType() {}
+
+        void onTypeAsWell() {}
+
+        @RateLimited(rate = "${my.rate}", capacity = "${my.capacity:7}")
+        void makePDFReport() {}
+    }
+
+    @Test
+    void aLimitOfItsOwnIsNamedByBeanAndMethod() {
+        runner.withBean("HTTPReportService", HTTPReportService.class)
+                .withPropertyValues("my.rate=3/1h")
+                .run(context -> {
+                    HTTPReportService reports = context.getBean(HTTPReportService.class);
+                    reports.makePDFReport();
+                    assertThat(available(context, "http-report-service-make-pdf-report"))
+                            .isEqualTo(6);
+                    reports.onType();
+                    reports.onTypeAsWell();
+                    assertThat(available(context, "http-report-service"))
+                            .as("one bucket for all methods, and none for the one with its own")
+                            .isEqualTo(3);
+                    assertThat(reports).hasToString(reports.toString());
+                    assertThat(available(context, "http-report-service")).isEqualTo(3);
+                });
+    }
+
+    @Test
+    void theModeOfTheApplicationHoldsForThem() {
+        runner.withPropertyValues("ratelimit.mode=shadow", "my.rate=1/1h", "my.capacity=1")
+                .withBean("r", HTTPReportService.class)
+                .run(context -> {
+                    HTTPReportService reports = context.getBean(HTTPReportService.class);
+                    reports.makePDFReport();
+                    reports.makePDFReport();
+                    assertThat(available(context, "r-make-pdf-report")).isZero();
+                });
+        runner.withPropertyValues("ratelimit.mode=off", "my.rate=1/1h", "my.capacity=1")
+                .withBean("r", HTTPReportService.class)
+                .run(context -> {
+                    HTTPReportService reports = context.getBean(HTTPReportService.class);
+                    reports.makePDFReport();
+                    reports.makePDFReport();
+                    assertThat(available(context, "r-make-pdf-report")).isEqualTo(1);
+                });
+    }
+
+    // Where it is found
+
+    interface Contract<T> {
+
+        @RateLimited("search")
+        void call(T argument);
+    }
+
+    static class Implementation implements Contract<String> {
+
+        @Override
+        public void call(String argument) {}
+    }
+
+    abstract static class Base<T> {
+
+        @RateLimited("search")
+        public void call(T argument) {}
+    }
+
+    static class Inheriting extends Base<String> {}
+
+    static class Overriding extends Base<String> {
+
+        @Override
+        public void call(String argument) {}
+    }
+
+    static class Unaware {
+
+        public void call(String argument) {}
+    }
+
+    static class ImplementingByInheritance extends Unaware implements Contract<String> {}
+
+    @Retention(RetentionPolicy.RUNTIME)
+    @RateLimited(policy = "export", cost = "5")
+    @interface Searching {
+
+        @AliasFor(annotation = RateLimited.class, attribute = "policy")
+        String[] by() default "export";
+
+        @AliasFor(annotation = RateLimited.class, attribute = "cost")
+        String price() default "5";
+    }
+
+    static class Meta {
+
+        @Searching(by = "search", price = "1")
+        public void call(String argument) {}
+    }
+
+    @RateLimited("search")
+    interface OnInterface {
+
+        void call(String argument);
+    }
+
+    static class OfAnnotatedInterface implements OnInterface {
+
+        @Override
+        public void call(String argument) {}
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            classes = {
+                Implementation.class,
+                Inheriting.class,
+                Overriding.class,
+                ImplementingByInheritance.class,
+                Meta.class,
+                OfAnnotatedInterface.class
+            })
+    void itIsFoundWhereverItStands(Class<?> type) {
+        runner.withBean(type).run(context -> {
+            Object bean = context.getBean(type);
+            var call = ReflectionUtils.findMethod(bean.getClass(), "call", (Class<?>[]) null);
+            call.setAccessible(true);
+            call.invoke(bean, "a");
+            call.invoke(bean, "a");
+            assertThatThrownBy(() -> call.invoke(bean, "a")).hasCauseInstanceOf(RateLimitExceededException.class);
+        });
+    }
+
+    @Test
+    void throughTheGenericInterface() {
+        runner.withBean(Implementation.class).run(context -> {
+            @SuppressWarnings("unchecked")
+            Contract<String> bean = context.getBean(Contract.class);
+            bean.call("a");
+            bean.call("a");
+            refused(() -> bean.call("a"));
+        });
+    }
+
+    @Test
+    void onAMethodItTakesThePlaceOfWhatTheTypeAndTheInterfaceSay() {
+        runner.withBean(Nearer.class).run(context -> {
+            Nearer nearer = context.getBean(Nearer.class);
+            for (int i = 0; i < 3; i++) {
+                nearer.call("a");
+            }
+            refused(() -> nearer.call("a"));
+            assertThat(available(context, "search")).isEqualTo(2);
+        });
+    }
+
+    static class Nearer implements OnInterface {
+
+        @Override
+        @RateLimited("export")
+        public void call(String argument) {}
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, true", "false, true", "true, false", "false, false"})
+    void whateverIsSaidOfProxies(boolean auto, boolean byClass) {
+        runner.withPropertyValues("spring.aop.auto=" + auto, "spring.aop.proxy-target-class=" + byClass)
+                .withBean("implementation", Implementation.class)
+                .withBean(Searches.class)
+                .run(context -> {
+                    @SuppressWarnings("unchecked")
+                    Contract<String> bean = (Contract<String>) context.getBean("implementation");
+                    assertThat(AopUtils.isJdkDynamicProxy(bean)).isEqualTo(!byClass);
+                    bean.call("a");
+                    context.getBean(Searches.class).search();
+                    refused(() -> bean.call("a"));
+                });
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class ByFactoryMethod {
+
+        @Bean
+        @Lazy
+        @SuppressWarnings("rawtypes")
+        Contract hidden() {
+            return new Hiding();
+        }
+    }
+
+    static class Hiding implements Contract<String> {
+
+        @Override
+        @RateLimited(rate = "1/1h")
+        public void call(String argument) {}
+    }
+
+    @Test
+    void onALazyBeanWhoseClassIsNotKnownAtTheStart() {
+        runner.withUserConfiguration(ByFactoryMethod.class).run(context -> {
+            @SuppressWarnings("unchecked")
+            Contract<String> bean = (Contract<String>) context.getBean("hidden");
+            bean.call("a");
+            refused(() -> bean.call("a"));
+            assertThat(available(context, "hidden-call")).isZero();
+        });
+    }
+
+    static class CallsEarly {
+
+        CallsEarly(Searches searches) {
+            searches.search();
+        }
+    }
+
+    @Test
+    void aCallBeforeTheStartHasEndedIsCharged() {
+        runner.withBean(CallsEarly.class)
+                .withBean(Searches.class)
+                .run(context -> assertThat(available(context, "search")).isEqualTo(1));
+    }
+
+    @Test
+    void aPrototypeIsLimitedWithAllOthers() {
+        runner.withBean(Searches.class, Searches::new, definition -> definition.setScope("prototype"))
+                .run(context -> {
+                    context.getBean(Searches.class).search();
+                    context.getBean(Searches.class).search();
+                    refused(context.getBean(Searches.class)::search);
+                });
+    }
+
+    static class Scoped {
+
+        @Bean
+        static CustomScopeConfigurer threads() {
+            CustomScopeConfigurer scopes = new CustomScopeConfigurer();
+            scopes.addScope("thread", new SimpleThreadScope());
+            return scopes;
+        }
+
+        @Bean
+        @Scope(scopeName = "thread", proxyMode = ScopedProxyMode.TARGET_CLASS)
+        Searches searches() {
+            return new Searches();
+        }
+    }
+
+    /** The scope has a proxy, and what is in the scope has one. */
+    @Test
+    void aScopedBeanIsChargedOnce() {
+        runner.withUserConfiguration(Scoped.class).run(context -> {
+            Searches searches = (Searches) context.getBean("searches");
+            searches.search();
+            assertThat(available(context, "search")).isEqualTo(1);
+        });
+    }
+
+    static class Factory implements FactoryBean<Contract<String>> {
+
+        @Override
+        @SuppressWarnings("unchecked")
+        public Contract<String> getObject() {
+            ProxyFactory factory = new ProxyFactory(new Class<?>[] {Contract.class});
+            factory.setTarget(new Object());
+            factory.addAdvice((MethodInterceptor) call -> null);
+            return (Contract<String>) factory.getProxy();
+        }
+
+        @Override
+        public Class<?> getObjectType() {
+            return Contract.class;
+        }
+    }
+
+    /** As repositories of Spring Data are made. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aProxyThatAFactoryMakesIsChargedOnce(boolean byClass) {
+        runner.withPropertyValues("spring.aop.proxy-target-class=" + byClass)
+                .withBean("repository", Factory.class)
+                .run(context -> {
+                    @SuppressWarnings("unchecked")
+                    Contract<String> repository = (Contract<String>) context.getBean("repository");
+                    repository.call("a");
+                    repository.call("a");
+                    refused(() -> repository.call("a"));
+                });
+    }
+
+    @RestController
+    @RateLimited("search")
+    static class Controller {
+
+        @GetMapping
+        public void handle() {}
+
+        @ModelAttribute
+        public void around() {}
+
+        @ExceptionHandler
+        public void after(Exception failure) {}
+    }
+
+    @Test
+    void onAControllerItIsForHandlersAlone() {
+        runner.withBean(Controller.class).run(context -> {
+            Controller controller = context.getBean(Controller.class);
+            controller.around();
+            controller.handle();
+            controller.after(new Exception());
+            assertThat(available(context, "search")).isEqualTo(1);
+        });
+    }
+
+    // What a refused call gives
+
+    static class Fallbacks {
+
+        private final String field = "field";
+
+        @RateLimited(rate = "1/1h", fallback = "later")
+        Object plain(String text) {
+            return "made";
+        }
+
+        private String later(String text) {
+            return text + " later of " + field;
+        }
+
+        @RateLimited(rate = "1/1h", fallback = "because")
+        CharSequence withReason(String text) {
+            return "made";
+        }
+
+        CharSequence because(String text, RuntimeException refused) {
+            return text + " because " + ((RateLimitExceededException) refused).policy();
+        }
+
+        @RateLimited(rate = "1/1h", fallback = "fail")
+        void failing() throws IOException {}
+
+        void fail() throws IOException {
+            throw new IOException("on purpose");
+        }
+
+        @RateLimited(rate = "1/1h", name = "short", fallback = "ofShort")
+        @RateLimited(rate = "2/1h", name = "long")
+        String two() {
+            return "made";
+        }
+
+        String ofShort() {
+            return "short";
+        }
+
+        @RateLimited(rate = "1/1h")
+        CompletableFuture<String> future() {
+            return CompletableFuture.completedFuture("made");
+        }
+    }
+
+    @Test
+    void theFallbackAnswersARefusedCallOnTheBeanItself() {
+        runner.withBean("f", Fallbacks.class).run(context -> {
+            Fallbacks bean = context.getBean(Fallbacks.class);
+            assertThat(bean.plain("a")).isEqualTo("made");
+            assertThat(bean.plain("a")).isEqualTo("a later of field");
+            assertThat(bean.withReason("a")).isEqualTo("made");
+            assertThat(bean.withReason("a")).isEqualTo("a because f-with-reason");
+            bean.failing();
+            assertThatExceptionOfType(IOException.class).isThrownBy(bean::failing);
+        });
+    }
+
+    @Test
+    void theFallbackIsForTheLimitThatHasIt() {
+        runner.withBean("f", Fallbacks.class).run(context -> {
+            Fallbacks bean = context.getBean(Fallbacks.class);
+            assertThat(bean.two()).isEqualTo("made");
+            assertThat(bean.two()).isEqualTo("short");
+            context.getBean(Throttlers.class).get("long").decide(1);
+            context.getBean(Throttlers.class).reset("short");
+            refused(bean::two);
+        });
+    }
+
+    @Test
+    void aMethodThatReturnsAFutureThrowsAsOthersDo() {
+        runner.withBean("f", Fallbacks.class).run(context -> {
+            Fallbacks bean = context.getBean(Fallbacks.class);
+            assertThat(bean.future().join()).isEqualTo("made");
+            refused(bean::future);
+        });
+    }
+
+    // Among others
+
+    /** Stands where transactions and caches do. */
+    static class Transactions extends StaticMethodMatcherPointcutAdvisor {
+
+        int opened;
+
+        Transactions() {
+            setAdvice((MethodInterceptor) call -> {
+                opened++;
+                return call.proceed();
+            });
+        }
+
+        @Override
+        public boolean matches(Method method, Class<?> targetClass) {
+            return targetClass == Searches.class;
+        }
+    }
+
+    @Test
+    void aRefusedCallOpensNoTransaction() {
+        runner.withBean(
+                        Transactions.class,
+                        Transactions::new,
+                        definition -> definition.setRole(BeanDefinition.ROLE_INFRASTRUCTURE))
+                .withBean(Searches.class)
+                .run(context -> {
+                    Searches searches = context.getBean(Searches.class);
+                    searches.search();
+                    searches.search();
+                    refused(searches::search);
+                    assertThat(context.getBean(Transactions.class).opened).isEqualTo(2);
+                });
+    }
+
+    @EnableScheduling
+    static class Scheduled {
+
+        int made;
+
+        @RateLimited("search")
+        @org.springframework.scheduling.annotation.Scheduled(fixedDelay = 1, initialDelay = 1, timeUnit = TimeUnit.DAYS)
+        public void work() {
+            made++;
+        }
+
+        public int made() {
+            return made;
+        }
+    }
+
+    @Test
+    void whatASchedulerCallsIsLimited() {
+        runner.withUserConfiguration(Scheduled.class).run(context -> {
+            Runnable task = context.getBean(ScheduledAnnotationBeanPostProcessor.class)
+                    .getScheduledTasks()
+                    .iterator()
+                    .next()
+                    .getTask()
+                    .getRunnable();
+            task.run();
+            task.run();
+            refused(task::run);
+            assertThat(context.getBean(Scheduled.class).made()).isEqualTo(2);
+        });
+    }
+
+    @Test
+    void backsOffWhenDisabled() {
+        runner.withPropertyValues("ratelimit.enabled=false")
+                .withBean(Searches.class)
+                .run(context -> {
+                    assertThat(context).doesNotHaveBean(RateLimitedAdvisor.class);
+                    Searches searches = context.getBean(Searches.class);
+                    searches.search();
+                    searches.search();
+                    assertThat(searches.search()).isEqualTo(3);
+                });
+    }
+
+    private static long available(ConfigurableApplicationContext context, String policy, String... key) {
+        return context.getBean(Throttlers.class).snapshot(policy, key).available();
+    }
+
+    private static void refused(Runnable call) {
+        assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(call::run);
+    }
+
+    private static boolean isAllowed(Runnable call) {
+        try {
+            call.run();
+            return true;
+        } catch (RateLimitExceededException refused) {
+            return false;
+        }
+    }
+}
