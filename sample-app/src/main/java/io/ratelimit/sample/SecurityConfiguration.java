@@ -11,7 +11,7 @@ import org.springframework.security.core.userdetails.UserDetailsService;
 import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
-/** Two users, alice and bob, whose passwords are their names; the home page and the greeting are open to all. */
+/** Two users, alice and bob, who is on the pro plan; their passwords are their names; the home page and the greeting are open to all. */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
 
@@ -33,7 +33,10 @@ class SecurityConfiguration {
     UserDetailsService users() {
         InMemoryUserDetailsManager users = new InMemoryUserDetailsManager(
                 User.withUsername("alice").password("{noop}alice").roles("USER").build(),
-                User.withUsername("bob").password("{noop}bob").roles("USER").build());
+                User.withUsername("bob")
+                        .password("{noop}bob")
+                        .roles("USER", "PRO")
+                        .build());
         return users::loadUserByUsername;
     }
 }

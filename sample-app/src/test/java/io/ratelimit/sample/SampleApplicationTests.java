@@ -53,10 +53,18 @@ class SampleApplicationTests {
         assertThat(refused.statusCode()).isEqualTo(429);
         assertThat(refused.headers().firstValue("Retry-After")).hasValue("10");
         assertThat(refused.body()).contains("throttled by 'report' policy, please retry after 10000 ms.");
-        assertThat(get("/api/report", "bob").statusCode()).isEqualTo(200);
-
         time.advance(Duration.ofSeconds(10));
 
+        assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void whoIsOnTheProPlanGetsSixtyQuickReports() throws Exception {
+        for (int i = 0; i < 60; i++) {
+            assertThat(get("/api/report", "bob").statusCode()).isEqualTo(200);
+        }
+        assertThat(get("/api/report", "bob").body())
+                .contains("throttled by 'report' policy, please retry after 1000 ms.");
         assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
     }
 
@@ -83,11 +91,22 @@ class SampleApplicationTests {
     }
 
     @Test
-    void guessedPasswordsRunOutOfTokens() throws Exception {
-        for (int i = 0; i < 1200; i++) {
+    void thirtyWrongPasswordsAreEnoughAndRightOnesCostNothing() throws Exception {
+        for (int i = 0; i < 100; i++) {
+            assertThat(get("/api/items", "alice").statusCode()).isEqualTo(200);
+        }
+        for (int i = 0; i < 30; i++) {
             assertThat(send("/api/items", "alice", "guess" + i).statusCode()).isEqualTo(401);
         }
-        assertThat(get("/api/items", "alice").body()).contains("'per-ip'");
+        assertThat(send("/api/items", "alice", "guess").body())
+                .contains("throttled by 'wrong-passwords' policy, please retry after 6000 ms.");
+        assertThat(get("/api/items", "alice").statusCode()).isEqualTo(429);
+
+        time.advance(Duration.ofSeconds(6));
+
+        assertThat(get("/api/items", "alice").statusCode()).isEqualTo(200);
+        assertThat(send("/api/items", "alice", "guess").statusCode()).isEqualTo(401);
+        assertThat(send("/api/items", "alice", "guess").statusCode()).isEqualTo(429);
     }
 
     @Test
