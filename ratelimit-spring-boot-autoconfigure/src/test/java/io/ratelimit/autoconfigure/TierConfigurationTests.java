@@ -73,6 +73,7 @@ class TierConfigurationTests {
                 "tiers: { low: { rate: 2/s } }, tier: role, cost: 3 | ratelimit.policies.api.tiers.low.rate | capacity must be at least the cost of the policy, 3, but was 2",
                 "tiers: { low: { rate: 2/s } }, tier: role, phase: before-authentication | ratelimit.policies.api.phase | The tier 'role' asks for the user",
                 "tiers: { low: { rate: 2/s, speed: 3 } }, tier: role | ratelimit.policies.api.tiers.low.speed | A tier has: rate, capacity.",
+                "applies-to: annotated, refund-on: [404] | ratelimit.policies.api.refund-on | limits the calls of methods and no requests",
                 "refund-on: [40x] | ratelimit.policies.api.refund-on | statuses such as 404, 5xx or \"!401\", but was '40x'",
                 "refund-on: ['2xx', '!2xx'] | ratelimit.policies.api.refund-on | must leave a status",
             })

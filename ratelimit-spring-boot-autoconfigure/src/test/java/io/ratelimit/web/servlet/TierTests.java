@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import static io.ratelimit.web.servlet.RawHttp.basic;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.key.KeyResolver;
 import java.util.Locale;
 import org.junit.jupiter.api.Test;
@@ -48,6 +49,12 @@ class TierTests {
                   tiers: { fast: { rate: 4/1h } }
                   tier: bean:speed
                   paths: /bean
+                called:
+                  applies-to: annotated
+                  key: user
+                  rate: 1/1h
+                  tiers: { pro: { rate: 4/1h }, team: { rate: 2/1h } }
+                  tier: role
             """;
 
     @RegisterExtension
@@ -92,6 +99,13 @@ class TierTests {
                 .isEqualTo(200);
     }
 
+    @ParameterizedTest
+    @CsvSource({"free, 1, 2", "pro, 4, 2", "team, 2, 0"})
+    void anAnnotatedPolicyHasItsTiersUnlessTheAnnotationNamesOne(String user, int byRole, int asTeam) {
+        assertThat(allowed("/called", basic(user))).isEqualTo(byRole);
+        assertThat(allowed("/called-as-team", basic(user))).isEqualTo(asTeam);
+    }
+
     @Test
     void aTierThatFailsIsTheRateOfThePolicy() {
         assertThat(allowed("/bean", basic("free"))).isEqualTo(1);
@@ -127,6 +141,18 @@ class TierTests {
 
         @GetMapping({"/api", "/work", "/bean"})
         String answer() {
+            return "done";
+        }
+
+        @GetMapping("/called")
+        @RateLimited("called")
+        public String called() {
+            return "done";
+        }
+
+        @GetMapping("/called-as-team")
+        @RateLimited(policy = "called", tier = "'TEAM'")
+        public String calledAsTeam() {
             return "done";
         }
     }
