@@ -1,5 +1,7 @@
 package io.ratelimit;
 
+import java.nio.charset.StandardCharsets;
+
 /**
  * Composes the key of a bucket from parts, so that no two different lists of parts give the same key: not
  * {@code a:b} and {@code c} for {@code a} and {@code b:c}, and nothing that a client can send for what stands in for a
@@ -80,21 +82,22 @@ public final class Keys {
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);
             if (Character.isSurrogate(c) || fold(c) != c) {
-                return foldFrom(text, i);
+                return foldAscii(text);
             }
         }
         return text;
     }
 
-    private static String foldFrom(String text, int start) {
-        char[] folded = text.toCharArray();
-        for (int i = start; i < folded.length; i++) {
-            if (folded[i] >= 128) {
+    private static String foldAscii(String text) {
+        byte[] folded = new byte[text.length()];
+        for (int i = 0; i < folded.length; i++) {
+            char c = text.charAt(i);
+            if (c >= 128) {
                 return foldLetters(text);
             }
-            folded[i] = (char) fold(folded[i]);
+            folded[i] = (byte) fold(c);
         }
-        return new String(folded);
+        return new String(folded, StandardCharsets.ISO_8859_1);
     }
 
     private static String foldLetters(String text) {
