@@ -175,6 +175,12 @@ class RateLimitedTests {
         @RateLimited(name = "constant", rate = "1/1h", key = "'all'")
         void constant() {}
 
+        @RateLimited(
+                name = "elements",
+                rate = "1/1h",
+                key = "#tenants.?[id.length() > 1 and #this != null].![id + '/']")
+        void elements(List<Tenant> tenants) {}
+
         @RateLimited(policy = "search", key = "#id")
         void global(String id) {}
     }
@@ -202,6 +208,9 @@ class RateLimitedTests {
             keys.array("a", "b");
             keys.array("ab");
             refused(() -> keys.array("a", "b"));
+            keys.elements(List.of(new Tenant("aa"), new Tenant("b"), new Tenant("cc")));
+            refused(() -> keys.elements(List.of(new Tenant("aa"), new Tenant("cc"))));
+            keys.elements(List.of(new Tenant("aa"), new Tenant("bb")));
             keys.constant();
             refused(keys::constant);
             assertThat(available(context, "constant", "all")).isZero();
