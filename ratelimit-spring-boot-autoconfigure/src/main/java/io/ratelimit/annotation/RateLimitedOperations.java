@@ -2,8 +2,8 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import java.lang.reflect.Method;
 import java.util.HashSet;
 import java.util.List;
@@ -28,14 +28,15 @@ public final class RateLimitedOperations {
      * @param policies those of the configuration that annotations may name, by name
      * @param mode of the limits that annotations bring themselves
      * @param current the request that a key may need
+     * @param failures is told where what an annotation says can't be found out for a call
      * @param beans whose methods are annotated
      */
     public RateLimitedOperations(
             Map<String, AnnotatedPolicy> policies,
             ThrottlePolicy.Mode mode,
             Throttlers throttlers,
-            TimeSource time,
             CurrentRequest current,
+            FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         StandardEvaluationContext shared = new StandardEvaluationContext();
         shared.setBeanResolver(new BeanFactoryResolver(beans));
@@ -46,7 +47,7 @@ public final class RateLimitedOperations {
                 new CallExpressions(shared, beans.getBeanClassLoader()),
                 new BeanTypes(beans),
                 current,
-                time);
+                failures);
     }
 
     RateLimitedOperation of(MethodInvocation call) {

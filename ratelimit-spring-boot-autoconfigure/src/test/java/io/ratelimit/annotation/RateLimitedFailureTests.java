@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -43,6 +44,7 @@ class RateLimitedFailureTests {
                 Arguments.of(Neither.class, "names no policy and has no rate"),
                 Arguments.of(NameAlone.class, "has a name or a capacity, but no rate"),
                 Arguments.of(TierOfItsOwn.class, "has a rate and a tier"),
+                Arguments.of(TierOfNone.class, "has a tier, and the throttle policy 'search' has none"),
                 Arguments.of(BadRate.class, "'100' has no unit"),
                 Arguments.of(BadCapacity.class, "capacity must be a whole number, but was 'ten'"),
                 Arguments.of(BadName.class, "the name of a policy must be lower-case letters"),
@@ -54,7 +56,9 @@ class RateLimitedFailureTests {
                 Arguments.of(NoSuchParameter.class, "it has '#other', and the method has no parameter of that name"),
                 Arguments.of(Nested.class, "it has '#other', and the method has no parameter of that name"),
                 Arguments.of(Unquoted.class, "it has 'all', which belongs to nothing"),
+                Arguments.of(ArgumentOfAnElement.class, "it has 'id', which belongs to nothing"),
                 Arguments.of(BadCost.class, "has the cost '#' that can't be"),
+                Arguments.of(NoNumber.class, "has the cost ''two'' that can't be: it is no number"),
                 Arguments.of(NeverFits.class, "has the cost 3, and the capacity of 'search' is 2"),
                 Arguments.of(NoFallback.class, "has the fallback 'later' that can't be: there is none"),
                 Arguments.of(WrongFallback.class, "it returns java.lang.Object, which is no java.lang.String"),
@@ -198,6 +202,11 @@ class RateLimitedFailureTests {
         void call() {}
     }
 
+    static class TierOfNone {
+        @RateLimited(policy = "search", tier = "'gold'")
+        void call() {}
+    }
+
     static class BadRate {
         @RateLimited(rate = "5/100")
         void call() {}
@@ -257,6 +266,16 @@ class RateLimitedFailureTests {
 
     static class Unquoted {
         @RateLimited(policy = "search", key = "all")
+        void call() {}
+    }
+
+    static class ArgumentOfAnElement {
+        @RateLimited(policy = "search", key = "#ids.contains(id)")
+        void call(List<String> ids) {}
+    }
+
+    static class NoNumber {
+        @RateLimited(policy = "search", cost = "'two'")
         void call() {}
     }
 

@@ -12,6 +12,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
@@ -21,6 +22,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -330,13 +332,48 @@ class RateLimitedTests {
             costs.expression(0);
             costs.expression(-500);
             costs.anything(null);
-            costs.anything("5");
+            costs.anything("five");
             costs.anything(Double.NaN);
             assertThat(available(context, "export")).isEqualTo(5);
             costs.anything(1.5);
             assertThat(available(context, "export")).isEqualTo(3);
+            costs.anything("2");
+            assertThat(available(context, "export")).isEqualTo(1);
             refused(() -> costs.anything(1e30));
         });
+    }
+
+    @Test
+    void whatCanNotBeToldOfACallIsToldToTheListenerOfFailures() {
+        List<String> failures = new ArrayList<>();
+        FailureListener listener = (policy, what, why) -> failures.add(policy + ": " + what + ": " + why);
+        runner.withBean(FailureListener.class, () -> listener)
+                .withBean(Costs.class)
+                .withBean(Missing.class)
+                .withBean(ConstantKeys.class)
+                .run(context -> {
+                    assertThat(failures).as("at the start").isEmpty();
+                    context.getBean(Costs.class).anything("five");
+                    context.getBean(Costs.class).anything(0);
+                    context.getBean(Missing.class).call(new Tenant(null));
+                    context.getBean(Missing.class).call(null);
+                    context.getBean(ConstantKeys.class).call();
+                });
+        assertThat(failures)
+                .map(failure -> failure.replace(RateLimitedTests.class.getName(), ""))
+                .containsExactly(
+                        "export: the cost of @RateLimited on $Costs.anything(Object), which counted as 1:"
+                                + " java.lang.NumberFormatException",
+                        "export: the cost of @RateLimited on $Costs.anything(Object), which counted as 1: below 1",
+                        "search: the key of @RateLimited on $Missing.call(Tenant), so it was missing:"
+                                + " org.springframework.expression.spel.SpelEvaluationException"
+                                + " PROPERTY_OR_FIELD_NOT_READABLE_ON_NULL");
+    }
+
+    static class ConstantKeys {
+
+        @RateLimited(name = "constant-parts", rate = "1/1h", key = "{'a', 'b'}")
+        void call() {}
     }
 
     @Test
@@ -382,12 +419,11 @@ class RateLimitedTests {
                     RateLimitedOperations operations = new RateLimitedOperations(
                             Map.of(
                                     "tiered",
-                                    new AnnotatedPolicy(
-                                            policy, key, RequestCost.of(1), Long.MAX_VALUE, (name, what, why) -> {})),
+                                    new AnnotatedPolicy(policy, key, RequestCost.of(1), (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
-                            context.getBean(ManualTimeSource.class),
                             CurrentRequest.NONE,
+                            (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
                     factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations));
