@@ -847,6 +847,16 @@ class RateLimitedTests {
             return "short";
         }
 
+        @RateLimited(rate = "1/1h", name = "few")
+        @RateLimited(rate = "2/1h", name = "small", cost = "#rows", fallback = "tooMuch")
+        String sized(int rows) {
+            return "made";
+        }
+
+        String tooMuch(int rows, RateLimitExceededException refused) {
+            return refused.policy();
+        }
+
         @RateLimited(rate = "1/1h")
         CompletableFuture<String> future() {
             return CompletableFuture.completedFuture("made");
@@ -875,6 +885,8 @@ class RateLimitedTests {
             context.getBean(Throttlers.class).get("long").decide(1);
             context.getBean(Throttlers.class).reset("short");
             refused(bean::two);
+            assertThat(bean.sized(1)).isEqualTo("made");
+            assertThat(bean.sized(3)).isEqualTo("small");
         });
     }
 
