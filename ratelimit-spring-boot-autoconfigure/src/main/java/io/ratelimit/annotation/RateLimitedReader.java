@@ -115,7 +115,7 @@ final class RateLimitedReader {
         List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
         ThrottlePolicy policy = valid(
                 "a name",
-                () -> reading.ownLimits().policy(name(), owner(), spec, parts),
+                () -> policy(spec, parts),
                 "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
         return new AnnotatedPolicy(
                 policy,
@@ -124,21 +124,21 @@ final class RateLimitedReader {
                 reading.failures());
     }
 
-    private String name() {
-        if (!text("name").isEmpty()) {
-            return text("name");
-        }
-        String bean = reading.beans().nameOf(type);
-        return isOnMethod() ? OwnLimits.nameOf(bean, method.getName()) : OwnLimits.nameOf(bean);
-    }
-
     /** Places that give the same name on purpose are one. */
-    private String owner() {
-        if (!text("name").isEmpty()) {
-            return "one of that name";
+    private ThrottlePolicy policy(BucketSpec spec, List<String> key) {
+        String name = text("name");
+        if (!name.isEmpty()) {
+            return reading.ownLimits().policy(name, "", spec, key);
         }
         String bean = reading.beans().nameOf(type);
-        return isOnMethod() ? bean + "." + Places.signature(method) : bean;
+        return isOnMethod()
+                ? reading.ownLimits()
+                        .policy(
+                                OwnLimits.nameOf(bean, method.getName()),
+                                bean + "." + Places.signature(method),
+                                spec,
+                                key)
+                : reading.ownLimits().policy(OwnLimits.nameOf(bean), bean, spec, key);
     }
 
     private boolean isOnMethod() {

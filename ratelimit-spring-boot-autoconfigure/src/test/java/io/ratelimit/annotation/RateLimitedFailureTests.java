@@ -51,7 +51,8 @@ class RateLimitedFailureTests {
                 Arguments.of(NameOfAPolicy.class, "'search' is the name of a policy of the configuration already"),
                 Arguments.of(Overloaded.class, "'o-call' is the name of another limit already: o.call(String)"),
                 Arguments.of(TwoUnnamed.class, "has two limits of the name 'o-call'"),
-                Arguments.of(SameNameOtherRate.class, "'shared' is the name of another limit already"),
+                Arguments.of(
+                        SameNameOtherRate.class, "'shared' is the name of another limit already: 1/1h, capacity 1"),
                 Arguments.of(BadSpel.class, "has the key '#id +' that can't be: it can't be read as SpEL"),
                 Arguments.of(NoSuchParameter.class, "it has '#other', and the method has no parameter of that name"),
                 Arguments.of(Nested.class, "it has '#other', and the method has no parameter of that name"),
