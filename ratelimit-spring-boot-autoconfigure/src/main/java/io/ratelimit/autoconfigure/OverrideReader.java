@@ -14,7 +14,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /** Reads the overrides of one policy. */
@@ -113,26 +112,9 @@ public final class OverrideReader {
         if (rate == null) {
             return KeyOverride.ofMode(policy, Objects.requireNonNull(override.mode()));
         }
-        BucketSpec spec = spec(rate, override.capacity(), at);
+        BucketSpec spec = PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
         return key.network() == null
                 ? KeyOverride.ofKeys(policy, spec)
                 : KeyOverride.ofNetworks(policy, spec, Integer.toString(index));
-    }
-
-    private BucketSpec spec(Rate rate, @Nullable Long capacity, String at) {
-        try {
-            BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, properties.refill());
-            long cost = properties.cutCost().least();
-            if (spec.capacity() < cost) {
-                throw new IllegalArgumentException("capacity must be at least the cost of '" + policy.name() + "', "
-                        + cost + ", but was " + spec.capacity()
-                        + ": no request of these keys could ever be allowed");
-            }
-            return spec;
-        } catch (IllegalArgumentException refused) {
-            String wrong = capacity == null ? at + ".rate" : at + ".capacity";
-            throw new InvalidConfigurationPropertyValueException(
-                    wrong, capacity == null ? rate : capacity, refused.getMessage(), refused);
-        }
     }
 }
