@@ -18,10 +18,11 @@ import org.springframework.util.ObjectUtils;
  * The key that an annotation gives to a call.
  *
  * @param place the annotation, as messages name it
+ * @param text as it is written
  * @param value gives a part or a list of parts
  * @param limit whose rule holds for a call that lacks a part
  */
-record CallKey(String place, CallValue value, AnnotatedPolicy limit, CurrentRequest current) {
+record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit, CurrentRequest current) {
 
     private static final List<@Nullable Object> NOTHING = Collections.singletonList(null);
 

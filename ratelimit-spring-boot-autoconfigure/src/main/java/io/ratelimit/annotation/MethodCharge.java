@@ -35,6 +35,10 @@ record MethodCharge(
         return Math.max(policy().key().size(), key == null ? 0 : 1);
     }
 
+    String describeKey() {
+        return key == null ? "" : ", a bucket for each " + key.text();
+    }
+
     boolean isConstant() {
         boolean constantKey = key == null ? limit.key().parts().isEmpty() : key.isConstant();
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;

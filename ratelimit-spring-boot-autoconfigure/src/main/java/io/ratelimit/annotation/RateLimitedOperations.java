@@ -71,7 +71,8 @@ public final class RateLimitedOperations {
                 .flatMap(annotation -> new RateLimitedReader(reading, annotation, specific, userType).read().stream())
                 .toList();
         checkNames(charges, userType, specific);
-        charges.forEach(charge -> places(charge.policy().name()).add(Places.of(userType, specific)));
+        charges.forEach(charge -> places(charge.policy().name())
+                .add(Places.of(userType, specific) + (isOwn(charge) ? "" : charge.describeKey())));
         RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
@@ -82,7 +83,7 @@ public final class RateLimitedOperations {
         Set<String> names = new HashSet<>();
         for (MethodCharge charge : charges) {
             String name = charge.policy().name();
-            if (!names.add(name) && !reading.policies().containsKey(name)) {
+            if (!names.add(name) && isOwn(charge)) {
                 throw new InvalidRateLimitedException(
                         "@RateLimited on " + Places.of(type, method) + " has two limits of the name '" + name + "'.",
                         "Give each a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
@@ -90,11 +91,16 @@ public final class RateLimitedOperations {
         }
     }
 
+    /** Whether it is of a limit that the annotation brings itself: the key is that limit's own then. */
+    private boolean isOwn(MethodCharge charge) {
+        return !reading.policies().containsKey(charge.policy().name());
+    }
+
     private Set<String> places(String policy) {
         return places.computeIfAbsent(policy, absent -> ConcurrentHashMap.newKeySet());
     }
 
-    /** The methods that a policy limits, as far as they have been read. */
+    /** The methods that a policy limits, as far as they have been read, with the key that they have in place of its own. */
     public Set<String> placesOf(String policy) {
         return Set.copyOf(places.getOrDefault(policy, Set.of()));
     }

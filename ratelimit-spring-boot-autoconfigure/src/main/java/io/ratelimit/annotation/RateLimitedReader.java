@@ -45,7 +45,7 @@ final class RateLimitedReader {
         return limits().map(limit -> new MethodCharge(
                         place,
                         limit,
-                        key == null ? null : new CallKey(place, key, limit, reading.current()),
+                        key == null ? null : new CallKey(place, text("key"), key, limit, reading.current()),
                         cost(limit),
                         tier,
                         fallback,

@@ -150,7 +150,10 @@ class RateLimitedFailureTests {
     @Test
     void theLogSaysWhatIsEnforcedWhereAndWhatIsNot(CapturedOutput output) {
         runner.withPropertyValues(
-                        "ratelimit.policies.unused.rate=1/1h", "ratelimit.policies.unused.applies-to=annotated")
+                        "ratelimit.policies.unused.rate=1/1h",
+                        "ratelimit.policies.unused.applies-to=annotated",
+                        "ratelimit.policies.keyed.rate=1/1h",
+                        "ratelimit.policies.keyed.applies-to=annotated")
                 .withBean("o", OfItsOwn.class)
                 .withBean(Used.class)
                 .run(context -> assertThat(output)
@@ -160,6 +163,9 @@ class RateLimitedFailureTests {
                         .contains(
                                 "Throttle policy 'search' is enforced: 2/1h, capacity 2, one bucket, in memory; calls of"
                                         + " 2 methods, such as " + Used.class.getName() + ".call()")
+                        .contains(
+                                "Throttle policy 'keyed' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
+                                        + Used.class.getName() + ".keyed(String), a bucket for each #id")
                         .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, and no"
                                 + " @RateLimited names it")
                         .doesNotContain("'search' limits no requests"));
@@ -171,6 +177,9 @@ class RateLimitedFailureTests {
 
         @RateLimited("search")
         void other() {}
+
+        @RateLimited(policy = "keyed", key = "#id")
+        void keyed(String id) {}
     }
 
     static class Unknown {
