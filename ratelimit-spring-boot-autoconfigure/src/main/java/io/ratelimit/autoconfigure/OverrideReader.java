@@ -13,7 +13,6 @@ import io.ratelimit.key.Overrides;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /** Reads the overrides of one policy. */
@@ -109,12 +108,12 @@ public final class OverrideReader {
 
     private KeyOverride toOverride(PolicyOverride override, OverriddenKey key, String at, int index) {
         Rate rate = override.rate();
-        if (rate == null) {
-            return KeyOverride.ofMode(policy, Objects.requireNonNull(override.mode()));
-        }
-        BucketSpec spec = PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
-        return key.network() == null
+        BucketSpec spec = rate == null
+                ? policy.spec()
+                : PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
+        KeyOverride own = key.network() == null
                 ? KeyOverride.ofKeys(policy, spec)
                 : KeyOverride.ofNetworks(policy, spec, Integer.toString(index));
+        return override.mode() == null ? own : own.withMode(override.mode());
     }
 }
