@@ -127,4 +127,19 @@ public record Decision(
         }
         return violations;
     }
+
+    /**
+     * The first of the violations that weigh most: it says what the whole says.
+     *
+     * @throws IllegalStateException if there is none, for the call is allowed, or it is the decision of a bucket without
+     *     a policy
+     */
+    public Answer heaviestViolation() {
+        for (Answer answer : answers) {
+            if (!answer.allowed() && answer.decision().outcome() == outcome) {
+                return answer;
+            }
+        }
+        throw new IllegalStateException("no policy was violated: " + outcome);
+    }
 }

@@ -380,6 +380,23 @@ class ThrottlersTests {
     }
 
     @Test
+    void theHeaviestViolationIsTheFirstThatSaysWhatTheWholeSays() {
+        Throttlers throttlers = throttlers(GLOBAL, USER);
+        Charge global = throttlers.get("global").charge(10);
+        Charge tooMuch = throttlers.get("per-user").forKey("alice").charge(4);
+        assertThat(throttlers.get("global").tryAcquire(10)).isTrue();
+        assertThat(throttlers
+                        .decide(List.of(global, tooMuch))
+                        .heaviestViolation()
+                        .charge())
+                .isEqualTo(tooMuch);
+        assertThat(throttlers.decide(List.of(global)).heaviestViolation().charge())
+                .isEqualTo(global);
+        Decision allowed = throttlers.get("per-user").forKey("bob").decide(1);
+        assertThatIllegalStateException().isThrownBy(allowed::heaviestViolation);
+    }
+
+    @Test
     void whatADecisionSaysCanNotBeChanged() {
         Throttlers throttlers = throttlers(GLOBAL);
         Decision decision = throttlers.get("global").decide(1);

@@ -12,12 +12,10 @@ import io.ratelimit.key.RequestKey;
  *
  * @param policy the limit
  * @param key whose bucket, where the annotation has no key
- * @param cost the tokens of a call, where the annotation has no cost
- * @param maxCost what a larger cost of an annotation is cut to
- * @param failures is told of a cost of the policy's own that fails
+ * @param cost the tokens of a call, where the annotation has no cost, and what a cost of the annotation is cut to
+ * @param failures is told where cost, key or tier of a call can't be
  */
-public record AnnotatedPolicy(
-        ThrottlePolicy policy, RequestKey key, RequestCost cost, long maxCost, FailureListener failures) {
+public record AnnotatedPolicy(ThrottlePolicy policy, RequestKey key, RequestCost cost, FailureListener failures) {
 
     /** The policy's own cost of a call; 1 if it depends on a request and there is none. */
     long cost(CurrentRequest current) {

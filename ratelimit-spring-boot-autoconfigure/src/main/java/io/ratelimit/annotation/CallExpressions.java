@@ -47,7 +47,7 @@ final class CallExpressions {
     CallValue read(String text, Map<String, Integer> parameters) {
         SpelExpression expression = parse(text);
         SpelNode ast = expression.getAST();
-        check(ast, false, parameters);
+        check(ast, false, false, parameters);
         if (ast instanceof VariableReference) {
             return new CallValue.Argument(parameters.getOrDefault(variable(ast), 0));
         }
@@ -96,26 +96,28 @@ final class CallExpressions {
     }
 
     /**
-     * @param hasSubject whether a name here is that of a property of something, as behind a dot
+     * @param ofElement whether this is asked of each element of a collection, as in {@code #rows.?[size > 1]}: then a name
+     *     that stands alone is a property of the element
+     * @param behindDot whether this is asked of what is before it
      */
-    private static void check(SpelNode node, boolean hasSubject, Map<String, Integer> parameters) {
+    private static void check(SpelNode node, boolean ofElement, boolean behindDot, Map<String, Integer> parameters) {
+        boolean lonely = !ofElement && !behindDot;
         if (node instanceof VariableReference) {
-            checkVariable(variable(node), hasSubject, parameters);
+            checkVariable(variable(node), ofElement, parameters);
         } else if (node instanceof FunctionReference) {
             throw new IllegalArgumentException("it calls the function " + node.toStringAST() + ", and there are none");
-        } else if (!hasSubject && (node instanceof PropertyOrFieldReference || node instanceof MethodReference)) {
+        } else if (lonely && (node instanceof PropertyOrFieldReference || node instanceof MethodReference)) {
             throw new IllegalArgumentException("it has '" + node.toStringAST()
-                    + "', which belongs to nothing: an argument" + " is written '#name', and a text in quotes");
+                    + "', which belongs to nothing: an argument is written '#name', and a text in quotes");
         }
-        boolean inner = node instanceof Projection || node instanceof Selection;
+        boolean elements = ofElement || node instanceof Projection || node instanceof Selection;
         for (int i = 0; i < node.getChildCount(); i++) {
-            boolean subject = inner || node instanceof CompoundExpression && i > 0;
-            check(node.getChild(i), subject, parameters);
+            check(node.getChild(i), elements, node instanceof CompoundExpression && i > 0, parameters);
         }
     }
 
-    private static void checkVariable(String name, boolean hasSubject, Map<String, Integer> parameters) {
-        if (name.equals("this") && hasSubject || parameters.containsKey(name)) {
+    private static void checkVariable(String name, boolean ofElement, Map<String, Integer> parameters) {
+        if (name.equals("this") && ofElement || parameters.containsKey(name)) {
             return;
         }
         boolean named = parameters.keySet().stream().anyMatch(known -> !known.matches("[ap]\\d+"));

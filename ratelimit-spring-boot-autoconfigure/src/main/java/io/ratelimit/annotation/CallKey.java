@@ -8,6 +8,7 @@ import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestFacts;
 import java.security.Principal;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -16,17 +17,20 @@ import org.springframework.util.ObjectUtils;
 /**
  * The key that an annotation gives to a call.
  *
+ * @param place the annotation, as messages name it
+ * @param text as it is written
  * @param value gives a part or a list of parts
- * @param onMissing what holds for a call that lacks a part
+ * @param limit whose rule holds for a call that lacks a part
  */
-record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, SampledWarning warning) {
+record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit, CurrentRequest current) {
 
-    private static final List<@Nullable Object> NOTHING = java.util.Collections.singletonList(null);
+    private static final List<@Nullable Object> NOTHING = Collections.singletonList(null);
 
     /** What the call is charged; null if the policy doesn't apply to it. */
     @Nullable
-    Charge charge(AnnotatedPolicy limit, long cost, @Nullable String tier, @Nullable Object[] arguments) {
+    Charge charge(long cost, @Nullable String tier, @Nullable Object[] arguments) {
         ThrottlePolicy policy = limit.policy();
+        MissingKey onMissing = limit.key().onMissing();
         Object[] parts = parts(arguments);
         String[] texts = new String[parts.length];
         for (int i = 0; i < texts.length; i++) {
@@ -38,14 +42,17 @@ record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, Sa
             } else if (onMissing == MissingKey.DENY) {
                 return Charge.withoutKey(policy, cost);
             } else {
-                texts[i] = standIn();
+                texts[i] = standIn(onMissing);
             }
         }
         return limit.key().charge(policy, texts, cost, tier);
     }
 
+    /** Whether it is one text for all calls, and no other rule can hold for any. */
     boolean isConstant() {
-        return value instanceof CallValue.Constant constant && text(constant.value()) != null;
+        return value instanceof CallValue.Constant constant
+                && constant.value() instanceof String text
+                && !text.isBlank();
     }
 
     private @Nullable Object[] parts(@Nullable Object[] arguments) {
@@ -57,8 +64,8 @@ record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, Sa
                             ? ObjectUtils.toObjectArray(value)
                             : new @Nullable Object[] {value};
             return parts.length == 0 ? NOTHING.toArray() : parts;
-        } catch (RuntimeException failed) {
-            warning.log("fails with " + failed.getClass().getSimpleName() + ": 'on-missing-key' decides");
+        } catch (RuntimeException failure) {
+            limit.failures().failed(limit.policy().name(), what(), failure);
             return NOTHING.toArray();
         }
     }
@@ -79,12 +86,17 @@ record CallKey(CallValue value, MissingKey onMissing, CurrentRequest current, Sa
         } else if (part instanceof Principal user) {
             return user.getName();
         } else if (part != null) {
-            warning.log("gives a " + part.getClass().getName() + ", which is no text: 'on-missing-key' decides");
+            limit.failures()
+                    .failed(limit.policy().name(), what(), part.getClass().getName() + " is no text");
         }
         return null;
     }
 
-    private String standIn() {
+    private String what() {
+        return "the key of " + place + ", so it was missing";
+    }
+
+    private String standIn(MissingKey onMissing) {
         RequestFacts request = onMissing == MissingKey.CLIENT_IP ? current.facts() : null;
         return Keys.standIn(request == null ? "" : request.ip());
     }

@@ -1,25 +1,29 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.Charge;
+import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What one limit charges the calls of a method.
  *
+ * @param place the annotation, as messages name it
  * @param limit a policy of the configuration, or a limit of its own
  * @param key in place of the policy's
- * @param cost in place of the policy's
- * @param tier that calls belong to, in place of the policy's
+ * @param cost gives the tokens, in place of the policy's cost; what is no number of at least 1 counts as 1
+ * @param tier gives the name of the tier, in place of the policy's; a call for which it gives none belongs to none
  * @param fallback asked when the limit refuses a call
  */
 record MethodCharge(
+        String place,
         AnnotatedPolicy limit,
         @Nullable CallKey key,
-        @Nullable CallCost cost,
-        @Nullable CallTier tier,
+        @Nullable CallValue cost,
+        @Nullable CallValue tier,
         @Nullable Fallback fallback,
         CurrentRequest current) {
 
@@ -31,9 +35,13 @@ record MethodCharge(
         return Math.max(policy().key().size(), key == null ? 0 : 1);
     }
 
+    String describeKey() {
+        return key == null ? "" : ", a bucket for each " + key.text();
+    }
+
     boolean isConstant() {
         boolean constantKey = key == null ? limit.key().parts().isEmpty() : key.isConstant();
-        boolean constantCost = cost == null ? limit.cost().constant() != null : cost.isConstant();
+        boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
         boolean constantTier = tier == null && limit.key().tier() == null;
         return isOff() || constantKey && constantCost && constantTier;
     }
@@ -48,11 +56,39 @@ record MethodCharge(
         if (isOff()) {
             return null;
         }
-        long tokens = cost == null ? limit.cost(current) : Math.min(cost.of(arguments), limit.maxCost());
+        long tokens = cost == null ? limit.cost(current) : limit.cost().cut(tokens(cost, arguments));
         RequestFacts request = key == null || limit.key().tier() != null ? current.facts() : null;
-        String tierName = tier == null ? limit.key().tier(policy(), request) : tier.of(arguments);
+        String tierName = tier == null ? limit.key().tier(policy(), request) : tierName(tier, arguments);
         return key != null
-                ? key.charge(limit, tokens, tierName, arguments)
+                ? key.charge(tokens, tierName, arguments)
                 : limit.key().charge(policy(), tokens, request, tierName);
+    }
+
+    private long tokens(CallValue cost, @Nullable Object[] arguments) {
+        try {
+            long tokens = RequestCost.tokens(cost.of(arguments));
+            if (tokens >= 1) {
+                return tokens;
+            }
+            limit.failures().failed(policy().name(), whatCost(), "below 1");
+        } catch (RuntimeException failure) {
+            limit.failures().failed(policy().name(), whatCost(), failure);
+        }
+        return 1;
+    }
+
+    private String whatCost() {
+        return "the cost of " + place + ", which counted as 1";
+    }
+
+    private @Nullable String tierName(CallValue tier, @Nullable Object[] arguments) {
+        try {
+            Object value = tier.of(arguments);
+            String name = value instanceof Enum<?> constant ? constant.name() : value == null ? null : value.toString();
+            return name == null ? null : Keys.part(name, true);
+        } catch (RuntimeException failure) {
+            limit.failures().failed(policy().name(), "the tier of " + place + ", so its own rate held", failure);
+            return null;
+        }
     }
 }

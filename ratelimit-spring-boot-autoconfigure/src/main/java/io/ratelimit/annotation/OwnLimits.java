@@ -29,7 +29,7 @@ final class OwnLimits {
     /**
      * The policy of a place, made when it is first asked for.
      *
-     * @param owner the place; where names are written, all places with the same limit are one
+     * @param owner the place; empty where the name is written out, for such places share the limit
      * @throws IllegalArgumentException if the name belongs to another limit or is none; the message is a sentence
      */
     synchronized ThrottlePolicy policy(String name, String owner, BucketSpec spec, List<String> key) {
@@ -44,9 +44,14 @@ final class OwnLimits {
             throttlers.add(policy);
             owners.put(name, new Owner(owner, policy));
         } else if (!known.place.equals(owner) || !known.policy.equals(policy)) {
-            throw new IllegalArgumentException("'" + name + "' is the name of another limit already: " + known.place);
+            throw new IllegalArgumentException("'" + name + "' is the name of another limit already: "
+                    + (known.place.isEmpty() || known.place.equals(owner) ? describe(known.policy) : known.place));
         }
         return policy;
+    }
+
+    private static String describe(ThrottlePolicy policy) {
+        return policy.spec() + (policy.isGlobal() ? "" : ", by " + String.join(" and ", policy.key()));
     }
 
     static BucketSpec spec(String rate, String capacity) {

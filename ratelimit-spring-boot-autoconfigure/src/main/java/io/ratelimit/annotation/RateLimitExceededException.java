@@ -1,7 +1,6 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import java.time.Duration;
 
@@ -17,23 +16,17 @@ public final class RateLimitExceededException extends RuntimeException {
     private final String policy;
 
     /**
-     * @param decision why; not allowed
+     * @param decision why
+     * @throws IllegalStateException if it allows the call
      */
     public RateLimitExceededException(Decision decision) {
         super(message(decision), null, false, false);
         this.decision = decision;
-        this.policy = first(decision).policy().name();
-    }
-
-    private static Answer first(Decision decision) {
-        return decision.violations().stream()
-                .filter(violation -> violation.decision().outcome() == decision.outcome())
-                .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException("the decision must be a no of some policy"));
+        this.policy = decision.heaviestViolation().policy().name();
     }
 
     private static String message(Decision decision) {
-        String policy = "'" + first(decision).policy().name() + "' policy";
+        String policy = "'" + decision.heaviestViolation().policy().name() + "' policy";
         return switch (decision.outcome()) {
             case NEVER_FITS -> "the call can never be allowed by " + policy + ", it costs more than the limit";
             case MISSING_KEY -> "the call is refused by " + policy + ", it lacks what the limit is counted by";

@@ -2,7 +2,6 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -40,20 +39,20 @@ final class RateLimitedOperation {
         return computed;
     }
 
-    /** Asks the fallback that belongs to the first of the policies that were short. */
+    /** Asks the fallback of the limit that the exception names; without one the exception is thrown. */
     @Nullable
     Object refuse(MethodInvocation call, Decision decision) throws Throwable {
         RateLimitExceededException refused = new RateLimitExceededException(decision);
-        Fallback fallback = fallback(decision.violations().get(0));
+        Fallback fallback = fallback(refused.policy());
         if (fallback == null) {
             throw refused;
         }
         return fallback.call(call.getThis(), call.getArguments(), refused);
     }
 
-    private @Nullable Fallback fallback(Answer violation) {
+    private @Nullable Fallback fallback(String policy) {
         for (MethodCharge charge : charges) {
-            if (charge.policy().name().equals(violation.policy().name())) {
+            if (charge.policy().name().equals(policy)) {
                 return charge.fallback();
             }
         }

@@ -2,8 +2,8 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import java.lang.reflect.Method;
 import java.util.HashSet;
 import java.util.List;
@@ -28,14 +28,15 @@ public final class RateLimitedOperations {
      * @param policies those of the configuration that annotations may name, by name
      * @param mode of the limits that annotations bring themselves
      * @param current the request that a key may need
+     * @param failures is told where what an annotation says can't be found out for a call
      * @param beans whose methods are annotated
      */
     public RateLimitedOperations(
             Map<String, AnnotatedPolicy> policies,
             ThrottlePolicy.Mode mode,
             Throttlers throttlers,
-            TimeSource time,
             CurrentRequest current,
+            FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         StandardEvaluationContext shared = new StandardEvaluationContext();
         shared.setBeanResolver(new BeanFactoryResolver(beans));
@@ -46,7 +47,7 @@ public final class RateLimitedOperations {
                 new CallExpressions(shared, beans.getBeanClassLoader()),
                 new BeanTypes(beans),
                 current,
-                time);
+                failures);
     }
 
     RateLimitedOperation of(MethodInvocation call) {
@@ -70,7 +71,8 @@ public final class RateLimitedOperations {
                 .flatMap(annotation -> new RateLimitedReader(reading, annotation, specific, userType).read().stream())
                 .toList();
         checkNames(charges, userType, specific);
-        charges.forEach(charge -> places(charge.policy().name()).add(Places.of(userType, specific)));
+        charges.forEach(charge -> places(charge.policy().name())
+                .add(Places.of(userType, specific) + (isOwn(charge) ? "" : charge.describeKey())));
         RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
@@ -81,7 +83,7 @@ public final class RateLimitedOperations {
         Set<String> names = new HashSet<>();
         for (MethodCharge charge : charges) {
             String name = charge.policy().name();
-            if (!names.add(name) && !reading.policies().containsKey(name)) {
+            if (!names.add(name) && isOwn(charge)) {
                 throw new InvalidRateLimitedException(
                         "@RateLimited on " + Places.of(type, method) + " has two limits of the name '" + name + "'.",
                         "Give each a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
@@ -89,11 +91,16 @@ public final class RateLimitedOperations {
         }
     }
 
+    /** Whether it is of a limit that the annotation brings itself: the key is that limit's own then. */
+    private boolean isOwn(MethodCharge charge) {
+        return !reading.policies().containsKey(charge.policy().name());
+    }
+
     private Set<String> places(String policy) {
         return places.computeIfAbsent(policy, absent -> ConcurrentHashMap.newKeySet());
     }
 
-    /** The methods that a policy limits, as far as they have been read. */
+    /** The methods that a policy limits, as far as they have been read, with the key that they have in place of its own. */
     public Set<String> placesOf(String policy) {
         return Set.copyOf(places.getOrDefault(policy, Set.of()));
     }

@@ -3,7 +3,6 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.UnknownPolicyException;
-import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
@@ -17,9 +16,6 @@ import org.springframework.core.annotation.MergedAnnotation;
 
 /** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
 final class RateLimitedReader {
-
-    /** A limit of its own reads nothing of requests that could fail. */
-    private static final FailureListener NO_FAILURES = (policy, what, why) -> {};
 
     private final RateLimitedReading reading;
     private final MergedAnnotation<RateLimited> annotation;
@@ -43,11 +39,17 @@ final class RateLimitedReader {
     }
 
     List<MethodCharge> read() {
-        CallValue key = text("key").isEmpty() ? null : expression("key", text("key"));
-        CallTier tier = text("tier").isEmpty() ? null : new CallTier(expression("tier", text("tier")), warning("tier"));
+        CallValue key = expression("key");
+        CallValue tier = expression("tier");
         Fallback fallback = fallback();
         return limits().map(limit -> new MethodCharge(
-                        limit, key == null ? null : key(key, limit), cost(limit), tier, fallback, reading.current()))
+                        place,
+                        limit,
+                        key == null ? null : new CallKey(place, text("key"), key, limit, reading.current()),
+                        cost(limit),
+                        tier,
+                        fallback,
+                        reading.current()))
                 .toList();
     }
 
@@ -72,6 +74,7 @@ final class RateLimitedReader {
     private AnnotatedPolicy policy(String name) {
         AnnotatedPolicy policy = reading.policies().get(name);
         if (policy != null) {
+            checkTiers(policy.policy());
             return policy;
         }
         try {
@@ -94,6 +97,15 @@ final class RateLimitedReader {
                         + " alone, or name another.");
     }
 
+    private void checkTiers(ThrottlePolicy policy) {
+        if (!text("tier").isEmpty() && policy.tiers().isEmpty()) {
+            throw invalid(
+                    "has a tier, and the throttle policy '" + policy.name() + "' has none",
+                    "Define them, as in 'ratelimit.policies." + policy.name() + ".tiers.pro.rate: 6000/1m', or remove"
+                            + " the tier.");
+        }
+    }
+
     private AnnotatedPolicy ownLimit() {
         BucketSpec spec = valid(
                 "'rate' and 'capacity'",
@@ -103,60 +115,57 @@ final class RateLimitedReader {
         List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
         ThrottlePolicy policy = valid(
                 "a name",
-                () -> reading.ownLimits().policy(name(), owner(), spec, parts),
+                () -> policy(spec, parts),
                 "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
         return new AnnotatedPolicy(
                 policy,
-                new RequestKey(List.of(), MissingKey.CLIENT_IP, NO_FAILURES),
+                new RequestKey(List.of(), MissingKey.CLIENT_IP, reading.failures()),
                 RequestCost.of(1),
-                Long.MAX_VALUE,
-                NO_FAILURES);
-    }
-
-    private String name() {
-        if (!text("name").isEmpty()) {
-            return text("name");
-        }
-        String bean = reading.beans().nameOf(type);
-        return isOnMethod() ? OwnLimits.nameOf(bean, method.getName()) : OwnLimits.nameOf(bean);
+                reading.failures());
     }
 
     /** Places that give the same name on purpose are one. */
-    private String owner() {
-        if (!text("name").isEmpty()) {
-            return "one of that name";
+    private ThrottlePolicy policy(BucketSpec spec, List<String> key) {
+        String name = text("name");
+        if (!name.isEmpty()) {
+            return reading.ownLimits().policy(name, "", spec, key);
         }
         String bean = reading.beans().nameOf(type);
-        return isOnMethod() ? bean + "." + Places.signature(method) : bean;
+        return isOnMethod()
+                ? reading.ownLimits()
+                        .policy(
+                                OwnLimits.nameOf(bean, method.getName()),
+                                bean + "." + Places.signature(method),
+                                spec,
+                                key)
+                : reading.ownLimits().policy(OwnLimits.nameOf(bean), bean, spec, key);
     }
 
     private boolean isOnMethod() {
         return RateLimitedSearch.methodOf(annotation) != null;
     }
 
-    private CallKey key(CallValue value, AnnotatedPolicy limit) {
-        return new CallKey(value, limit.key().onMissing(), reading.current(), warning("key"));
-    }
-
-    private @Nullable CallCost cost(AnnotatedPolicy limit) {
-        String text = text("cost");
-        if (text.isEmpty()) {
-            return null;
+    private @Nullable CallValue cost(AnnotatedPolicy limit) {
+        CallValue cost = expression("cost");
+        if (cost instanceof CallValue.Constant constant) {
+            checkFits(constant, limit);
         }
-        CallCost cost = new CallCost(expression("cost", text), warning("cost"));
-        return cost.isConstant() ? constant(cost, limit, text) : cost;
+        return cost;
     }
 
-    private CallCost constant(CallCost cost, AnnotatedPolicy limit, String text) {
-        long tokens = cost.of(new Object[0]);
+    private void checkFits(CallValue.Constant cost, AnnotatedPolicy limit) {
+        String text = text("cost");
+        long tokens = valid(
+                "the cost '" + text + "'",
+                () -> RequestCost.tokens(cost.value()),
+                "Say a number, such as 'cost = \"5\"'.");
         long capacity = limit.policy().spec().capacity();
-        if (Math.min(tokens, limit.maxCost()) > capacity) {
+        if (limit.cost().cut(tokens) > capacity) {
             throw invalid(
                     "has the cost " + text + ", and the capacity of '"
                             + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",
                     "Say a cost of " + capacity + " at most, or raise the capacity.");
         }
-        return new CallCost(new CallValue.Constant(tokens), cost.warning());
     }
 
     private @Nullable Fallback fallback() {
@@ -174,11 +183,15 @@ final class RateLimitedReader {
                         "Write a method '" + name + "' beside it that has its parameters and returns what it returns.");
     }
 
-    private CallValue expression(String attribute, String text) {
-        return valid(
-                "the " + attribute + " '" + text + "'",
-                () -> reading.expressions().read(text, parameters),
-                "Say an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
+    /** What an attribute says, or null if it says nothing. */
+    private @Nullable CallValue expression(String attribute) {
+        String text = text(attribute);
+        return text.isEmpty()
+                ? null
+                : valid(
+                        "the " + attribute + " '" + text + "'",
+                        () -> reading.expressions().read(text, parameters),
+                        "Say an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
     }
 
     private <T> T valid(String what, Supplier<T> reader, String action) {
@@ -192,10 +205,6 @@ final class RateLimitedReader {
 
     private InvalidRateLimitedException invalid(String problem, String action) {
         return new InvalidRateLimitedException(place + " " + problem + ".", action);
-    }
-
-    private SampledWarning warning(String attribute) {
-        return new SampledWarning(reading.time(), "The " + attribute + " of " + place + " ");
     }
 
     private String text(String attribute) {

@@ -1,8 +1,8 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import java.util.Map;
 
 /**
@@ -17,7 +17,7 @@ record RateLimitedReading(
         CallExpressions expressions,
         BeanTypes beans,
         CurrentRequest current,
-        TimeSource time) {
+        FailureListener failures) {
 
     /** With its placeholders replaced. */
     String resolve(String text) {

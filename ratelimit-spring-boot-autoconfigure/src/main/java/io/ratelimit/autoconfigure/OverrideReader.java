@@ -13,8 +13,6 @@ import io.ratelimit.key.Overrides;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /** Reads the overrides of one policy. */
@@ -110,29 +108,12 @@ public final class OverrideReader {
 
     private KeyOverride toOverride(PolicyOverride override, OverriddenKey key, String at, int index) {
         Rate rate = override.rate();
-        if (rate == null) {
-            return KeyOverride.ofMode(policy, Objects.requireNonNull(override.mode()));
-        }
-        BucketSpec spec = spec(rate, override.capacity(), at);
-        return key.network() == null
+        BucketSpec spec = rate == null
+                ? policy.spec()
+                : PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
+        KeyOverride own = key.network() == null
                 ? KeyOverride.ofKeys(policy, spec)
                 : KeyOverride.ofNetworks(policy, spec, Integer.toString(index));
-    }
-
-    private BucketSpec spec(Rate rate, @Nullable Long capacity, String at) {
-        try {
-            BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, properties.refill());
-            long cost = properties.cutCost().least();
-            if (spec.capacity() < cost) {
-                throw new IllegalArgumentException("capacity must be at least the cost of '" + policy.name() + "', "
-                        + cost + ", but was " + spec.capacity()
-                        + ": no request of these keys could ever be allowed");
-            }
-            return spec;
-        } catch (IllegalArgumentException refused) {
-            String wrong = capacity == null ? at + ".rate" : at + ".capacity";
-            throw new InvalidConfigurationPropertyValueException(
-                    wrong, capacity == null ? rate : capacity, refused.getMessage(), refused);
-        }
+        return override.mode() == null ? own : own.withMode(override.mode());
     }
 }

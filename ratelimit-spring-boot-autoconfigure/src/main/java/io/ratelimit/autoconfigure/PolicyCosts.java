@@ -1,9 +1,12 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Rate;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
-/** Refuses costs that no bucket of a policy could ever pay. */
+/** Refuses buckets of a policy that could never pay its cost. */
 final class PolicyCosts {
 
     private PolicyCosts() {}
@@ -23,6 +26,30 @@ final class PolicyCosts {
                     cost,
                     "cost must be at most the capacity of '" + name + "', " + capacity + ", but was " + cost
                             + ": no request could ever be allowed");
+        }
+    }
+
+    /**
+     * The buckets that some requests of a policy have in place of its own.
+     *
+     * @param at the property that has the rate and the capacity
+     * @param whose they are, as in "this tier"
+     */
+    static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String whose) {
+        try {
+            BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, policy.refill());
+            long cost = policy.cutCost().least();
+            if (spec.capacity() < cost) {
+                throw new IllegalArgumentException("capacity must be at least the cost of the policy, " + cost
+                        + ", but was " + spec.capacity() + ": no request of " + whose + " could ever be allowed");
+            }
+            return spec;
+        } catch (IllegalArgumentException refused) {
+            throw new InvalidConfigurationPropertyValueException(
+                    at + (capacity == null ? ".rate" : ".capacity"),
+                    capacity == null ? rate : capacity,
+                    refused.getMessage(),
+                    refused);
         }
     }
 }

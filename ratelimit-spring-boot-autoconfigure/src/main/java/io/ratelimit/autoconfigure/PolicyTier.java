@@ -7,7 +7,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /**
  * The buckets of those requests of a policy that belong to a tier.
@@ -51,20 +50,6 @@ public record PolicyTier(@Nullable Rate rate, @Nullable Long capacity) {
                     "Say how many tokens come back in which period: '" + property + ".rate: 600/1m', for example.",
                     property);
         }
-        try {
-            BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, policy.refill());
-            long cost = policy.cutCost().least();
-            if (spec.capacity() < cost) {
-                throw new IllegalArgumentException("capacity must be at least the cost of the policy, " + cost
-                        + ", but was " + spec.capacity() + ": no request of this tier could ever be allowed");
-            }
-            return spec;
-        } catch (IllegalArgumentException refused) {
-            throw new InvalidConfigurationPropertyValueException(
-                    property + (capacity == null ? ".rate" : ".capacity"),
-                    capacity == null ? rate : capacity,
-                    refused.getMessage(),
-                    refused);
-        }
+        return PolicyCosts.spec(rate, capacity, policy, property, "this tier");
     }
 }

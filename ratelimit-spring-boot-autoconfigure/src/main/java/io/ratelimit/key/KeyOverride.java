@@ -16,18 +16,13 @@ import org.jspecify.annotations.Nullable;
 public final class KeyOverride {
 
     private final ThrottlePolicy policy;
-    private final @Nullable BucketSpec spec;
+    private final BucketSpec spec;
     private final @Nullable String tier;
 
-    private KeyOverride(ThrottlePolicy policy, @Nullable BucketSpec spec, @Nullable String tier) {
+    private KeyOverride(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
         this.policy = policy;
         this.spec = spec;
         this.tier = tier;
-    }
-
-    /** Another mode: what the keys are charged counts less, or they are free. */
-    public static KeyOverride ofMode(ThrottlePolicy policy, Mode mode) {
-        return new KeyOverride(policy.withMode(mode.weaker(policy.mode())), null, null);
     }
 
     /** Other buckets, for keys that are named. */
@@ -45,14 +40,17 @@ public final class KeyOverride {
         return new KeyOverride(policy.withTiers(Map.of(tier, spec)), spec, tier);
     }
 
+    /** The same in another mode, if that refuses less: what the keys are charged is only watched, or they are free. */
+    public KeyOverride withMode(Mode mode) {
+        return new KeyOverride(policy.withMode(mode.weaker(policy.mode())), spec, tier);
+    }
+
     /** What a key is charged, or null if it is free. */
     @Nullable
     Charge charge(String key, long cost) {
         if (policy.mode() == Mode.OFF) {
             return null;
         }
-        return spec == null || tier != null
-                ? Charge.of(policy, tier, key, cost)
-                : new Charge(policy, spec, Keys.reserved(key), cost);
+        return tier != null ? Charge.of(policy, tier, key, cost) : new Charge(policy, spec, Keys.reserved(key), cost);
     }
 }

@@ -51,7 +51,7 @@ public final class RequestCondition {
             }
             failures.failed(policy, WHAT, "neither true nor false");
         } catch (Exception failure) {
-            failures.failed(policy, WHAT, Reason.of(failure));
+            failures.failed(policy, WHAT, failure);
         }
         return true;
     }

@@ -96,23 +96,34 @@ public final class RequestCost {
         return Math.min(Math.max(tokens, 1), most);
     }
 
+    /** What a cost that is told elsewhere is cut to, where this one is. */
+    public long cut(long tokens) {
+        return Math.min(tokens, most);
+    }
+
     private static long evaluate(
             RequestExpression expression, RequestFacts request, String policy, FailureListener failures) {
         try {
-            Object value = expression.value(request);
-            long tokens = value instanceof Long number ? number : ceiling(value);
+            long tokens = tokens(expression.value(request));
             if (tokens < 1) {
                 failures.failed(policy, WHAT, "below 1");
             }
             return tokens;
         } catch (Exception failure) {
-            failures.failed(policy, WHAT, Reason.of(failure));
+            failures.failed(policy, WHAT, failure);
             return 1;
         }
     }
 
-    private static long ceiling(@Nullable Object value) {
-        if (value instanceof Integer number) {
+    /**
+     * The tokens that a value is, also one below 1; a text may be a number.
+     *
+     * @throws NumberFormatException if it is no number
+     */
+    public static long tokens(@Nullable Object value) {
+        if (value instanceof Long number) {
+            return number;
+        } else if (value instanceof Integer number) {
             return number;
         } else if (value instanceof Double number && !number.isNaN()) {
             return (long) Math.ceil(number);
@@ -121,7 +132,7 @@ public final class RequestCost {
         }
         BigDecimal number = value instanceof BigDecimal decimal ? decimal : number(String.valueOf(value));
         if (number == null) {
-            throw new NumberFormatException();
+            throw new NumberFormatException("it is no number");
         }
         return ceiling(number);
     }

@@ -112,8 +112,7 @@ public final class RequestKey {
         try {
             return part.resolver().resolve(request);
         } catch (Exception failure) {
-            failures.failed(
-                    policy.name(), "the part '" + part.name() + "' of its key, so it was missing", Reason.of(failure));
+            failures.failed(policy.name(), "the part '" + part.name() + "' of its key, so it was missing", failure);
             return null;
         }
     }

@@ -96,7 +96,7 @@ public final class RequestTier {
             String text = part.resolver().resolve(request);
             return text == null ? null : Keys.part(text, true);
         } catch (Exception failure) {
-            failures.failed(policy.name(), "its tier, so its own rate held", Reason.of(failure));
+            failures.failed(policy.name(), "its tier, so its own rate held", failure);
             return null;
         }
     }

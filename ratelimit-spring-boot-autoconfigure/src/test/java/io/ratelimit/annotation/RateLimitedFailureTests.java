@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -43,18 +44,22 @@ class RateLimitedFailureTests {
                 Arguments.of(Neither.class, "names no policy and has no rate"),
                 Arguments.of(NameAlone.class, "has a name or a capacity, but no rate"),
                 Arguments.of(TierOfItsOwn.class, "has a rate and a tier"),
+                Arguments.of(TierOfNone.class, "has a tier, and the throttle policy 'search' has none"),
                 Arguments.of(BadRate.class, "'100' has no unit"),
                 Arguments.of(BadCapacity.class, "capacity must be a whole number, but was 'ten'"),
                 Arguments.of(BadName.class, "the name of a policy must be lower-case letters"),
                 Arguments.of(NameOfAPolicy.class, "'search' is the name of a policy of the configuration already"),
                 Arguments.of(Overloaded.class, "'o-call' is the name of another limit already: o.call(String)"),
                 Arguments.of(TwoUnnamed.class, "has two limits of the name 'o-call'"),
-                Arguments.of(SameNameOtherRate.class, "'shared' is the name of another limit already"),
+                Arguments.of(
+                        SameNameOtherRate.class, "'shared' is the name of another limit already: 1/1h, capacity 1"),
                 Arguments.of(BadSpel.class, "has the key '#id +' that can't be: it can't be read as SpEL"),
                 Arguments.of(NoSuchParameter.class, "it has '#other', and the method has no parameter of that name"),
                 Arguments.of(Nested.class, "it has '#other', and the method has no parameter of that name"),
                 Arguments.of(Unquoted.class, "it has 'all', which belongs to nothing"),
+                Arguments.of(ArgumentOfAnElement.class, "it has 'id', which belongs to nothing"),
                 Arguments.of(BadCost.class, "has the cost '#' that can't be"),
+                Arguments.of(NoNumber.class, "has the cost ''two'' that can't be: it is no number"),
                 Arguments.of(NeverFits.class, "has the cost 3, and the capacity of 'search' is 2"),
                 Arguments.of(NoFallback.class, "has the fallback 'later' that can't be: there is none"),
                 Arguments.of(WrongFallback.class, "it returns java.lang.Object, which is no java.lang.String"),
@@ -145,7 +150,10 @@ class RateLimitedFailureTests {
     @Test
     void theLogSaysWhatIsEnforcedWhereAndWhatIsNot(CapturedOutput output) {
         runner.withPropertyValues(
-                        "ratelimit.policies.unused.rate=1/1h", "ratelimit.policies.unused.applies-to=annotated")
+                        "ratelimit.policies.unused.rate=1/1h",
+                        "ratelimit.policies.unused.applies-to=annotated",
+                        "ratelimit.policies.keyed.rate=1/1h",
+                        "ratelimit.policies.keyed.applies-to=annotated")
                 .withBean("o", OfItsOwn.class)
                 .withBean(Used.class)
                 .run(context -> assertThat(output)
@@ -155,6 +163,9 @@ class RateLimitedFailureTests {
                         .contains(
                                 "Throttle policy 'search' is enforced: 2/1h, capacity 2, one bucket, in memory; calls of"
                                         + " 2 methods, such as " + Used.class.getName() + ".call()")
+                        .contains(
+                                "Throttle policy 'keyed' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
+                                        + Used.class.getName() + ".keyed(String), a bucket for each #id")
                         .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, and no"
                                 + " @RateLimited names it")
                         .doesNotContain("'search' limits no requests"));
@@ -166,6 +177,9 @@ class RateLimitedFailureTests {
 
         @RateLimited("search")
         void other() {}
+
+        @RateLimited(policy = "keyed", key = "#id")
+        void keyed(String id) {}
     }
 
     static class Unknown {
@@ -195,6 +209,11 @@ class RateLimitedFailureTests {
 
     static class TierOfItsOwn {
         @RateLimited(rate = "1/1h", tier = "'gold'")
+        void call() {}
+    }
+
+    static class TierOfNone {
+        @RateLimited(policy = "search", tier = "'gold'")
         void call() {}
     }
 
@@ -257,6 +276,16 @@ class RateLimitedFailureTests {
 
     static class Unquoted {
         @RateLimited(policy = "search", key = "all")
+        void call() {}
+    }
+
+    static class ArgumentOfAnElement {
+        @RateLimited(policy = "search", key = "#ids.contains(id)")
+        void call(List<String> ids) {}
+    }
+
+    static class NoNumber {
+        @RateLimited(policy = "search", cost = "'two'")
         void call() {}
     }
 

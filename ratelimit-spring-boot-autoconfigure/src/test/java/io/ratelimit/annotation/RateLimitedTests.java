@@ -12,6 +12,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
@@ -21,6 +22,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -175,6 +177,12 @@ class RateLimitedTests {
         @RateLimited(name = "constant", rate = "1/1h", key = "'all'")
         void constant() {}
 
+        @RateLimited(
+                name = "elements",
+                rate = "1/1h",
+                key = "#tenants.?[id.length() > 1 and #this != null].![id + '/']")
+        void elements(List<Tenant> tenants) {}
+
         @RateLimited(policy = "search", key = "#id")
         void global(String id) {}
     }
@@ -202,6 +210,9 @@ class RateLimitedTests {
             keys.array("a", "b");
             keys.array("ab");
             refused(() -> keys.array("a", "b"));
+            keys.elements(List.of(new Tenant("aa"), new Tenant("b"), new Tenant("cc")));
+            refused(() -> keys.elements(List.of(new Tenant("aa"), new Tenant("cc"))));
+            keys.elements(List.of(new Tenant("aa"), new Tenant("bb")));
             keys.constant();
             refused(keys::constant);
             assertThat(available(context, "constant", "all")).isZero();
@@ -321,13 +332,48 @@ class RateLimitedTests {
             costs.expression(0);
             costs.expression(-500);
             costs.anything(null);
-            costs.anything("5");
+            costs.anything("five");
             costs.anything(Double.NaN);
             assertThat(available(context, "export")).isEqualTo(5);
             costs.anything(1.5);
             assertThat(available(context, "export")).isEqualTo(3);
+            costs.anything("2");
+            assertThat(available(context, "export")).isEqualTo(1);
             refused(() -> costs.anything(1e30));
         });
+    }
+
+    @Test
+    void whatCanNotBeToldOfACallIsToldToTheListenerOfFailures() {
+        List<String> failures = new ArrayList<>();
+        FailureListener listener = (policy, what, why) -> failures.add(policy + ": " + what + ": " + why);
+        runner.withBean(FailureListener.class, () -> listener)
+                .withBean(Costs.class)
+                .withBean(Missing.class)
+                .withBean(ConstantKeys.class)
+                .run(context -> {
+                    assertThat(failures).as("at the start").isEmpty();
+                    context.getBean(Costs.class).anything("five");
+                    context.getBean(Costs.class).anything(0);
+                    context.getBean(Missing.class).call(new Tenant(null));
+                    context.getBean(Missing.class).call(null);
+                    context.getBean(ConstantKeys.class).call();
+                });
+        assertThat(failures)
+                .map(failure -> failure.replace(RateLimitedTests.class.getName(), ""))
+                .containsExactly(
+                        "export: the cost of @RateLimited on $Costs.anything(Object), which counted as 1:"
+                                + " java.lang.NumberFormatException",
+                        "export: the cost of @RateLimited on $Costs.anything(Object), which counted as 1: below 1",
+                        "search: the key of @RateLimited on $Missing.call(Tenant), so it was missing:"
+                                + " org.springframework.expression.spel.SpelEvaluationException"
+                                + " PROPERTY_OR_FIELD_NOT_READABLE_ON_NULL");
+    }
+
+    static class ConstantKeys {
+
+        @RateLimited(name = "constant-parts", rate = "1/1h", key = "{'a', 'b'}")
+        void call() {}
     }
 
     @Test
@@ -373,12 +419,11 @@ class RateLimitedTests {
                     RateLimitedOperations operations = new RateLimitedOperations(
                             Map.of(
                                     "tiered",
-                                    new AnnotatedPolicy(
-                                            policy, key, RequestCost.of(1), Long.MAX_VALUE, (name, what, why) -> {})),
+                                    new AnnotatedPolicy(policy, key, RequestCost.of(1), (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
-                            context.getBean(ManualTimeSource.class),
                             CurrentRequest.NONE,
+                            (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
                     factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations));
@@ -802,6 +847,16 @@ class RateLimitedTests {
             return "short";
         }
 
+        @RateLimited(rate = "1/1h", name = "few")
+        @RateLimited(rate = "2/1h", name = "small", cost = "#rows", fallback = "tooMuch")
+        String sized(int rows) {
+            return "made";
+        }
+
+        String tooMuch(int rows, RateLimitExceededException refused) {
+            return refused.policy();
+        }
+
         @RateLimited(rate = "1/1h")
         CompletableFuture<String> future() {
             return CompletableFuture.completedFuture("made");
@@ -830,6 +885,8 @@ class RateLimitedTests {
             context.getBean(Throttlers.class).get("long").decide(1);
             context.getBean(Throttlers.class).reset("short");
             refused(bean::two);
+            assertThat(bean.sized(1)).isEqualTo("made");
+            assertThat(bean.sized(3)).isEqualTo("small");
         });
     }
 

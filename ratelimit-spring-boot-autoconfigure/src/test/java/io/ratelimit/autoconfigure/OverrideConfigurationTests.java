@@ -141,8 +141,8 @@ class OverrideConfigurationTests {
                 "key: ip             | keys: [10.0.0.0/8, '::ffff:10.0.0.0/104'], rate: 5/s | .keys[1] | It is the same key as",
                 "key: ip             | keys: ['2001:db8::1', '2001:db8::2'], rate: 5/s | .keys[1] | It is the same key as",
                 "key: user           | keys: [alice], rate: 5/s, capacity: 0 | .capacity | capacity must be between 1 and 1,000,000,000,000, but was 0",
-                "key: user, cost: 6  | keys: [alice], rate: 5/s          | .rate | capacity must be at least the cost of 'api', 6, but was 5: no request of these keys could ever be allowed",
-                "key: user, cost: 6  | keys: [alice], rate: 9/s, capacity: 5 | .capacity | capacity must be at least the cost of 'api', 6, but was 5",
+                "key: user, cost: 6  | keys: [alice], rate: 5/s          | .rate | capacity must be at least the cost of the policy, 6, but was 5: no request of these keys could ever be allowed",
+                "key: user, cost: 6  | keys: [alice], rate: 9/s, capacity: 5 | .capacity | capacity must be at least the cost of the policy, 6, but was 5",
             })
     void aKeyOrALimitThatIsWrongIsNamed(String policy, String override, String property, String reason) {
         assertThat(failure(policy, override))

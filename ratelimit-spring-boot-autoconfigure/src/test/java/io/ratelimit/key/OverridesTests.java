@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
+import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -207,14 +208,35 @@ class OverridesTests {
 
     @Test
     void aModeIsNeverStricterThanThePolicys() {
-        assertThat(KeyOverride.ofMode(POLICY, Mode.OFF).charge("a", 1)).isNull();
-        assertThat(KeyOverride.ofMode(POLICY, Mode.SHADOW)
-                        .charge("a", 1)
-                        .policy()
-                        .mode())
+        KeyOverride override = KeyOverride.ofKeys(POLICY, POLICY.spec());
+        assertThat(override.withMode(Mode.OFF).charge("a", 1)).isNull();
+        assertThat(override.withMode(Mode.SHADOW).charge("a", 1).policy().mode())
                 .isEqualTo(Mode.SHADOW);
-        assertThat(KeyOverride.ofMode(POLICY.withMode(Mode.OFF), Mode.SHADOW).charge("a", 1))
+        assertThat(KeyOverride.ofKeys(POLICY.withMode(Mode.OFF), POLICY.spec())
+                        .withMode(Mode.SHADOW)
+                        .charge("a", 1))
                 .isNull();
+    }
+
+    /** Those whose limit refuses nothing may call as often as they like: that must not be at others' expense. */
+    @Test
+    void aFloodInShadowModeEmptiesNobodysBucket() {
+        List<KeyPart> ip = parts("ip");
+        with(ip, "1", "30.0.0.0/8").with(ip, "1", "31.0.0.1");
+        overrides.replaceAll((key, override) -> override.withMode(Mode.SHADOW));
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        RequestKey key =
+                new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed);
+        Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
+        throttlers.decide(List.of(key.charge(small, 1, from("20.0.0.0"))));
+        for (int i = 0; i < 60_000; i++) {
+            throttlers.decide(List.of(key.charge(small, 1, from("30.0." + i / 250 + "." + i % 250))));
+        }
+        assertThat(throttlers
+                        .decide(List.of(key.charge(small, 1, from("20.9.9.9"))))
+                        .allowed())
+                .isTrue();
+        assertThat(key.charge(small, 1, from("31.0.0.1")).key()).isEqualTo(Keys.reserved("31.0.0.1"));
     }
 
     /** All 4,096 overflow buckets are empty, and all those of one network. */

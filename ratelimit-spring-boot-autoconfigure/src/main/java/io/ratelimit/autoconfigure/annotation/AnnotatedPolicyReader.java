@@ -46,7 +46,6 @@ final class AnnotatedPolicyReader {
         Overrides overrides =
                 new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
         List<KeyPart> key = beans.resolve(RateLimitProperties.property(name) + ".key", policy.key());
-        Long maxCost = policy.maxCost();
         return new AnnotatedPolicy(
                 throttled,
                 new RequestKey(
@@ -56,7 +55,6 @@ final class AnnotatedPolicyReader {
                         beans.resolve(RateLimitProperties.property(name) + ".tier", policy.tier(), throttled.tiers()),
                         failures),
                 policy.cutCost(),
-                maxCost == null ? Long.MAX_VALUE : maxCost,
                 failures);
     }
 

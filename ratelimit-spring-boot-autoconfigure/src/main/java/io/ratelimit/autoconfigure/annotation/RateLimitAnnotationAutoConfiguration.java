@@ -1,7 +1,6 @@
 package io.ratelimit.autoconfigure.annotation;
 
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitedAdvisor;
 import io.ratelimit.annotation.RateLimitedCheck;
 import io.ratelimit.annotation.RateLimitedOperations;
@@ -38,7 +37,6 @@ public final class RateLimitAnnotationAutoConfiguration {
     RateLimitedOperations rateLimitedOperations(
             RateLimitProperties properties,
             Throttlers throttlers,
-            TimeSource time,
             ObjectProvider<CurrentRequest> current,
             FailureListener failures,
             ConfigurableListableBeanFactory beans) {
@@ -46,8 +44,8 @@ public final class RateLimitAnnotationAutoConfiguration {
                 new AnnotatedPolicyReader(properties, throttlers, new KeyBeans(beans), failures).read(),
                 properties.mode(),
                 throttlers,
-                time,
                 current.getIfAvailable(() -> CurrentRequest.NONE),
+                failures,
                 beans);
     }
 

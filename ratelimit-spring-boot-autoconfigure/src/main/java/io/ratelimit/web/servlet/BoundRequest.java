@@ -24,10 +24,17 @@ public final class BoundRequest implements CurrentRequest {
 
     @Override
     public @Nullable RequestFacts facts() {
-        if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
-            HttpServletRequest request = bound.getRequest();
+        return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
+                ? facts(bound.getRequest())
+                : null;
+    }
+
+    /** A thread that was given the request may go on when that is over, and the container then denies all access. */
+    private @Nullable RequestFacts facts(HttpServletRequest request) {
+        try {
             return RequestBill.of(request).facts(request, endpoints.get(), addresses);
+        } catch (IllegalStateException over) {
+            return null;
         }
-        return null;
     }
 }

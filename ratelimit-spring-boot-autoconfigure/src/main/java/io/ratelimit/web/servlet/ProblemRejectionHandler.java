@@ -51,7 +51,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     @Override
     public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         List<Answer> violations = decision.violations();
-        Answer first = first(decision, violations);
+        Answer first = decision.heaviestViolation();
         Status status = status(decision, first);
         response.setStatus(status.code());
         response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
@@ -67,16 +67,6 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         boolean text = AcceptHeader.prefersText(request.getHeader(HttpHeaders.ACCEPT));
         String detail = detail(decision, first);
         write(request, response, text, text ? detail + "\n" : problem(decision, violations, status, detail));
-    }
-
-    /** The narrowest of those that say what the whole says: what time can't mend outweighs the rest. */
-    private static Answer first(Decision decision, List<Answer> violations) {
-        for (Answer violation : violations) {
-            if (violation.decision().outcome() == decision.outcome()) {
-                return violation;
-            }
-        }
-        throw new IllegalStateException("no policy says " + decision.outcome() + ", as all together do");
     }
 
     private Status status(Decision decision, Answer first) {

@@ -1,0 +1,51 @@
+package io.ratelimit.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.key.ClientIp;
+import io.ratelimit.key.RequestFacts;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.web.context.request.RequestContextHolder;
+import org.springframework.web.context.request.ServletRequestAttributes;
+
+class BoundRequestTests {
+
+    private final Endpoints endpoints = new Endpoints("dispatcherServlet", "", List.of());
+    private final BoundRequest bound =
+            new BoundRequest(() -> endpoints, new ClientAddresses(new ClientIp(List.of(), "x-forwarded-for", 64)));
+
+    @AfterEach
+    void unbind() {
+        RequestContextHolder.resetRequestAttributes();
+    }
+
+    private RequestFacts facts(HttpServletRequest request) {
+        RequestContextHolder.setRequestAttributes(new ServletRequestAttributes(request));
+        return bound.facts();
+    }
+
+    @Test
+    void theRequestOfTheThreadHasFacts() {
+        assertThat(bound.facts()).isNull();
+        assertThat(facts(new MockHttpServletRequest("POST", "/")))
+                .extracting(RequestFacts::method)
+                .isEqualTo("POST");
+    }
+
+    /** Threads may be given the request that they work for, and go on when it has been answered. */
+    @Test
+    void aRequestThatIsOverIsNone() {
+        assertThat(facts(new HttpServletRequestWrapper(new MockHttpServletRequest()) {
+                    @Override
+                    public Object getAttribute(String name) {
+                        throw new IllegalStateException("recycled");
+                    }
+                }))
+                .isNull();
+    }
+}
