@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The buckets of one policy by their keys. Thread-safe.
  *
- * <p>At {@code max-keys} a new key gets one of 4,096 overflow buckets instead, chosen by a hash that nobody outside can
- * predict, of those of its tier: a drained key keeps its bucket, a flood locks out few, and memory is bounded. A long key is kept as its 128-bit
- * hash, in a form that {@link Keys} never makes.
+ * <p>At {@code max-keys} a new key gets one of 4,096 overflow buckets of its tier instead, chosen by a hash that nobody
+ * outside can predict: a drained key keeps its bucket, a flood locks out few, and memory is bounded. A reserved key always
+ * gets a bucket of its own. A long key is kept as its 128-bit hash, in a form that {@link Keys} never makes.
  */
 final class Shelf {
 

@@ -26,9 +26,9 @@ record BeanTypes(ConfigurableListableBeanFactory factory) {
     /**
      * A bean.
      *
-     * @param type of the object that its methods run on, as far as it is known
-     * @param isThere whether there is that object; otherwise it is made when it is asked for
-     * @param isAdvised whether calls of that object are held to limits
+     * @param type the class whose methods run in the end, behind all proxies, as far as it is known
+     * @param isThere whether the bean has been made; a lazy one is made when it is asked for
+     * @param isAdvised whether it has a proxy that holds calls to their limits
      */
     record BeanType(String name, Class<?> type, boolean isThere, boolean isAdvised) {}
 

@@ -11,18 +11,19 @@ import org.springframework.aot.hint.annotation.Reflective;
 import org.springframework.core.annotation.AliasFor;
 
 /**
- * Holds calls of a method to limits: policies of the configuration with {@code applies-to: annotated}, or a limit of its
- * own. Every call is charged, so a batch that calls a hundred times pays a hundred; a call that is refused is not made
- * and throws a {@link RateLimitExceededException}. What a call that was made has taken is never given back.
+ * Limits the calls of a method: by policies of the configuration with {@code applies-to: annotated}, or by a limit that
+ * the annotation brings itself. Each call is charged, so a batch that makes a hundred calls pays for a hundred. A refused
+ * call is not made: the {@link #fallback} answers, or a {@link RateLimitExceededException} is thrown. The tokens of a
+ * call that was made are never given back.
  *
- * <p>On methods and types of any Spring bean, several times if need be: then all of the limits allow a call, or none is
- * charged. On a type it holds for all methods of the bean, and they share the buckets; of a controller, not for its exception handlers and the
- * like. On a method it takes the place of
- * what the type says; on a class, of what its interfaces say. Calls that don't come through the bean's proxy, such as
- * those of a bean to itself, are not seen.
+ * <p>It may stand on methods and types of any Spring bean, more than once: a call is made if all of the limits allow it,
+ * and if one refuses, none is charged. On a type it limits all methods of the bean, which share the buckets; of a
+ * controller only the handler methods, not those for exceptions, models or binding. An annotation on a method replaces
+ * the one on its type, and one on a class those on its interfaces. Only calls that come through the bean's proxy are
+ * limited, so not those of a bean to itself.
  *
- * <p>Texts may have <code>${placeholders}</code>. Expressions are SpEL over the arguments: {@code #name}, where classes are
- * compiled with {@code -parameters}, or {@code #p0}.
+ * <p>All attributes may have <code>${placeholders}</code>. Expressions are SpEL over the arguments: {@code #name}, where
+ * classes are compiled with {@code -parameters}, or by position {@code #p0}.
  */
 @Target({ElementType.METHOD, ElementType.TYPE})
 @Retention(RetentionPolicy.RUNTIME)
@@ -32,11 +33,11 @@ import org.springframework.core.annotation.AliasFor;
 @Repeatable(RateLimited.All.class)
 public @interface RateLimited {
 
-    /** The names of policies. */
+    /** The names of the policies that limit the calls. */
     @AliasFor("policy")
     String[] value() default {};
 
-    /** The names of policies. */
+    /** The same as {@link #value}, to be written beside other attributes. */
     @AliasFor("value")
     String[] policy() default {};
 
@@ -51,27 +52,30 @@ public @interface RateLimited {
     String cost() default "";
 
     /**
-     * An expression for the tier of the policy that the call belongs to, by its name. What names no tier is held to the
-     * policy's own rate.
+     * An expression for the name of the tier that a call belongs to, of a policy that has tiers. Where it gives the name
+     * of none, or fails, the policy's own rate holds.
      */
     String tier() default "";
 
     /**
-     * The method that answers in place of a refused call: of the same class and with the same parameters, and behind
-     * them, if wanted, the exception.
+     * The name of the method that answers in place of a refused call. It is of the same class and has the same
+     * parameters, and if it wants to know why, the {@link RateLimitExceededException} as one more at the end. Not on types.
      */
     String fallback() default "";
 
-    /** The name of a limit of its own; by default those of bean and method, as in {@code order-service-place}. */
+    /**
+     * The name of the limit that the annotation brings; by default made of those of bean and method, as in
+     * {@code order-service-place}. Annotations that write out the same name share the limit.
+     */
     String name() default "";
 
-    /** The rate of a limit of its own, as in {@code 5/1m}, in place of a policy. */
+    /** The rate of the limit that the annotation brings, in place of a policy: {@code 5/1m}, for example. */
     String rate() default "";
 
-    /** The capacity of a limit of its own; by default the tokens of the rate. */
+    /** The capacity of the limit that the annotation brings; by default the tokens of the rate. */
     String capacity() default "";
 
-    /** Several of them. */
+    /** Holds the annotations where there are several. */
     @Target({ElementType.METHOD, ElementType.TYPE})
     @Retention(RetentionPolicy.RUNTIME)
     @Inherited

@@ -3,15 +3,15 @@ package io.ratelimit.key;
 import org.springframework.expression.spel.SpelEvaluationException;
 
 /**
- * Is told when something that a policy wants to know couldn't be found out, and what holds instead. Thread-safe, and
- * quick: whoever sends requests may make it happen with each.
+ * Is told of what a policy wanted to know of a request or a call and could not, such as a cost whose expression failed.
+ * Must be thread-safe and quick: a client may be able to cause a failure with each request.
  */
 @FunctionalInterface
 public interface FailureListener {
 
     /**
      * @param policy its name
-     * @param what could not be found out, and what holds instead
+     * @param what could not be told, and what held instead: {@code its cost, which counted as 1}
      * @param why in words that are free of what clients send
      */
     void failed(String policy, String what, String why);

@@ -9,7 +9,7 @@ import java.util.function.Function;
  *
  * @param name as it is written, such as {@code ip} or {@code header:x-api-key}
  * @param resolver reads it from a request
- * @param known from when on it can be read
+ * @param known how early it can be read
  * @param chosenByClient whether a client can send what it likes
  */
 public record KeyPart(String name, KeyResolver resolver, Known known, boolean chosenByClient) {

@@ -1,6 +1,6 @@
 package io.ratelimit.key;
 
-/** From when on something about a request is known, earliest first. */
+/** How early something about a request is known, earliest first: a policy can't be asked before. */
 public enum Known {
     /** At once: it is in the request itself. */
     AT_ONCE,
