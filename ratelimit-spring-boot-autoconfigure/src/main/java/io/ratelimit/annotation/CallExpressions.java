@@ -1,5 +1,6 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.key.Arithmetic;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -54,7 +55,9 @@ final class CallExpressions {
         if (isConstant(ast)) {
             return new CallValue.Constant(value(expression));
         }
-        return arguments -> expression.getValue(new CallContext(shared, parameters, arguments));
+        return Arithmetic.isIn(ast)
+                ? arguments -> Arithmetic.value(ast, new CallContext(shared, parameters, arguments), null)
+                : arguments -> expression.getValue(new CallContext(shared, parameters, arguments));
     }
 
     private @Nullable Object value(SpelExpression expression) {

@@ -49,6 +49,12 @@ public final class ClientIp {
         return !trustedProxies.isEmpty();
     }
 
+    /** Whether a peer of this address may. */
+    public boolean trusts(@Nullable String peer) {
+        IpAddress address = peer == null || trustedProxies.isEmpty() ? null : IpAddress.of(peer);
+        return address != null && isTrusted(address);
+    }
+
     /**
      * The client of a request: dotted IPv4, also where it came mapped into IPv6; an IPv6 network such as
      * {@code 2001:db8:0:1::/64}; or {@link #NONE}.

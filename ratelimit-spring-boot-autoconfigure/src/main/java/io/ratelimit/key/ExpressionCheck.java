@@ -36,7 +36,7 @@ final class ExpressionCheck {
 
     private static final List<String> PROPERTIES =
             List.of("method", "path", "endpoint", "ip", "user", "roles", "contentLength");
-    private static final List<String> FUNCTIONS = List.of("header", "query", "cookie", "pathVariable");
+    private static final List<String> FUNCTIONS = List.of("header", "query", "cookie", "pathVariable", "number");
 
     /** Of texts and collections. None that depends on the machine's language, and none that makes much of little. */
     private static final List<String> METHODS = List.of(
@@ -73,7 +73,8 @@ final class ExpressionCheck {
             InlineList.class);
 
     private static final String THERE_ARE = ": there are " + String.join(", ", PROPERTIES)
-            + ", header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')";
+            + ", header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME')"
+            + " and number(TEXT)";
 
     private final Set<String> facts = new HashSet<>();
 
@@ -100,6 +101,7 @@ final class ExpressionCheck {
         } else if (node instanceof OperatorMatches matches) {
             matches(matches);
         } else if (OPERATORS.contains(node.getClass())) {
+            numbers(node);
             children(node);
         } else if (!(node instanceof Literal)) {
             throw new IllegalArgumentException(
@@ -114,6 +116,37 @@ final class ExpressionCheck {
         }
     }
 
+    /** SpEL fails with such, which would be as if nothing were asked for. */
+    private static void numbers(SpelNode node) {
+        boolean comparison = node instanceof OpLT
+                || node instanceof OpLE
+                || node instanceof OpGT
+                || node instanceof OpGE
+                || node instanceof OpEQ
+                || node instanceof OpNE;
+        boolean withNumber = false;
+        for (int i = 0; i < node.getChildCount(); i++) {
+            withNumber |= node.getChild(i) instanceof Literal literal
+                    && !(literal instanceof StringLiteral)
+                    && literal.getLiteralValue().getValue() instanceof Number;
+        }
+        for (int i = 0; i < node.getChildCount(); i++) {
+            if (isText(node.getChild(i)) && (Arithmetic.isOfNumbers(node) || comparison && withNumber)) {
+                String text = node.getChild(i).toStringAST();
+                throw new IllegalArgumentException("'" + text + "' is text, and '" + node.toStringAST()
+                        + "' needs a number: say number(" + text + ")");
+            }
+        }
+    }
+
+    private static boolean isText(SpelNode node) {
+        return node instanceof StringLiteral
+                || node instanceof PropertyOrFieldReference property
+                        && !property.getName().equals("contentLength")
+                || node instanceof MethodReference function
+                        && !function.getName().equals("number");
+    }
+
     private void fact(boolean known, String name) {
         if (!known) {
             throw new IllegalArgumentException("A request has no '" + name + "'" + THERE_ARE);
@@ -125,7 +158,8 @@ final class ExpressionCheck {
         String name = function.getName();
         fact(FUNCTIONS.contains(name), function.getChildCount() == 0 ? name + "()" : name);
         if (function.getChildCount() != 1) {
-            throw new IllegalArgumentException("'" + name + "' takes one name, as in " + name + "('a')");
+            String example = name.equals("number") ? "number(query('rows'))" : name + "('a')";
+            throw new IllegalArgumentException("'" + name + "' takes one argument, as in " + example);
         }
         children(function);
     }

@@ -69,7 +69,7 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
     }
 
     private static KeyPart expression(String text, RequestExpression expression) {
-        return new KeyPart(text, expression::text, expression.known(), false);
+        return new KeyPart(text, expression::text, expression.known(), expression.chosenByClient());
     }
 
     private static RequestExpression parse(String spel) {

@@ -4,6 +4,7 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
 import org.jspecify.annotations.Nullable;
+import org.springframework.util.StringUtils;
 
 /**
  * The tokens that a request takes: a number, or what an expression makes of the request. Fractions are rounded up, and
@@ -39,7 +40,7 @@ public final class RequestCost {
      * @throws IllegalArgumentException if it is neither, or the same fraction for all requests
      */
     public static RequestCost of(String text) {
-        BigDecimal number = number(text.strip());
+        BigDecimal number = number(text);
         if (number != null) {
             return of(whole(number, text));
         }
@@ -148,12 +149,30 @@ public final class RequestCost {
                 : number.setScale(0, RoundingMode.CEILING).longValue();
     }
 
-    private static @Nullable BigDecimal number(String text) {
+    /** As Spring reads the arguments of controllers, or some would be read there and not here. Null if it is none. */
+    static @Nullable BigDecimal number(String text) {
+        String digits = withoutLeadingZeros(StringUtils.trimAllWhitespace(text));
         try {
-            return text.length() > LONGEST ? null : new BigDecimal(text);
+            return digits.length() > LONGEST ? null : isHex(digits) ? hex(digits) : new BigDecimal(digits);
         } catch (NumberFormatException none) {
             return null;
         }
+    }
+
+    private static String withoutLeadingZeros(String text) {
+        int zeros = 0;
+        while (zeros < text.length() - 1 && text.charAt(zeros) == '0' && Character.isDigit(text.charAt(zeros + 1))) {
+            zeros++;
+        }
+        return text.substring(zeros);
+    }
+
+    private static boolean isHex(String digits) {
+        return digits.startsWith("0x") || digits.startsWith("0X") || digits.startsWith("#");
+    }
+
+    private static BigDecimal hex(String digits) {
+        return new BigDecimal(new BigInteger(digits.substring(digits.startsWith("#") ? 1 : 2), 16));
     }
 
     /** What it comes to, in words: {@code 5 tokens a request}. */

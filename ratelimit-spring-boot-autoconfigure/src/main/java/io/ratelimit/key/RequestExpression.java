@@ -33,11 +33,13 @@ public final class RequestExpression {
     private final String text;
     private final SpelExpression parsed;
     private final Set<String> facts;
+    private final boolean reckons;
 
     private RequestExpression(String text, SpelExpression parsed, Set<String> facts) {
         this.text = text;
         this.parsed = parsed;
         this.facts = facts;
+        this.reckons = Arithmetic.isIn(parsed.getAST());
     }
 
     /**
@@ -64,6 +66,12 @@ public final class RequestExpression {
         return facts.contains("user") || facts.contains("roles") ? Known.WITH_USER : Known.AT_ONCE;
     }
 
+    /** Whether it asks for nothing but what clients can choose. */
+    boolean chosenByClient() {
+        return !facts.isEmpty()
+                && Set.of("header", "query", "cookie", "pathVariable", "number").containsAll(facts);
+    }
+
     /** Whether it is the same for all requests. */
     boolean isConstant() {
         return facts.isEmpty();
@@ -73,7 +81,7 @@ public final class RequestExpression {
     @Nullable
     Object constant() {
         try {
-            return parsed.getValue(CONTEXT);
+            return reckons ? Arithmetic.value(parsed.getAST(), CONTEXT, null) : parsed.getValue(CONTEXT);
         } catch (RuntimeException failure) {
             return null;
         }
@@ -86,7 +94,11 @@ public final class RequestExpression {
      */
     @Nullable
     Object value(RequestFacts request) {
-        return parsed.getValue(CONTEXT, request);
+        try {
+            return reckons ? Arithmetic.value(parsed.getAST(), CONTEXT, request) : parsed.getValue(CONTEXT, request);
+        } catch (StackOverflowError tooDeep) { // as a regular expression may go into a text that is long
+            throw new IllegalStateException("too deep");
+        }
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.ratelimit.key;
 
+import java.math.BigDecimal;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -46,6 +47,12 @@ public interface RequestFacts {
     /** A variable of the endpoint's pattern, decoded; null where the endpoint has none of the name. */
     @Nullable
     String pathVariable(String name);
+
+    /** A text as a number, for expressions to reckon with: {@code number(query('rows'))}. Null where it is none. */
+    default @Nullable Double number(@Nullable String text) {
+        BigDecimal number = text == null ? null : RequestCost.number(text);
+        return number == null ? null : number.doubleValue();
+    }
 
     /** The id of the request's session, if it has one; none is made. */
     @Nullable

@@ -211,7 +211,7 @@ class ConfigurationFailureTests {
             quoteCharacter = '"',
             value = {
                 "capacity: many      | 17 | java.lang.Long | java.lang.String to java.lang.Long | java.lang.NumberFormatException: For input string: \"many\"",
-                "cost: lots          | 13 | io.ratelimit.key.RequestCost | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A request has no 'lots': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
+                "cost: lots          | 13 | io.ratelimit.key.RequestCost | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A request has no 'lots': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)",
                 "cost: 0.5           | 13 | io.ratelimit.key.RequestCost | java.lang.Double to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a whole number, but was 0.5",
                 "cost: true          | 13 | io.ratelimit.key.RequestCost | java.lang.Boolean to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a number, but 'true' is none",
                 "condition: false    | 18 | io.ratelimit.key.RequestCondition | java.lang.Boolean to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'false' is true for no request, so the policy would limit nothing. For that say 'mode: off'",
@@ -219,7 +219,7 @@ class ConfigurationFailureTests {
                 "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
                 "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
                 "condition: path matches '(' | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: '(path matches '(')' has no pattern: Unclosed group",
-                "condition: T(System).exit(0) | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'T(System)' can't be used in an expression of a policy, which sees the facts of the request alone: there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
+                "condition: T(System).exit(0) | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'T(System)' can't be used in an expression of a policy, which sees the facts of the request alone: there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)",
                 "max-keys: all       | 17 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"all\"",
                 "max-keys: 2147483648 | 17 | int | java.lang.Long to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.IllegalArgumentException: Could not convert number [2147483648] of type [java.lang.Long] to target class [java.lang.Integer]: overflow",
                 "status: teapot      | 15 | int  | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue int | java.lang.NumberFormatException: For input string: \"teapot\"",
@@ -363,7 +363,7 @@ class ConfigurationFailureTests {
                 "header       | 'header' is not a part of a key: say ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL",
                 "cookies:sid  | 'cookies:sid' is not a part of a key: say ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL",
                 "header:X Api | 'header:X Api' has no header's name after the colon: say 'header:X-Api-Key'",
-                "expression:usr | A request has no 'usr': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')",
+                "expression:usr | A request has no 'usr': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)",
                 "header:Ä     | 'header:Ä' has no header's name after the colon: say 'header:X-Api-Key'",
             })
     void aPartOfAKeyThatIsNone(String part, String reason) {

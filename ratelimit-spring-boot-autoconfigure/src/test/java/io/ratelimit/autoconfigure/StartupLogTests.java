@@ -175,7 +175,7 @@ class StartupLogTests {
                     .anyMatch(line -> line.startsWith(
                             "WARN Throttle policy 'chosen' is keyed only by what clients choose (" + part + "): "));
         }
-        for (String part : List.of("ip", "user", "expression:header(\"X\")")) {
+        for (String part : List.of("ip", "user", "expression:ip + header(\"X\")")) {
             assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: [session, '" + part + "'] }"))
                     .noneMatch(line -> line.contains("clients choose"));
         }

@@ -24,7 +24,7 @@ import org.springframework.expression.spel.standard.SpelExpression;
 class RequestExpressionTests {
 
     private static final String THERE_ARE = ": there are method, path, endpoint, ip, user, roles, contentLength,"
-            + " header('NAME'), query('NAME'), cookie('NAME') and pathVariable('NAME')";
+            + " header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)";
 
     private static final FixedFacts FACTS = new FixedFacts(
             "POST",
@@ -176,7 +176,7 @@ class RequestExpressionTests {
         String name = text.substring(0, text.indexOf('('));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
-                .withMessage("'" + name + "' takes one name, as in " + name + "('a')");
+                .withMessage("'" + name + "' takes one argument, as in " + name + "('a')");
     }
 
     @ParameterizedTest
@@ -212,7 +212,7 @@ class RequestExpressionTests {
 
     @Test
     void isCompiledAlsoForFactsWhoseTypeIsNotPublic() throws Exception {
-        for (String text : List.of("user + header('X-Plan')", "contentLength / 1024.0", "roles.contains('ADMIN')")) {
+        for (String text : List.of("user", "header('X-Plan')", "roles.contains('ADMIN')")) {
             RequestExpression expression = RequestExpression.of(text);
             expression.value(FACTS);
             Field parsed = RequestExpression.class.getDeclaredField("parsed");
@@ -262,5 +262,80 @@ class RequestExpressionTests {
         assertThatException().isThrownBy(() -> RequestExpression.of("roles").text(FACTS));
         assertThatException()
                 .isThrownBy(() -> RequestExpression.of("{user, ip}").text(FACTS));
+    }
+
+    /** As an integer each of them would be another number, and some below one. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "header('X').length() * 1000000                          | 3000000000",
+                "header('X').length() * 1000000 * 1000000 * 1000000      | 3000000000000000000000",
+                "2147483647 + header('X').length()                       | 2147486647",
+                "-2147483647 - header('X').length()                      | -2147486647",
+                "header('X').length() * 1000000 > 5 ? 10 : 1             | 10",
+                "header('X').length() * 1000000 > 5 and 1 + header('X').length() >= 3001 | true",
+                "header('X').length() * 1000000 < 5 or header('X').length() - 1 == 3000  | false",
+                "header('X').length() / 7 % 100                          | 28",
+                "header('X').length() / 8.0                              | 375.0",
+                "number('0x10') * 2                                      | 32.0",
+            })
+    void numbersDoNotWrapAround(String text, String value) {
+        FixedFacts request = FACTS.withHeaders(Map.of("X", "x".repeat(3_000)));
+        assertThat(RequestExpression.of(text).text(request)).isEqualTo(value);
+    }
+
+    @Test
+    void aSumWithSomethingMissingFailsHoweverOftenItIsAsked() {
+        RequestExpression sum = RequestExpression.of("header('A') + header('B')");
+        for (int i = 0; i < 1_000; i++) {
+            sum.text(FACTS.withHeaders(Map.of("A", "a", "B", "b")));
+        }
+        assertThatException().isThrownBy(() -> sum.text(FACTS.withHeaders(Map.of())));
+        assertThatException().isThrownBy(() -> sum.text(FACTS.withHeaders(Map.of("A", "a"))));
+        assertThat(sum.text(FACTS.withHeaders(Map.of("A", "a", "B", "b")))).isEqualTo("ab");
+    }
+
+    @Test
+    void aPatternThatGoesTooDeepFails() {
+        RequestExpression deep = RequestExpression.of("header('X') matches '(a|b)*'");
+        assertThatException()
+                .isThrownBy(() -> deep.value(FACTS.withHeaders(Map.of("X", "a".repeat(100_000)))))
+                .withMessage("too deep");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "query('rows') > 100          | query('rows')",
+                "100 <= header('rows')        | header('rows')",
+                "query('rows') == 5           | query('rows')",
+                "query('rows') / 2            | query('rows')",
+                "path * 2                     | path",
+                "1 - user                     | user",
+                "roles > 1                    | roles",
+            })
+    void textIsNoNumber(String text, String part) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RequestExpression.of(text))
+                .withMessageStartingWith("'" + part + "' is text, and '")
+                .withMessageEndingWith("needs a number: say number(" + part + ")");
+    }
+
+    @Test
+    void aNumberInTextIsReadWhereThatIsSaid() {
+        RequestExpression rows = RequestExpression.of("number(query('rows')) > 100");
+        assertThat(rows.value(FACTS.withHeaders(Map.of("query rows", "101")))).isEqualTo(true);
+        assertThat(rows.value(FACTS.withHeaders(Map.of("query rows", "99")))).isEqualTo(false);
+        assertThat(rows.value(FACTS.withHeaders(Map.of("query rows", "1e999999999"))))
+                .isEqualTo(true);
+        assertThat(rows.value(FACTS.withHeaders(Map.of("query rows", "many")))).isEqualTo(false);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"header('A'), true", "query('a') + cookie('b'), true", "ip, false", "user + header('A'), false"})
+    void knowsWhetherClientsChooseIt(String text, boolean chosen) {
+        assertThat(KeyPart.of("expression:" + text).chosenByClient()).isEqualTo(chosen);
     }
 }

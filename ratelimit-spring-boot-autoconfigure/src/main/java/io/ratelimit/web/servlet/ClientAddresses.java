@@ -8,8 +8,8 @@ import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells the clients of servlet requests, and says once in the log that forwarding headers come and no proxy is trusted:
- * then all clients of a proxy are one. Thread-safe.
+ * Tells the clients of servlet requests, and says once in the log that forwarding headers come from where none is
+ * trusted: then all clients of a proxy are one. Thread-safe.
  */
 public final class ClientAddresses {
 
@@ -20,7 +20,7 @@ public final class ClientAddresses {
 
     public ClientAddresses(ClientIp clientIp) {
         this.clientIp = clientIp;
-        this.mayWarn = new AtomicBoolean(!clientIp.readsHeaders());
+        this.mayWarn = new AtomicBoolean(true);
     }
 
     /**
@@ -29,11 +29,11 @@ public final class ClientAddresses {
      * @param peer the address that the request came from
      */
     String client(@Nullable String peer, HttpServletRequest request) {
-        if (mayWarn.get() && isForwarded(request) && mayWarn.compareAndSet(true, false)) {
+        if (mayWarn.get() && isForwarded(request) && !clientIp.trusts(peer) && mayWarn.compareAndSet(true, false)) {
             logger.warn(
-                    "Requests come with X-Forwarded-For or Forwarded, which are ignored: throttle policies count by"
-                            + " the address of the peer. If that is your proxy, all its clients share one bucket: say"
-                            + " 'ratelimit.client-ip.trusted-proxies: 10.0.0.0/8', with the network it is in. This is logged once");
+                    "Requests come with X-Forwarded-For or Forwarded from peers that 'ratelimit.client-ip.trusted-proxies'"
+                            + " doesn't name, so they are ignored: throttle policies count by the address of the peer. If one of"
+                            + " them is your proxy, all its clients share one bucket: name the network it is in. This is logged once");
         }
         return clientIp.of(peer, request::getHeaders);
     }

@@ -10,15 +10,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class QueryString {
 
-    /** As many as Tomcat reads: what comes after them is not looked at. */
-    static final int MOST_PARAMETERS = 1000;
-
     private QueryString() {}
 
     /** The first value of a parameter: null if there is none, or one that can't be decoded. */
     static @Nullable String first(String name, @Nullable String query) {
         int start = 0;
-        for (int i = 0; query != null && i < MOST_PARAMETERS && start <= query.length(); i++) {
+        while (query != null && start <= query.length()) {
             int and = query.indexOf('&', start);
             int end = and < 0 ? query.length() : and;
             int equals = query.indexOf('=', start);

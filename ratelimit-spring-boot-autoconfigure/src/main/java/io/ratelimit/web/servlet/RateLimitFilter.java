@@ -3,13 +3,11 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
-import io.ratelimit.annotation.RateLimitExceededException;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.lang.reflect.UndeclaredThrowableException;
 import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -71,7 +69,8 @@ public class RateLimitFilter extends OncePerRequestFilter {
             failed = false;
         } finally {
             if (failed) {
-                bill.refund(throttlers, HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
+                int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
+                bill.refund(throttlers, response.isCommitted() ? response.getStatus() : status);
             } else {
                 Settlement.of(request, () -> bill.refund(throttlers, response.getStatus()));
             }
@@ -97,7 +96,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
             throws ServletException, IOException {
         try {
             chain.doFilter(request, response);
-        } catch (RateLimitExceededException | ServletException | UndeclaredThrowableException failure) {
+        } catch (ServletException | RuntimeException failure) {
             if (!refusedCalls.answer(request, response, failure)) {
                 throw failure;
             }

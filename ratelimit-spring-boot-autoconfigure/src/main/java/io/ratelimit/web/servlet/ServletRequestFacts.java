@@ -4,6 +4,7 @@ import io.ratelimit.key.RequestFacts;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpSession;
+import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +15,7 @@ import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.RequestPath;
 import org.springframework.web.cors.CorsUtils;
+import org.springframework.web.util.UriUtils;
 import org.springframework.web.util.WebUtils;
 
 /** The facts of a servlet request, over all its filters. Used by one thread at a time. */
@@ -177,13 +179,24 @@ final class ServletRequestFacts implements RequestFacts {
 
     @Override
     public @Nullable String query(String name) {
-        return QueryString.first(name, request.getQueryString());
+        String query = request.getQueryString();
+        String value = QueryString.first(name, query);
+        return value != null || query == null ? value : QueryString.first(name + "[]", query);
     }
 
     @Override
     public @Nullable String cookie(String name) {
         Cookie cookie = WebUtils.getCookie(request, name);
-        return cookie == null ? null : cookie.getValue();
+        return cookie == null ? null : decoded(cookie.getValue());
+    }
+
+    /** As Spring hands it to controllers, or one value would have many names. */
+    private static String decoded(String value) {
+        try {
+            return value.indexOf('%') < 0 ? value : UriUtils.decode(value, StandardCharsets.UTF_8);
+        } catch (IllegalArgumentException malformed) {
+            return value;
+        }
     }
 
     @Override

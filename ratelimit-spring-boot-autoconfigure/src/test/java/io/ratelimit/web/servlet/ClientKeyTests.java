@@ -64,6 +64,10 @@ class ClientKeyTests {
         assertThat(get("/cookie", "Cookie: device=one; device=fresh")).isEqualTo(429);
         assertThat(get("/cookie", "Cookie: device=one", "Cookie: device=fresh")).isEqualTo(429);
         assertThat(get("/cookie", "Cookie: device=fresh; device=one")).isEqualTo(200);
+        assertThat(get("/cookie", "Cookie: device=%6fne"))
+                .as("as controllers get it")
+                .isEqualTo(429);
+        assertThat(get("/cookie", "Cookie: device=%zz")).isEqualTo(200);
         assertThat(get("/cookie", "Cookie: Device=other")).as("no device").isEqualTo(200);
         assertThat(get("/cookie", "Cookie: DEVICE=another")).as("no device").isEqualTo(429);
     }

@@ -49,9 +49,22 @@ class CostTests {
     static final TestServer server = TestServer.open(YAML, Api.class);
 
     @ParameterizedTest
-    @CsvSource({"5, 95", "1.5, 98", "100, 0", "1, 99"})
-    void aRequestTakesWhatTheExpressionSays(String rows, long left) {
-        assertThat(get("/rows?rows=" + rows)).isEqualTo(200);
+    @CsvSource({
+        "rows=5, 95",
+        "rows=1.5, 98",
+        "rows=100, 0",
+        "rows=1, 99",
+        "rows=0x32, 50",
+        "rows=0X32, 50",
+        "rows=%2332, 50",
+        "rows=%2050, 50",
+        "rows=5%200, 50",
+        "rows=50%20, 50",
+        "rows=000000000000000000000000000000000000000000000000050, 50",
+        "rows%5B%5D=50, 50"
+    })
+    void aRequestTakesWhatTheExpressionSays(String query, long left) {
+        assertThat(get("/rows?" + query)).isEqualTo(200);
         assertThat(available("rows")).isEqualTo(left);
     }
 

@@ -53,11 +53,10 @@ class QueryStringTests {
         assertThat(QueryString.first("key", query)).isEmpty();
     }
 
-    @Test
-    void aThousandParametersAreLookedAt() {
-        String others = "a=b&".repeat(QueryString.MOST_PARAMETERS - 1);
-        assertThat(QueryString.first("key", others + "key=one")).isEqualTo("one");
-        assertThat(QueryString.first("key", others + "&key=one")).isNull();
+    @ParameterizedTest
+    @ValueSource(strings = {"a=b&", "&", "a&"})
+    void aParameterDoesNotHideBehindOthers(String other) {
+        assertThat(QueryString.first("key", other.repeat(3_000) + "key=one")).isEqualTo("one");
     }
 
     @Test

@@ -2,11 +2,16 @@ package io.ratelimit.web.servlet;
 
 import static io.ratelimit.web.servlet.RawHttp.basic;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -15,6 +20,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.web.servlet.ServletRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.security.access.AccessDeniedException;
 import org.springframework.stereotype.Controller;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -39,7 +47,7 @@ class RefundTests {
             """;
 
     @RegisterExtension
-    static final TestServer server = TestServer.secured(YAML, BasicSecurity.class, Api.class);
+    static final TestServer server = TestServer.secured(YAML, BasicSecurity.class, Api.class, BesideMvc.class);
 
     @Test
     void aLoginLimitCountsWrongPasswordsAlone() {
@@ -101,6 +109,15 @@ class RefundTests {
                 .untilAsserted(() -> assertThat(server.available("early")).isEqualTo(100));
     }
 
+    /** The work has been done, and the client has its 200, whatever becomes of the connection then. */
+    @Test
+    void anExceptionAfterTheAnswerHasBegunChangesNothing() {
+        assertThatExceptionOfType(UncheckedIOException.class)
+                .isThrownBy(() -> server.http().get("/as/begun", basic("alice")));
+        Awaitility.await().during(Duration.ofMillis(200)).untilAsserted(() -> assertThat(server.available("early"))
+                .isEqualTo(99));
+    }
+
     @Test
     void whatARefusalGivesBackIsNotGivenBackTwice() {
         assertThat(server.http().get("/tight", basic("alice")).status()).isEqualTo(200);
@@ -109,6 +126,24 @@ class RefundTests {
         assertThat(server.http().get("/tight", basic("alice")).status()).isEqualTo(429);
         assertThat(server.available("returned")).isEqualTo(99);
         assertThat(server.available("kept")).as("as its refund-on has it").isEqualTo(99);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class BesideMvc {
+
+        @Bean
+        ServletRegistrationBean<HttpServlet> begun() {
+            HttpServlet servlet = new HttpServlet() {
+                @Override
+                protected void doGet(HttpServletRequest request, HttpServletResponse response)
+                        throws ServletException, IOException {
+                    response.getOutputStream().print("begun");
+                    response.flushBuffer();
+                    throw new ServletException("on purpose");
+                }
+            };
+            return new ServletRegistrationBean<>(servlet, "/as/begun");
+        }
     }
 
     @Controller

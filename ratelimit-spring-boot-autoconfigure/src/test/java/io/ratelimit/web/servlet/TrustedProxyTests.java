@@ -179,12 +179,23 @@ class TrustedProxyTests {
     void ignoredHeadersAreLoggedOnceAndWithoutWhatIsInThem(CapturedOutput output) {
         try (TestServer closed = started("ipv6-prefix: 64")) {
             closed.http().get("/hello");
-            assertThat(output).doesNotContain("are ignored");
+            assertThat(output).doesNotContain("they are ignored");
             closed.http().get("/hello", xff("203.0.113.77"));
             closed.http().get("/hello", xff("203.0.113.77"), "Forwarded: for=203.0.113.77");
         }
-        assertThat(output.getAll().split("are ignored", -1)).hasSize(2);
+        assertThat(output.getAll().split("they are ignored", -1)).hasSize(2);
         assertThat(output).contains("ratelimit.client-ip.trusted-proxies").doesNotContain("203.0.113.77");
+    }
+
+    @Test
+    void headersFromPeersOutsideTheTrustedNetworksAreLoggedOnce(CapturedOutput output) {
+        try (TestServer proxied = started("trusted-proxies: 127.0.0.1")) {
+            proxied.http().get("/hello", xff("203.0.113.77"));
+            assertThat(output).doesNotContain("they are ignored");
+            proxied.http().from("127.0.0.2").get("/hello", xff("203.0.113.77"));
+            proxied.http().from("127.0.0.3").get("/hello", xff("203.0.113.77"));
+        }
+        assertThat(output.getAll().split("they are ignored", -1)).hasSize(2);
     }
 
     @Test
@@ -193,7 +204,7 @@ class TrustedProxyTests {
         try (TestServer site = TestServer.open(yaml, Api.class).start()) {
             site.http().get("/hello", xff("203.0.113.77"));
         }
-        assertThat(output).doesNotContain("are ignored");
+        assertThat(output).doesNotContain("they are ignored");
     }
 
     private static TestServer started(String clientIp) {
