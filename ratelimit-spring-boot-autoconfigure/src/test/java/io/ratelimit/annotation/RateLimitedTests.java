@@ -996,4 +996,29 @@ class RateLimitedTests {
             return false;
         }
     }
+
+    static class Rows {
+
+        @RateLimited(policy = "export", cost = "#rows * 1000")
+        void read(int rows) {}
+
+        @RateLimited(policy = "export", cost = "#width * #height / 1000")
+        void draw(int width, int height) {}
+    }
+
+    /** As integers they would come to less than a token. */
+    @Test
+    void aCostDoesNotWrapAround() {
+        runner.withBean(Rows.class).run(context -> {
+            Rows rows = context.getBean(Rows.class);
+            assertThatExceptionOfType(RateLimitExceededException.class)
+                    .isThrownBy(() -> rows.read(2_147_484))
+                    .satisfies(
+                            refused -> assertThat(refused.decision().outcome()).isEqualTo(Outcome.NEVER_FITS));
+            assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(() -> rows.draw(65_536, 65_536));
+            rows.draw(100, 50);
+            assertThat(context.getBean(Throttlers.class).snapshot("export").available())
+                    .isEqualTo(5);
+        });
+    }
 }
