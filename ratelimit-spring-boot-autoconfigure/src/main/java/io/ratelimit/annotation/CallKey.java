@@ -6,6 +6,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestFacts;
+import java.math.BigDecimal;
 import java.security.Principal;
 import java.util.Collection;
 import java.util.Collections;
@@ -24,6 +25,9 @@ import org.springframework.util.ObjectUtils;
  */
 record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit, CurrentRequest current) {
 
+    private static final int MOST_DIGITS = 40;
+    private static final int MOST_STRIPPED = 1000;
+    private static final int LARGEST_SCALE = 1_000_000_000;
     private static final List<@Nullable Object> NOTHING = Collections.singletonList(null);
 
     /** What the call is charged; null if the policy doesn't apply to it. */
@@ -75,7 +79,9 @@ record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit
      * bucket.
      */
     private @Nullable String text(@Nullable Object part) {
-        if (part instanceof CharSequence
+        if (part instanceof BigDecimal number) {
+            return text(number);
+        } else if (part instanceof CharSequence
                 || part instanceof Number
                 || part instanceof UUID
                 || part instanceof Character
@@ -90,6 +96,16 @@ record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit
                     .failed(limit.policy().name(), what(), part.getClass().getName() + " is no text");
         }
         return null;
+    }
+
+    /** 1, 1.0 and 1.00 are one key; 1e999999999 is not written out. */
+    private static String text(BigDecimal number) {
+        if (number.precision() > MOST_STRIPPED || Math.abs((long) number.scale()) > LARGEST_SCALE) {
+            return number.toString(); // zeros are slow to strip, and there may be no scale for what is left
+        }
+        BigDecimal stripped = number.stripTrailingZeros();
+        int digits = stripped.precision() + Math.abs(stripped.scale());
+        return digits > MOST_DIGITS ? stripped.toString() : stripped.toPlainString();
     }
 
     private String what() {

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** The limits that annotations bring themselves, each known to the throttlers under a name of its own. */
 final class OwnLimits {
@@ -48,6 +49,12 @@ final class OwnLimits {
                     + (known.place.isEmpty() || known.place.equals(owner) ? describe(known.policy) : known.place));
         }
         return policy;
+    }
+
+    /** What has the name so far, if anything. */
+    synchronized @Nullable ThrottlePolicy find(String name) {
+        Owner owner = owners.get(name);
+        return owner == null ? null : owner.policy;
     }
 
     private static String describe(ThrottlePolicy policy) {

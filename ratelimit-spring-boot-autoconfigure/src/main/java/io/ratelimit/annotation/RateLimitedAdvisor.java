@@ -3,6 +3,9 @@ package io.ratelimit.annotation;
 import io.ratelimit.Decision;
 import io.ratelimit.Throttlers;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.aopalliance.aop.Advice;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -12,6 +15,7 @@ import org.springframework.aop.ClassFilter;
 import org.springframework.aop.Pointcut;
 import org.springframework.aop.support.AbstractPointcutAdvisor;
 import org.springframework.aop.support.StaticMethodMatcherPointcut;
+import org.springframework.util.ClassUtils;
 
 /**
  * Holds calls of {@link RateLimited} methods to their limits: after method security, so that a call that is forbidden
@@ -25,14 +29,17 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
     private static final long serialVersionUID = 1;
 
     private final transient Advice advice;
-    private final transient Pointcut pointcut = new AnnotatedMethods();
+    private final transient Pointcut pointcut;
 
     /**
      * @param throttlers asked for with the first call
      * @param operations what the annotations say; asked for with the first call
+     * @param byClass whether proxies are subclasses, even where there is an interface
      */
-    public RateLimitedAdvisor(Supplier<Throttlers> throttlers, Supplier<RateLimitedOperations> operations) {
+    public RateLimitedAdvisor(
+            Supplier<Throttlers> throttlers, Supplier<RateLimitedOperations> operations, BooleanSupplier byClass) {
         this.advice = new Interceptor(throttlers, operations);
+        this.pointcut = new AnnotatedMethods(byClass);
         setOrder(ORDER);
     }
 
@@ -48,13 +55,31 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
 
     private static final class AnnotatedMethods extends StaticMethodMatcherPointcut {
 
-        AnnotatedMethods() {
+        private final BooleanSupplier byClass;
+
+        AnnotatedMethods(BooleanSupplier byClass) {
+            this.byClass = byClass;
             setClassFilter((ClassFilter) RateLimitedSearch::isCandidate);
         }
 
         @Override
         public boolean matches(Method method, Class<?> targetClass) {
-            return !RateLimitedSearch.find(method, targetClass).isEmpty();
+            boolean matches = !RateLimitedSearch.find(method, targetClass).isEmpty();
+            if (matches && Modifier.isFinal(targetClass.getModifiers()) && needsSubclass(targetClass)) {
+                throw new InvalidRateLimitedException(
+                        "@RateLimited on " + Places.of(targetClass, method)
+                                + " can't be enforced: the class is final, and no proxy can be made of it.",
+                        "Make the class one that can be extended ('open' in Kotlin; a record can't be), or put the"
+                                + " annotation on a method of another bean.");
+            }
+            return matches;
+        }
+
+        /** Proxies of what is a lambda or a proxy already are made by its interfaces in any case. */
+        private boolean needsSubclass(Class<?> type) {
+            return !Proxy.isProxyClass(type)
+                    && !ClassUtils.isLambdaClass(type)
+                    && (byClass.getAsBoolean() || ClassUtils.getAllInterfacesForClass(type).length == 0);
         }
     }
 

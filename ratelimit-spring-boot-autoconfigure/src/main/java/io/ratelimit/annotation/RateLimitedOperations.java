@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.aopalliance.intercept.MethodInvocation;
+import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
@@ -22,6 +23,7 @@ public final class RateLimitedOperations {
 
     private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
     private final Map<String, Set<String>> places = new ConcurrentHashMap<>();
+    private final Map<String, AnnotatedPolicy> limits = new ConcurrentHashMap<>();
     private final RateLimitedReading reading;
 
     /**
@@ -71,6 +73,7 @@ public final class RateLimitedOperations {
                 .flatMap(annotation -> new RateLimitedReader(reading, annotation, specific, userType).read().stream())
                 .toList();
         checkNames(charges, userType, specific);
+        charges.forEach(charge -> limits.putIfAbsent(charge.policy().name(), charge.limit()));
         charges.forEach(charge -> places(charge.policy().name())
                 .add(Places.of(userType, specific) + (isOwn(charge) ? "" : charge.describeKey())));
         RateLimitedOperation operation = new RateLimitedOperation(charges);
@@ -103,6 +106,11 @@ public final class RateLimitedOperations {
     /** The methods that a policy limits, as far as they have been read, with the key that they have in place of its own. */
     public Set<String> placesOf(String policy) {
         return Set.copyOf(places.getOrDefault(policy, Set.of()));
+    }
+
+    /** What a policy or a limit of its own is, if any method that has been read is held to it. */
+    public @Nullable AnnotatedPolicy limit(String policy) {
+        return limits.get(policy);
     }
 
     BeanTypes beans() {

@@ -2,7 +2,7 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.UnknownPolicyException;
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
@@ -13,9 +13,12 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.annotation.MergedAnnotation;
+import org.springframework.util.PlaceholderResolutionException;
 
 /** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
 final class RateLimitedReader {
+
+    private static final Map<String, String> EXAMPLES = Map.of("rate", "5/1m", "capacity", "10", "cost", "5");
 
     private final RateLimitedReading reading;
     private final MergedAnnotation<RateLimited> annotation;
@@ -68,7 +71,7 @@ final class RateLimitedReader {
         } else if (own && !text("tier").isEmpty()) {
             throw invalid("has a rate and a tier", "Only a policy of the configuration has tiers: name one.");
         }
-        return own ? Stream.of(ownLimit()) : Stream.of(names).map(name -> policy(reading.resolve(name)));
+        return own ? Stream.of(ownLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name)));
     }
 
     private AnnotatedPolicy policy(String name) {
@@ -77,24 +80,7 @@ final class RateLimitedReader {
             checkTiers(policy.policy());
             return policy;
         }
-        try {
-            reading.throttlers().get(name);
-        } catch (UnknownPolicyException unknown) {
-            String known = String.join(", ", unknown.known().stream().sorted().toList());
-            throw new InvalidRateLimitedException(
-                    place + " names the throttle policy '" + name + "', and there is none of that name. "
-                            + (known.isEmpty() ? "There are none at all." : "There are: " + known + "."),
-                    "Define 'ratelimit.policies." + name + "' with 'applies-to: annotated', or correct the name"
-                            + NearestName.of(name, unknown.known())
-                                    .map(near -> ": '" + near + "', perhaps.")
-                                    .orElse("."),
-                    unknown);
-        }
-        throw invalid(
-                "names the throttle policy '" + name + "', which limits requests: a call within a request would be"
-                        + " charged twice",
-                "Say 'ratelimit.policies." + name + ".applies-to: annotated', if the policy is for annotated methods"
-                        + " alone, or name another.");
+        throw new UnknownName(reading, place).of(name);
     }
 
     private void checkTiers(ThrottlePolicy policy) {
@@ -191,7 +177,19 @@ final class RateLimitedReader {
                 : valid(
                         "the " + attribute + " '" + text + "'",
                         () -> reading.expressions().read(text, parameters),
-                        "Say an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
+                        attribute.equals("key") && isOfRequest(text)
+                                ? "Parts of the request belong to a policy: 'ratelimit.policies.NAME: { key: " + text
+                                        + ", rate: 5/1m, applies-to: annotated }', and '@RateLimited(\"NAME\")'."
+                                : "Say an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
+    }
+
+    /** Whether it would be a part of a policy's key. */
+    private boolean isOfRequest(String text) {
+        try {
+            return !parameters.containsKey(text) && !KeyPart.of(text).name().isEmpty();
+        } catch (IllegalArgumentException unknown) {
+            return false;
+        }
     }
 
     private <T> T valid(String what, Supplier<T> reader, String action) {
@@ -208,6 +206,24 @@ final class RateLimitedReader {
     }
 
     private String text(String attribute) {
-        return reading.resolve(annotation.getString(attribute));
+        return resolve(attribute, annotation.getString(attribute));
+    }
+
+    private String resolve(String attribute, String text) {
+        try {
+            return reading.resolve(text);
+        } catch (PlaceholderResolutionException missing) {
+            throw missing(attribute, text, missing);
+        }
+    }
+
+    private InvalidRateLimitedException missing(String attribute, String text, PlaceholderResolutionException missing) {
+        String property = missing.getPlaceholder();
+        boolean isAll = text.strip().equals("${" + property + "}");
+        String fallback = isAll ? EXAMPLES.getOrDefault(attribute, "…") : "…";
+        return new InvalidRateLimitedException(
+                place + " has the " + attribute + " '" + text + "', and there is no property '" + property + "'.",
+                "Define '" + property + "', or say '${" + property + ":" + fallback + "}'.",
+                missing);
     }
 }

@@ -38,7 +38,16 @@ public final class RequestTier {
      * @throws IllegalArgumentException if it is neither
      */
     public static RequestTier of(String text) {
-        return new RequestTier(text.equals(ROLE) ? BY_ROLE : KeyPart.of(text));
+        try {
+            return new RequestTier(text.equals(ROLE) ? BY_ROLE : KeyPart.of(text));
+        } catch (IllegalArgumentException unreadable) {
+            if (text.indexOf(':') >= 0) {
+                throw unreadable;
+            }
+            throw new IllegalArgumentException(
+                    "'" + text + "' is not what a tier can be told by: say role, or a part of a key, such as"
+                            + " header:NAME, bean:NAME or expression:SPEL");
+        }
     }
 
     /** Which of these tiers. */

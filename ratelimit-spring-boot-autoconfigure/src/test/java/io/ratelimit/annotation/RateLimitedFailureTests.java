@@ -10,11 +10,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -98,8 +100,8 @@ class RateLimitedFailureTests {
             InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
             assertThat(failure)
                     .hasMessage("@RateLimited on " + Unknown.class.getName()
-                            + ".call() names the throttle policy 'serach', and there is none of that name. There are:"
-                            + " requests, search.");
+                            + ".call() names the throttle policy 'serach', and there is none of that name. For"
+                            + " annotated methods there are: search.");
             assertThat(failure.action())
                     .isEqualTo("Define 'ratelimit.policies.serach' with 'applies-to: annotated', or correct the name:"
                             + " 'search', perhaps.");
@@ -108,8 +110,68 @@ class RateLimitedFailureTests {
 
     @Test
     void aFinalClassCanNotBeLimited() {
-        runner.withBean(FinalClass.class)
-                .run(context -> assertThat(all(context.getStartupFailure())).contains("using a final class"));
+        runner.withBean(FinalClass.class).run(context -> assertThat(all(context.getStartupFailure()))
+                .contains("@RateLimited on " + FinalClass.class.getName()
+                        + ".call() can't be enforced: the class is final")
+                .doesNotContain("CGLIB"));
+    }
+
+    @Test
+    void aFinalClassBehindItsInterfaceCanBeLimited() {
+        runner.withPropertyValues("spring.aop.proxy-target-class=false")
+                .withBean(FinalCalls.class)
+                .run(context -> assertThat(context).hasNotFailed());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "MissingRate | has the rate '${my.rate}', and there is no property 'my.rate'. | Define 'my.rate', or say"
+                        + " '${my.rate:5/1m}'.",
+                "MissingPolicy | has the policy '${a}-${b}', and there is no property 'a'. | Define 'a', or say '${a:…}'.",
+                "LikeARate | names the throttle policy '5/1m', which reads like a rate. | Say '@RateLimited(rate ="
+                        + " \"5/1m\")', if it is one.",
+                "OfAnother | names 'classy', which is no policy of the configuration: it is the limit that another"
+                        + " @RateLimited has of its own. | To share it, say '@RateLimited(name = \"classy\", rate ="
+                        + " \"5/1m\", capacity = \"9\")' in both places, or move it to 'ratelimit.policies.classy' with"
+                        + " 'applies-to: annotated'.",
+                "OfTheRequest | has the key 'user' that can't be: it has 'user', which belongs to nothing: an argument is"
+                        + " written '#name', and a text in quotes. | Parts of the request belong to a policy:"
+                        + " 'ratelimit.policies.NAME: { key: user, rate: 5/1m, applies-to: annotated }', and"
+                        + " '@RateLimited(\"NAME\")'.",
+                "AnArgument | has the key 'user' that can't be: it has 'user', which belongs to nothing: an argument is"
+                        + " written '#name', and a text in quotes. | Say an expression over the arguments, such as '#id',"
+                        + " '#p0' or '#tenant.id'."
+            })
+    void whatToTypeIsSaid(String type, String problem, String action) throws ClassNotFoundException {
+        Class<?> bean = Class.forName(RateLimitedFailureTests.class.getName() + "$" + type);
+        runner.withConfiguration(AutoConfigurations.of(PropertyPlaceholderAutoConfiguration.class))
+                .withBean("first", Classy.class)
+                .withBean(bean)
+                .run(context -> {
+                    InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
+                    assertThat(failure)
+                            .hasMessageStartingWith("@RateLimited on " + bean.getName() + ".call(")
+                            .hasMessageEndingWith(") " + problem);
+                    assertThat(failure.action()).isEqualTo(action);
+                });
+    }
+
+    @Test
+    void noPolicyThatLimitsRequestsIsOffered() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(
+                        RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
+                .withPropertyValues("ratelimit.policies.search.rate=2/1h")
+                .withBean(Unknown.class)
+                .run(context -> {
+                    InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
+                    assertThat(failure)
+                            .hasMessageEndingWith("there is none of that name. There are none for annotated methods.");
+                    assertThat(failure.action()).endsWith("or correct the name.");
+                });
     }
 
     @Test
@@ -159,7 +221,7 @@ class RateLimitedFailureTests {
                 .run(context -> assertThat(output)
                         .contains(
                                 "Throttle policy 'o-call' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
-                                        + OfItsOwn.class.getName() + ".call(), which say so themselves")
+                                        + OfItsOwn.class.getName() + ".call(), limit written there")
                         .contains(
                                 "Throttle policy 'search' is enforced: 2/1h, capacity 2, one bucket, in memory; calls of"
                                         + " 2 methods, such as " + Used.class.getName() + ".call()")
@@ -180,6 +242,63 @@ class RateLimitedFailureTests {
 
         @RateLimited(policy = "keyed", key = "#id")
         void keyed(String id) {}
+    }
+
+    @Test
+    void theLogSaysAllOfAPolicy(CapturedOutput output) {
+        runner.withPropertyValues(
+                        "ratelimit.policies.keyed.rate=7/1h",
+                        "ratelimit.policies.keyed.applies-to=annotated",
+                        "ratelimit.policies.keyed.key=user",
+                        "ratelimit.policies.keyed.on-missing-key=deny",
+                        "ratelimit.policies.keyed.status=503",
+                        "ratelimit.policies.keyed.cost=2",
+                        "ratelimit.policies.keyed.tiers.pro.rate=9/1h",
+                        "ratelimit.policies.keyed.tier=role",
+                        "ratelimit.policies.keyed.overrides[0].keys=bob",
+                        "ratelimit.policies.keyed.overrides[0].mode=off")
+                .withBean(Used.class)
+                .run(context -> assertThat(output)
+                        .contains(
+                                "Throttle policy 'keyed' is enforced: 7/1h, capacity 7, a bucket for each user (denies a"
+                                        + " call that lacks one), 2 tokens a call, in tiers (pro: 9/1h, capacity 9) by role, 1 of"
+                                        + " them overridden, status 503, in memory; calls of "
+                                        + Used.class.getName() + ".keyed(String), a bucket for each #id"));
+    }
+
+    static class Classy {
+        @RateLimited(rate = "5/1m", capacity = "9", name = "classy")
+        void call() {}
+    }
+
+    static class OfAnother {
+        @RateLimited("classy")
+        void call() {}
+    }
+
+    static class MissingRate {
+        @RateLimited(rate = "${my.rate}")
+        void call() {}
+    }
+
+    static class MissingPolicy {
+        @RateLimited("${a}-${b}")
+        void call() {}
+    }
+
+    static class LikeARate {
+        @RateLimited("5/1m")
+        void call() {}
+    }
+
+    static class OfTheRequest {
+        @RateLimited(policy = "search", key = "user")
+        void call() {}
+    }
+
+    static class AnArgument {
+        @RateLimited(policy = "search", key = "user")
+        void call(String user) {}
     }
 
     static class Unknown {
@@ -397,6 +516,16 @@ class RateLimitedFailureTests {
     static class Named {
         @RateLimited(rate = "1/1h", name = "named")
         void call() {}
+    }
+
+    interface Plain {
+        void call();
+    }
+
+    static final class FinalCalls implements Plain {
+        @Override
+        @RateLimited("search")
+        public void call() {}
     }
 
     interface Calls {

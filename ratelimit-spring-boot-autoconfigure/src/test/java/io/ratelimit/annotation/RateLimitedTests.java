@@ -21,6 +21,9 @@ import java.io.IOException;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.reflect.Method;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.math.MathContext;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -216,6 +219,35 @@ class RateLimitedTests {
             keys.constant();
             refused(keys::constant);
             assertThat(available(context, "constant", "all")).isZero();
+        });
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, 1.0",
+        "1.00, 1",
+        "100, 1E2",
+        "0.00, 0",
+        "10E999999998, 1E999999999",
+        "1.0000000000000000000000000000000000000000000000000000, 1"
+    })
+    void aDecimalIsOneKeyHoweverManyZerosItHas(BigDecimal one, BigDecimal same) {
+        runner.withBean(Keys.class).run(context -> {
+            Keys keys = context.getBean(Keys.class);
+            keys.argument(one);
+            refused(() -> keys.argument(same));
+            keys.argument(one.add(BigDecimal.ONE, MathContext.DECIMAL32).multiply(new BigDecimal("1.01")));
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Integer.MIN_VALUE, Integer.MAX_VALUE})
+    void aDecimalOfAnyScaleIsAKey(int scale) {
+        runner.withBean(Keys.class).run(context -> {
+            Keys keys = context.getBean(Keys.class);
+            BigDecimal number = new BigDecimal(BigInteger.TEN, scale);
+            keys.argument(number);
+            refused(() -> keys.argument(number));
         });
     }
 
@@ -426,7 +458,7 @@ class RateLimitedTests {
                             (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
-                    factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations));
+                    factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations, () -> true));
                     Tiers tiers = (Tiers) factory.getProxy();
                     for (int i = 0; i < 3; i++) {
                         tiers.call("a", "gold");

@@ -103,6 +103,27 @@ class StartupLogTests {
     }
 
     @Test
+    void ofWhatAPolicyDoesWithRequestsThatDiffer() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    a: { rate: 5/s, key: [user, endpoint], on-missing-key: deny, refund-on: [404, 5xx], status: 503 }
+                    b: { rate: 5/s, key: user, on-missing-key: skip, refund-on: '!401' }
+                    c: { rate: 5/s, key: user, on-missing-key: shared, status: 429 }
+                """))
+                .filteredOn(line -> line.startsWith("INFO"))
+                .containsExactly(
+                        "INFO Throttle policy 'a' is enforced: 5/1s, capacity 5, a bucket for each user and endpoint"
+                                + " (denies a request that lacks one), status 503, in memory; all methods, all paths,"
+                                + " after authentication, gives back on 404, 5xx",
+                        "INFO Throttle policy 'b' is enforced: 5/1s, capacity 5, a bucket for each user (skips a request"
+                                + " that lacks one), in memory; all methods, all paths, after authentication, gives back"
+                                + " on !401",
+                        "INFO Throttle policy 'c' is enforced: 5/1s, capacity 5, a bucket for each user, in memory; all"
+                                + " methods, all paths, after authentication");
+    }
+
+    @Test
     void warnsWhereClientsChooseTheirTier() {
         assertThat(
                         log(
@@ -147,6 +168,56 @@ class StartupLogTests {
                 server.forward-headers-strategy: framework
                 ratelimit.policies.per-ip: { key: ip, rate: 5/1s }
                 """)).anyMatch(line -> line.startsWith("WARN 'server.forward-headers-strategy' is 'framework'"));
+    }
+
+    @Test
+    void warnsOfPathsWithTheContextPath() {
+        assertThat(log("""
+                server.servlet.context-path: /shop
+                ratelimit:
+                  exclude-paths: /shop/assets/**
+                  policies:
+                    api: { rate: 5/1s, paths: [/shop/items, /shop, /shopping, /other] }
+                    site: { rate: 5/1s }
+                """))
+                .filteredOn(line -> line.startsWith("WARN"))
+                .containsExactly(
+                        beginsWithContextPath("/shop/items", "/items"),
+                        beginsWithContextPath("/shop", "/"),
+                        beginsWithContextPath("/shop/assets/**", "/assets/**"));
+    }
+
+    private static String beginsWithContextPath(String pattern, String below) {
+        return "WARN The path pattern '" + pattern + "' begins with the context path, and patterns are below it: no"
+                + " endpoint is there. Say '" + below + "'";
+    }
+
+    @Test
+    void doesNotWarnWhereAnEndpointHasTheNameOfTheContext() {
+        assertThat(new YamlApplication(directory, """
+                        server.servlet.context-path: /files
+                        ratelimit.policies.api: { rate: 5/1s, paths: /files/** }
+                        """).withWeb(Variables.class).log(output))
+                .noneMatch(line -> line.startsWith("WARN"));
+    }
+
+    /** Whoever writes a network means addresses. */
+    @Test
+    void warnsOfANetworkThatIsTheNameOfAUser() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    per-user:
+                      rate: 5/s
+                      key: ['header:X-Api-Key', endpoint, method]
+                      overrides:
+                        - { keys: [[10.0.0.0/8, none, GET], [a/b, none, GET], [10.0.0.1, none, GET]], mode: off }
+                    per-ip: { rate: 5/s, key: ip, overrides: [{ keys: 10.0.0.0/8, mode: off }] }
+                    mixed: { rate: 5/s, key: [ip, method], overrides: [{ keys: [[10.0.0.0/8, GET]], mode: off }] }
+                """))
+                .filteredOn(line -> line.contains("overrides[0]"))
+                .containsExactly("WARN 'ratelimit.policies.per-user.overrides[0].keys[0]' has '10.0.0.0/8', which looks"
+                        + " like a network, and is the header:x-api-key of that text: the policy's key has no ip");
     }
 
     @Test

@@ -67,7 +67,7 @@ class TierConfigurationTests {
                 "tiers: { Pro: { rate: 9/s } }, tier: role | 'Pro' can't be the name of a tier | Rename the tier",
                 "tiers: { pro: { rate: 9/s } } | has tiers, but nothing says which tier a request belongs to. | Say 'ratelimit.policies.api.tier: role'",
                 "tier: role | says which tier a request belongs to, but there are none. | Name them",
-                "tiers: { pro: { rate: 9/s } }, tier: roles | Property: ratelimit.policies.api.tier | 'roles' is not a part of a key",
+                "tiers: { pro: { rate: 9/s } }, tier: roles | Property: ratelimit.policies.api.tier | 'roles' is not what a tier can be told by: say role",
                 "tiers: { pro: { rate: 9/s } }, tier: 'bean:plan' | there is no bean 'plan' | Declare a bean",
                 "tiers: { pro: { rate: 9/s, capacity: 0 } }, tier: role | ratelimit.policies.api.tiers.pro.capacity | but was 0",
                 "tiers: { low: { rate: 2/s } }, tier: role, cost: 3 | ratelimit.policies.api.tiers.low.rate | capacity must be at least the cost of the policy, 3, but was 2",

@@ -65,7 +65,7 @@ class RequestTierTests {
         assertThat(RequestTier.of("role").chosenByClient()).isFalse();
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestTier.of("roles"))
-                .withMessageStartingWith("'roles' is not a part of a key");
+                .withMessageStartingWith("'roles' is not what a tier can be told by: say role, or a part of a key");
     }
 
     @Test

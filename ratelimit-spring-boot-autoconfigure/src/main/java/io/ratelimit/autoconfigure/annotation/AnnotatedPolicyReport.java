@@ -2,8 +2,10 @@ package io.ratelimit.autoconfigure.annotation;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.AnnotatedPolicy;
 import io.ratelimit.annotation.RateLimitedCheck;
 import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.autoconfigure.PolicyDescription;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
@@ -41,10 +43,12 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
 
     private void report(ThrottlePolicy policy) {
         Policy configured = properties.policies().get(policy.name());
-        Set<String> places = operations.placesOf(policy.name());
-        if (!places.isEmpty()) {
-            logger.info(describe(policy) + "; calls of " + shown(places)
-                    + (configured == null ? ", which say so themselves" : ""));
+        AnnotatedPolicy limit = operations.limit(policy.name());
+        if (limit != null) {
+            int status = configured == null ? 429 : configured.status();
+            logger.info(new PolicyDescription(policy, limit.key(), limit.cost(), "call", status) + "; calls of "
+                    + shown(operations.placesOf(policy.name()))
+                    + (configured == null ? ", limit written there" : ""));
         } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
             logger.warn(
                     "Throttle policy '" + policy.name() + "' limits nothing: it applies to annotated methods, and no"
@@ -52,18 +56,6 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
                             + "\") on a method of a bean, or say '"
                             + RateLimitProperties.property(policy.name()) + ".applies-to: requests'");
         }
-    }
-
-    private static String describe(ThrottlePolicy policy) {
-        return "Throttle policy '" + policy.name() + "' "
-                + switch (policy.mode()) {
-                    case ENFORCE -> "is enforced";
-                    case SHADOW -> "is in shadow mode (refuses nothing)";
-                    case OFF -> "is off";
-                }
-                + ": " + policy.spec()
-                + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + String.join(" and ", policy.key()))
-                + ", in memory";
     }
 
     private static String shown(Set<String> places) {

@@ -10,6 +10,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import org.springframework.aop.config.AopConfigUtils;
+import org.springframework.aop.framework.ProxyConfig;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
@@ -52,9 +53,14 @@ public final class RateLimitAnnotationAutoConfiguration {
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static RateLimitedAdvisor rateLimitedAdvisor(
-            ObjectProvider<Throttlers> throttlers, ObjectProvider<RateLimitedOperations> operations) {
+            ObjectProvider<Throttlers> throttlers,
+            ObjectProvider<RateLimitedOperations> operations,
+            ConfigurableListableBeanFactory beans) {
         return new RateLimitedAdvisor(
-                SingletonSupplier.of(throttlers::getObject), SingletonSupplier.of(operations::getObject));
+                SingletonSupplier.of(throttlers::getObject),
+                SingletonSupplier.of(operations::getObject),
+                () -> beans.getBean(AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)
+                        .isProxyTargetClass());
     }
 
     @Bean

@@ -10,9 +10,11 @@ public final class RefundOn {
     private static final int END = 600;
 
     private final BitSet statuses;
+    private final String text;
 
-    private RefundOn(BitSet statuses) {
+    private RefundOn(BitSet statuses, String text) {
         this.statuses = statuses;
+        this.text = text;
     }
 
     /**
@@ -29,7 +31,7 @@ public final class RefundOn {
         if (statuses.isEmpty()) {
             throw new IllegalArgumentException("refund-on must leave a status, but excludes all: " + texts);
         }
-        return new RefundOn(statuses);
+        return new RefundOn(statuses, String.join(", ", texts));
     }
 
     private static boolean isExcluded(String text) {
@@ -53,5 +55,11 @@ public final class RefundOn {
     /** Whether a response of this status costs nothing. */
     boolean covers(int status) {
         return statuses.get(Math.max(status, 0));
+    }
+
+    /** As it is written. */
+    @Override
+    public String toString() {
+        return text;
     }
 }

@@ -7,9 +7,11 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.UndeclaredThrowableException;
+import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpHeaders;
 
 /**
  * Answers a request within which a call was refused as the filter answers, if the refusal is what became of it. Its
@@ -18,6 +20,16 @@ import org.jspecify.annotations.Nullable;
 public final class RefusedCalls {
 
     private static final int DEEPEST = 10;
+
+    /** They would describe the refusal: a client that unzips it, or keeps it under an ETag, reads nonsense. */
+    private static final List<String> OF_THE_BODY = List.of(
+            HttpHeaders.CONTENT_ENCODING,
+            HttpHeaders.CONTENT_LANGUAGE,
+            HttpHeaders.CONTENT_DISPOSITION,
+            HttpHeaders.CONTENT_LOCATION,
+            HttpHeaders.CONTENT_RANGE,
+            HttpHeaders.ETAG,
+            HttpHeaders.LAST_MODIFIED);
 
     private final RateLimitHeaders headers;
     private final Rejection rejection;
@@ -37,6 +49,8 @@ public final class RefusedCalls {
             return false;
         }
         response.resetBuffer();
+        response.setLocale(null); // which servers keep beside the header
+        OF_THE_BODY.forEach(name -> response.setHeader(name, null));
         headers.remove(response);
         rejection.write(request, response, refused.decision());
         return true;

@@ -14,6 +14,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -121,6 +122,25 @@ class AnnotationTests {
         assertThatExceptionOfType(UncheckedIOException.class)
                 .isThrownBy(() -> http.get("/committed", basic("alice")))
                 .withMessageContaining("the server closed the connection");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Content-Encoding",
+                "Content-Language",
+                "Content-Disposition",
+                "Content-Location",
+                "Content-Range",
+                "ETag",
+                "Last-Modified"
+            })
+    void whatDescribedTheBodyThatWasBegunIsDropped(String header) {
+        assertThat(http.get("/described", basic("alice")).header(header)).isNotNull();
+        Response refusal = http.get("/described", basic("alice"));
+        assertThat(refusal.status()).isEqualTo(503);
+        assertThat(refusal.header(header)).isNull();
+        assertThat(refusal.body()).contains("[\"work\"]");
     }
 
     @Test
@@ -235,6 +255,20 @@ class AnnotationTests {
             } catch (RateLimitExceededException refused) {
                 throw new IllegalStateException(refused);
             }
+        }
+
+        @GetMapping("/described")
+        void described(HttpServletResponse response) throws IOException {
+            response.setHeader("Content-Encoding", "gzip");
+            response.setHeader("Content-Language", "de");
+            response.setLocale(Locale.FRENCH);
+            response.setHeader("Content-Disposition", "attachment; filename=all.zip");
+            response.setHeader("Content-Location", "/all.zip");
+            response.setHeader("Content-Range", "bytes 0-1/2");
+            response.setHeader("ETag", "\"1\"");
+            response.setDateHeader("Last-Modified", 0);
+            response.getWriter().write("to be dropped");
+            work.once();
         }
 
         @GetMapping("/committed")

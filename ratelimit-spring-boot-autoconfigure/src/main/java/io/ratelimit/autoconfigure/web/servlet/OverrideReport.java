@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 import io.ratelimit.autoconfigure.PolicyOverride.Text;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
 import java.util.Collection;
@@ -12,7 +13,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 
-/** Says in the log, when the application starts, which overrides hold for nobody because they name no endpoint. */
+/** Says in the log, when the application starts, which overrides seem to hold for nobody. */
 final class OverrideReport implements SmartInitializingSingleton {
 
     private static final Log logger = LogFactory.getLog(OverrideReport.class);
@@ -32,19 +33,42 @@ final class OverrideReport implements SmartInitializingSingleton {
     }
 
     private void report(String name, Policy policy) {
-        int endpoint = policy.key().stream().map(KeyPart::name).toList().indexOf("endpoint");
-        for (int i = 0; endpoint >= 0 && i < policy.overrides().size(); i++) {
+        for (int i = 0; i < policy.overrides().size(); i++) {
             List<List<Text>> keys = policy.overrides().get(i).keys();
             for (int j = 0; j < keys.size(); j++) {
                 report(
                         RateLimitProperties.property(name) + ".overrides[" + i + "].keys[" + j + "]",
-                        keys.get(j).get(endpoint).text(),
-                        policy.ignoreCase());
+                        policy,
+                        keys.get(j));
             }
         }
     }
 
-    private void report(String property, String endpoint, boolean ignoreCase) {
+    private void report(String property, Policy policy, List<Text> key) {
+        List<String> parts = policy.key().stream().map(KeyPart::name).toList();
+        int endpoint = parts.indexOf("endpoint");
+        if (endpoint >= 0) {
+            reportUnknown(property, key.get(endpoint).text(), policy.ignoreCase());
+        }
+        for (int i = 0; i < parts.size() && !parts.contains("ip"); i++) {
+            if (isNetwork(key.get(i).text())) {
+                logger.warn(
+                        "'" + property + "' has '" + key.get(i).text() + "', which looks like a network, and is the "
+                                + parts.get(i) + " of that text: the policy's key has no ip");
+            }
+        }
+    }
+
+    private static boolean isNetwork(String text) {
+        try {
+            IpNetwork.of(text);
+            return text.indexOf('/') >= 0;
+        } catch (IllegalArgumentException other) {
+            return false;
+        }
+    }
+
+    private void reportUnknown(String property, String endpoint, boolean ignoreCase) {
         if (!endpoint.equals("none")
                 && endpoints.stream()
                         .noneMatch(known -> ignoreCase ? known.equalsIgnoreCase(endpoint) : known.equals(endpoint))) {

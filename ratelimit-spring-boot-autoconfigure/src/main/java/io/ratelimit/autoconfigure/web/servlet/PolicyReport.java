@@ -3,7 +3,9 @@ package io.ratelimit.autoconfigure.web.servlet;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.PolicyDescription;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
@@ -11,13 +13,11 @@ import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.List;
 import java.util.Locale;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
-import org.springframework.core.env.Environment;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
@@ -32,16 +32,16 @@ final class PolicyReport implements SmartInitializingSingleton {
     private final List<RequestPolicy> policies;
     private final Throttlers throttlers;
     private final Endpoints endpoints;
-    private final Environment environment;
+    private final RateLimitProperties properties;
 
     /**
      * @param throttlers also those of the limits that annotations bring, which have been read by the start's end
      */
-    PolicyReport(RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, Environment environment) {
+    PolicyReport(RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, RateLimitProperties properties) {
         this.policies = policies.all();
         this.throttlers = throttlers;
         this.endpoints = endpoints;
-        this.environment = environment;
+        this.properties = properties;
     }
 
     @Override
@@ -70,21 +70,16 @@ final class PolicyReport implements SmartInitializingSingleton {
         endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
     }
 
-    private static String describe(RequestPolicy request) {
+    private String describe(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
-        return "Throttle policy '" + policy.name() + "' "
-                + switch (policy.mode()) {
-                    case ENFORCE -> "is enforced";
-                    case SHADOW -> "is in shadow mode (refuses nothing)";
-                    case OFF -> "is off";
-                }
-                + ": " + policy.spec() + (policy.isGlobal() ? ", one bucket" : ", a bucket for each " + keyOf(request))
-                + (takesOne(request) ? "" : ", " + request.cost().describe())
-                + tiers(request)
-                + (request.key().overrides().isEmpty()
-                        ? ""
-                        : ", " + request.key().overrides().size() + " of them overridden")
-                + ", in memory; "
+        Policy configured = properties.policies().get(policy.name());
+        return new PolicyDescription(
+                        policy,
+                        request.key(),
+                        request.cost(),
+                        "request",
+                        configured == null ? 429 : configured.status())
+                + "; "
                 + (request.methods().isEmpty()
                         ? "all methods"
                         : request.methods().stream().sorted().collect(Collectors.joining(", ")))
@@ -92,22 +87,8 @@ final class PolicyReport implements SmartInitializingSingleton {
                 + (request.paths().isEmpty() ? "all paths" : texts(request.paths()))
                 + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths()))
                 + (request.condition() == null ? "" : ", if " + request.condition()) + ", "
-                + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication";
-    }
-
-    private static String tiers(RequestPolicy request) {
-        return request.key().tier() == null
-                ? ""
-                : new TreeMap<>(request.policy().tiers())
-                                .entrySet().stream()
-                                        .map(tier -> tier.getKey() + ": " + tier.getValue())
-                                        .collect(Collectors.joining("; ", ", in tiers (", ")"))
-                        + " by " + request.key().tier();
-    }
-
-    private static boolean takesOne(RequestPolicy policy) {
-        Long cost = policy.cost().constant();
-        return cost != null && cost <= 1;
+                + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication"
+                + (request.refundOn() == null ? "" : ", gives back on " + request.refundOn());
     }
 
     private static String keyOf(RequestPolicy policy) {

@@ -4,6 +4,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.BoundRequest;
@@ -44,7 +45,7 @@ import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Auto-configuration for the filters that hold requests to the policies of {@code ratelimit.*}. */
-@AutoConfiguration(after = RateLimitAutoConfiguration.class)
+@AutoConfiguration(after = {RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class})
 @ConditionalOnBean(RateLimitProperties.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(DispatcherServletRegistrationBean.class)
@@ -140,8 +141,15 @@ public final class RateLimitWebServletAutoConfiguration {
     @Bean
     @Lazy(false)
     PolicyReport rateLimitPolicyReport(
-            RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, Environment environment) {
-        return new PolicyReport(policies, throttlers, endpoints, environment);
+            RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, RateLimitProperties properties) {
+        return new PolicyReport(policies, throttlers, endpoints, properties);
+    }
+
+    @Bean
+    @Lazy(false)
+    ContextPathReport rateLimitContextPathReport(
+            RequestPolicies policies, Endpoints endpoints, Environment environment) {
+        return new ContextPathReport(policies, endpoints, environment);
     }
 
     @Bean
