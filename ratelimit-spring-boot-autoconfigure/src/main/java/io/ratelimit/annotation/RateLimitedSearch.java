@@ -25,16 +25,28 @@ final class RateLimitedSearch {
     private static final ClassValue<Boolean> MENTIONS = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
-            return !type.getName().startsWith("java.")
-                    && (isOn(type) || methods(type).anyMatch(RateLimitedSearch::isOn));
+            return !isOfOthers(type) && (isOn(type) || methods(type).anyMatch(RateLimitedSearch::isOn));
         }
     };
 
     private RateLimitedSearch() {}
 
+    /**
+     * Whether a type is the JDK's or, by its jar, Spring's own. Most beans of an application are: to read all of their
+     * annotations takes longer than all else that is done at the start.
+     */
+    private static boolean isOfOthers(Class<?> type) {
+        String name = type.getName();
+        if (!name.startsWith("org.springframework.")) {
+            return name.startsWith("java.");
+        }
+        String jar = type.getPackage().getImplementationTitle();
+        return jar != null && jar.regionMatches(true, 0, "spring", 0, "spring".length());
+    }
+
     /** Whether some method of the type may have it. */
     static boolean isCandidate(Class<?> type) {
-        return hierarchy(type).anyMatch(MENTIONS::get);
+        return !isOfOthers(type) && hierarchy(type).anyMatch(MENTIONS::get);
     }
 
     private static Stream<Class<?>> hierarchy(Class<?> type) {
