@@ -88,7 +88,8 @@ public record ThrottlePolicy(
         return key.isEmpty();
     }
 
-    private static boolean isName(String name) {
+    /** Whether a policy, or a tier of one, may have the name: lower-case letters, digits and dashes, 64 at most. */
+    public static boolean isName(String name) {
         return !name.isEmpty()
                 && name.length() <= 64
                 && name.charAt(0) != '-'

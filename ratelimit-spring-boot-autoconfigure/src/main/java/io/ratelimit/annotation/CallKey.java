@@ -1,11 +1,7 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.Charge;
-import io.ratelimit.Keys;
-import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.CurrentRequest;
-import io.ratelimit.key.MissingKey;
-import io.ratelimit.key.RequestFacts;
 import java.math.BigDecimal;
 import java.security.Principal;
 import java.util.Collection;
@@ -33,23 +29,12 @@ record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit
     /** What the call is charged; null if the policy doesn't apply to it. */
     @Nullable
     Charge charge(long cost, @Nullable String tier, @Nullable Object[] arguments) {
-        ThrottlePolicy policy = limit.policy();
-        MissingKey onMissing = limit.key().onMissing();
         Object[] parts = parts(arguments);
-        String[] texts = new String[parts.length];
+        @Nullable String[] texts = new String[parts.length];
         for (int i = 0; i < texts.length; i++) {
-            String text = text(parts[i]);
-            if (text != null && !text.isBlank()) {
-                texts[i] = Keys.part(text, policy.ignoreCase());
-            } else if (onMissing == MissingKey.SKIP) {
-                return null;
-            } else if (onMissing == MissingKey.DENY) {
-                return Charge.withoutKey(policy, cost);
-            } else {
-                texts[i] = standIn(onMissing);
-            }
+            texts[i] = text(parts[i]);
         }
-        return limit.key().charge(policy, texts, cost, tier);
+        return limit.key().charge(limit.policy(), texts, cost, current, tier);
     }
 
     /** Whether it is one text for all calls, and no other rule can hold for any. */
@@ -110,10 +95,5 @@ record CallKey(String place, String text, CallValue value, AnnotatedPolicy limit
 
     private String what() {
         return "the key of " + place + ", so it was missing";
-    }
-
-    private String standIn(MissingKey onMissing) {
-        RequestFacts request = onMissing == MissingKey.CLIENT_IP ? current.facts() : null;
-        return Keys.standIn(request == null ? "" : request.ip());
     }
 }

@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -35,7 +36,6 @@ final class PolicyNames {
             Set.of(ENVIRONMENT, StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME);
 
     private static final String POLICIES = RateLimitProperties.property("");
-    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,63}");
     private static final Pattern NAMED = Pattern.compile(Pattern.quote(POLICIES) + "([^.\\[]+).*");
 
     private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity)");
@@ -83,7 +83,7 @@ final class PolicyNames {
     }
 
     private static void checkName(String name, String property) {
-        if (!NAME.matcher(name).matches()) {
+        if (!ThrottlePolicy.isName(name)) {
             throw new RateLimitConfigurationException(
                     "'" + name + "' can't be the name of a throttle policy: a name has lower-case letters, digits and"
                             + " dashes, 64 at most, and begins with a letter or a digit.",

@@ -2,10 +2,10 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,8 +15,6 @@ import org.jspecify.annotations.Nullable;
  * @param capacity the most tokens that they hold; by default the tokens of the rate
  */
 public record PolicyTier(@Nullable Rate rate, @Nullable Long capacity) {
-
-    private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,63}");
 
     /**
      * The specs of a policy's tiers by their names.
@@ -36,7 +34,7 @@ public record PolicyTier(@Nullable Rate rate, @Nullable Long capacity) {
     }
 
     private BucketSpec toSpec(String property, String name, Policy policy) {
-        if (!NAME.matcher(name).matches()) {
+        if (!ThrottlePolicy.isName(name)) {
             throw new RateLimitConfigurationException(
                     "'" + name
                             + "' can't be the name of a tier: a name has lower-case letters, digits and dashes, 64 at"

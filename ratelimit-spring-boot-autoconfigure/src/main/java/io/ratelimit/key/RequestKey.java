@@ -84,27 +84,46 @@ public final class RequestKey {
         if (parts.isEmpty()) {
             return Charge.of(policy, tier, GLOBAL, cost);
         }
-        String[] texts = new String[parts.size()];
+        @Nullable String[] texts = new String[parts.size()];
+        for (int i = 0; i < texts.length && request != null; i++) {
+            texts[i] = resolve(parts.get(i), policy, request);
+        }
+        return charge(policy, texts, cost, () -> request, tier);
+    }
+
+    /**
+     * What the policy charges a key of these texts, of which null and blank ones are missing; null if it doesn't apply
+     * then, or is off for the key.
+     *
+     * @param current asked for the address that stands in for a missing part
+     */
+    public @Nullable Charge charge(
+            ThrottlePolicy policy, @Nullable String[] texts, long cost, CurrentRequest current, @Nullable String tier) {
+        String[] composed = new String[texts.length];
         for (int i = 0; i < texts.length; i++) {
-            String text = request == null ? null : resolve(parts.get(i), policy, request);
+            String text = texts[i];
             if (text != null && !text.isBlank()) {
-                texts[i] = Keys.part(text, policy.ignoreCase());
+                composed[i] = Keys.part(text, policy.ignoreCase());
             } else if (onMissing == MissingKey.SKIP) {
                 return null;
             } else if (onMissing == MissingKey.DENY) {
                 return Charge.withoutKey(policy, cost);
             } else {
-                texts[i] = Keys.standIn(onMissing == MissingKey.CLIENT_IP && request != null ? request.ip() : "");
+                composed[i] = standIn(current);
             }
         }
-        return charge(policy, texts, cost, tier);
+        return charge(policy, composed, cost, tier);
     }
 
-    /** What the policy charges a key of parts that {@link Keys} has made; null if it is off for the key. */
-    public @Nullable Charge charge(ThrottlePolicy policy, String[] texts, long cost, @Nullable String tier) {
-        String key = Keys.join(texts);
-        boolean asWritten = texts.length == parts.size() && !overrides.isEmpty();
-        KeyOverride override = asWritten ? overrides.find(key, texts) : null;
+    private String standIn(CurrentRequest current) {
+        RequestFacts request = onMissing == MissingKey.CLIENT_IP ? current.facts() : null;
+        return Keys.standIn(request == null ? "" : request.ip());
+    }
+
+    private @Nullable Charge charge(ThrottlePolicy policy, String[] composed, long cost, @Nullable String tier) {
+        String key = Keys.join(composed);
+        boolean asWritten = composed.length == parts.size() && !overrides.isEmpty();
+        KeyOverride override = asWritten ? overrides.find(key, composed) : null;
         return override == null ? Charge.of(policy, tier, key, cost) : override.charge(key, cost);
     }
 
