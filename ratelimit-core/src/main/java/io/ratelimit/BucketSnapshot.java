@@ -17,7 +17,7 @@ public record BucketSnapshot(long capacity, Rate rate, long available, Duration 
         return new BucketSnapshot(
                 ticks.spec().capacity(),
                 ticks.rate(),
-                ticks.tokens(ticks.full() - missing),
+                ticks.tokens(Math.max(ticks.full() - missing, 0)),
                 Duration.ofNanos(ticks.nanosUntil(missing, nanos)));
     }
 }

@@ -1,10 +1,12 @@
 package io.ratelimit;
 
+import io.ratelimit.Decision.Answer;
 import java.util.List;
 
 /**
  * Where buckets are. A bucket is there from the first time it is asked, and then it is full; it is forgotten only when
- * it is full again. Policies of one name share their buckets. Where, in which time, and how several are taken from as one, is the store's affair. Thread-safe.
+ * it is full again. Policies of one name share their buckets. Where, in which time, and how several are taken from as
+ * one, is the store's affair. Thread-safe.
  */
 public interface BucketStore {
 
@@ -22,8 +24,21 @@ public interface BucketStore {
      */
     Decision take(List<Charge> charges);
 
-    /** Puts back what was taken. A full bucket stays full; what is given back to a key that is not known is dropped. */
-    void giveBack(List<Charge> charges);
+    /**
+     * Like {@link #take}, but takes tokens ahead where they will come within the charge's {@link Charge#maxWait}: the
+     * call may go ahead {@link Decision#waitNanos} from now. First come, first served: who takes ahead goes before all
+     * who ask later.
+     */
+    Decision reserve(List<Charge> charges);
+
+    /**
+     * Puts back what was taken. A full bucket stays full; what is given back to a key that is not known is dropped.
+     * Where others wait in line, only what none of their tokens stand on comes back: they were promised their moment,
+     * and it counts on nobody taking meanwhile.
+     *
+     * @param taken answers of allowed decisions
+     */
+    void giveBack(List<Answer> taken);
 
     /** The bucket that a charge would be taken from, as it is now; of a key that is not known, a full one. */
     BucketSnapshot look(Charge charge);

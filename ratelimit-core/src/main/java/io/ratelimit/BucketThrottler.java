@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -36,5 +37,15 @@ record BucketThrottler(
     @Override
     public Decision decide(long cost) {
         return throttlers.decide(List.of(charge(cost)));
+    }
+
+    @Override
+    public Decision acquire(long cost, Duration maxWait) throws InterruptedException {
+        return throttlers.acquire(List.of(charge(cost).withMaxWait(maxWait)));
+    }
+
+    @Override
+    public void reconfigure(BucketSpec spec) {
+        whole.reconfigure(spec);
     }
 }

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,11 +12,19 @@ import org.jspecify.annotations.Nullable;
  * @param spec the spec of the bucket: the policy's own, or that of a tier
  * @param key which bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
  * @param cost the tokens, at least 1; more than the capacity can never be allowed
+ * @param maxWait how long the call may wait in line for them, where it is asked to {@link Throttlers#acquire wait}; at
+ *     most 365 days
  */
-public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost) {
+public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost, Duration maxWait) {
 
     public Charge {
         check(cost >= 1, "cost", "at least 1", cost);
+        Waiting.checkWait(maxWait);
+    }
+
+    /** A charge that may wait as long as the policy's may. */
+    public Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost) {
+        this(policy, spec, key, cost, policy.waiting().maxWait());
     }
 
     /**
@@ -37,6 +46,11 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
         return tier == null || spec == null
                 ? of(policy, key, cost)
                 : new Charge(policy, spec, Keys.inTier(tier, key), cost);
+    }
+
+    /** The same charge of a call that may wait so long. */
+    public Charge withMaxWait(Duration maxWait) {
+        return new Charge(policy, spec, key, cost, maxWait);
     }
 
     boolean hasKey() {

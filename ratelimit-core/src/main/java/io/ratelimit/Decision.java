@@ -12,12 +12,20 @@ import java.util.List;
  * @param remaining the whole tokens left; of several buckets the fewest; {@link Long#MAX_VALUE} if none was asked
  * @param retryNanos when denied, the nanoseconds after which the same call could go ahead; of several buckets the
  *     longest, and the random addition of its policy. Zero when allowed, and when no time can mend it
+ * @param waitNanos when allowed, the nanoseconds after which the call may go ahead: tokens were taken ahead for it; of
+ *     several buckets the longest. Zero for at once, and when not allowed
  * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero when full
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
  * @param answers what each bucket said to its charge, in the order asked; empty for a bucket without a policy
  */
 public record Decision(
-        Outcome outcome, long remaining, long retryNanos, long nextTokenNanos, long resetNanos, List<Answer> answers) {
+        Outcome outcome,
+        long remaining,
+        long retryNanos,
+        long waitNanos,
+        long nextTokenNanos,
+        long resetNanos,
+        List<Answer> answers) {
 
     /** The kinds of yes and no. Of several that a call meets, the later outweighs the earlier. */
     public enum Outcome {
@@ -25,17 +33,41 @@ public record Decision(
         ALLOWED,
         /** The tokens are not there; they will be after the retry time. */
         DENIED,
+        /** The call would have waited for its tokens, but not so long as until they are there; retry after that time. */
+        TOO_LONG,
+        /** The call would have waited for its tokens, but too many wait already; retry after the retry time. */
+        QUEUE_FULL,
         /** The call costs more than the bucket can ever hold. */
         NEVER_FITS,
         /** The call lacks the key that the policy needs, and the policy denies such calls. */
-        MISSING_KEY
+        MISSING_KEY;
+
+        /** Whether it is a no that time mends: the same call could go ahead after the retry time. */
+        public boolean isTemporary() {
+            return this == DENIED || this == TOO_LONG || this == QUEUE_FULL;
+        }
     }
 
     /**
      * What one bucket said to its charge. It may have had the tokens although another bucket, and so the whole, said
      * no; then it has them still, and its numbers are those before taking.
+     *
+     * @param position where in the bucket's line the tokens were taken, in the store's own measure, so that it can
+     *     {@link BucketStore#giveBack give} them back; {@link #UNKNOWN} if it wasn't noted
      */
-    public record Answer(Charge charge, Decision decision) {
+    public record Answer(Charge charge, Decision decision, long position) {
+
+        /** No position: while others wait in line, nothing of it can be given back. */
+        public static final long UNKNOWN = Long.MIN_VALUE;
+
+        public Answer(Charge charge, Decision decision) {
+            this(charge, decision, UNKNOWN);
+        }
+
+        /** The same no, for another reason. */
+        Answer as(Outcome outcome) {
+            return new Answer(charge, decision.as(outcome), position);
+        }
 
         public boolean allowed() {
             return decision.allowed();
@@ -46,7 +78,7 @@ public record Decision(
         }
     }
 
-    private static final Decision NOTHING_ASKED = new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, List.of());
+    private static final Decision NOTHING_ASKED = new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, 0, List.of());
 
     public Decision {
         answers = List.copyOf(answers);
@@ -54,21 +86,26 @@ public record Decision(
 
     /** The answer to a charge {@link Charge#withoutKey without a key}. */
     static Answer missingKey(Charge charge) {
-        return new Answer(charge, new Decision(Outcome.MISSING_KEY, 0, 0, 0, 0, List.of()));
+        return new Answer(charge, new Decision(Outcome.MISSING_KEY, 0, 0, 0, 0, 0, List.of()));
     }
 
-    /** The decision of one bucket, of what {@link Level#take} returned. */
-    static Decision of(Level level, long cost, long taken, long nanos) {
+    /** The decision of one bucket, of what {@link Level#take} returned to a call that may wait so long. */
+    static Decision of(Level level, long cost, long taken, long nanos, long maxWaitNanos) {
         Ticks ticks = level.ticks();
         boolean denied = taken < 0 && taken != Level.NEVER_FITS;
         long missing = taken >= 0 ? taken : denied ? ticks.full() - ticks.of(cost) - taken : level.missing(nanos);
         return new Decision(
-                taken >= 0 ? Outcome.ALLOWED : denied ? Outcome.DENIED : Outcome.NEVER_FITS,
-                ticks.tokens(ticks.full() - missing),
+                taken >= 0 ? Outcome.ALLOWED : denied ? refusal(maxWaitNanos) : Outcome.NEVER_FITS,
+                ticks.tokens(Math.max(ticks.full() - missing, 0)),
                 denied ? ticks.nanosUntil(-taken, nanos) : 0,
+                taken >= 0 ? ticks.nanosUntil(missing - ticks.full(), nanos) : 0,
                 ticks.nanosUntil(ticks.untilNextToken(missing), nanos),
                 ticks.nanosUntil(missing, nanos),
                 List.of());
+    }
+
+    private static Outcome refusal(long maxWaitNanos) {
+        return maxWaitNanos > 0 ? Outcome.TOO_LONG : Outcome.DENIED;
     }
 
     /** The decision that follows from what each bucket said. */
@@ -78,6 +115,7 @@ public record Decision(
         }
         Outcome outcome = Outcome.ALLOWED;
         long remaining = Long.MAX_VALUE;
+        long wait = 0;
         long nextToken = 0;
         long reset = 0;
         Answer slowest = answers.get(0);
@@ -85,16 +123,22 @@ public record Decision(
             Decision one = answer.decision();
             outcome = one.outcome.compareTo(outcome) > 0 ? one.outcome : outcome;
             remaining = Math.min(remaining, one.remaining);
+            wait = Math.max(wait, one.waitNanos);
             nextToken = Math.max(nextToken, one.nextTokenNanos);
             reset = Math.max(reset, one.resetNanos);
             slowest = one.retryNanos > slowest.decision().retryNanos ? answer : slowest;
         }
-        long retry = outcome == Outcome.DENIED ? retryNanos(slowest) : 0;
-        return new Decision(outcome, remaining, retry, nextToken, reset, answers);
+        long retry = outcome.isTemporary() ? retryNanos(slowest) : 0;
+        return new Decision(
+                outcome, remaining, retry, outcome == Outcome.ALLOWED ? wait : 0, nextToken, reset, answers);
     }
 
     private static long retryNanos(Answer slowest) {
         return slowest.decision().retryNanos + slowest.policy().retryJitter().nextNanos();
+    }
+
+    private Decision as(Outcome other) {
+        return new Decision(other, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers);
     }
 
     /** Whether the call may go ahead. */
@@ -105,6 +149,11 @@ public record Decision(
     /** {@link #retryNanos()} as a duration: zero also where no time can mend it, so ask {@link #outcome()} first. */
     public Duration retryAfter() {
         return Duration.ofNanos(retryNanos);
+    }
+
+    /** {@link #waitNanos()} as a duration. */
+    public Duration waitFor() {
+        return Duration.ofNanos(waitNanos);
     }
 
     /** {@link #nextTokenNanos()} as a duration. */

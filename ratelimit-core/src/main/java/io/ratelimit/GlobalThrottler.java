@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import java.time.Duration;
 import java.util.List;
 
 /** A throttler with one bucket for all calls. */
@@ -7,7 +8,7 @@ public final class GlobalThrottler implements Throttler {
 
     private static final String KEY = "";
 
-    private final ThrottlePolicy policy;
+    private volatile ThrottlePolicy policy;
     private final Throttlers throttlers;
 
     /**
@@ -51,5 +52,15 @@ public final class GlobalThrottler implements Throttler {
     @Override
     public Decision decide(long cost) {
         return throttlers.decide(List.of(charge(cost)));
+    }
+
+    @Override
+    public Decision acquire(long cost, Duration maxWait) throws InterruptedException {
+        return throttlers.acquire(List.of(charge(cost).withMaxWait(maxWait)));
+    }
+
+    @Override
+    public synchronized void reconfigure(BucketSpec spec) {
+        policy = policy.withSpec(spec);
     }
 }

@@ -1,7 +1,9 @@
 package io.ratelimit;
 
+import io.ratelimit.Decision.Answer;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
 
 /** The level of one bucket under one spec: all that is kept for a key. Thread-safe and lock-free. */
 final class Level {
@@ -20,6 +22,16 @@ final class Level {
      *
      * The unit is chosen so that a clock step and a token are whole numbers of it (Ticks): counting rounds nothing.
      * Threads race on one compare-and-set; the loser looks again. The number publishes nothing but itself.
+     *
+     * Taking ahead. Who may wait takes tokens that are not there yet, and the bucket is then full later than an empty one
+     * would be: what is beyond is its debt, and also the wait. While there is a debt nobody else takes at once, and who
+     * takes ahead next waits longer, so the order of arrival is the order of grants. The moment is a promise, made when
+     * the call asked, and holds on one condition: that whoever takes before it finds the tokens gone. So what a waiter
+     * gives back can't all be had again: those behind him were promised moments that count on his tokens being taken.
+     * Only what is more than theirs comes back (CancelAt in Go's x/time/rate). At 1/s, empty, A takes 5 ahead and B 3: B
+     * is promised the eighth second. When A gives back, 2 come back; if B had left before him, all 5 would.
+     *
+     * After that the moment no longer shows how far the last promise reaches, so it is kept beside it, and only moves on.
      *
      * A level belongs to one spec. When another comes, or its key is forgotten, it is closed for ever and whoever still
      * holds it looks again: so no token is taken where nobody will miss it.
@@ -44,6 +56,9 @@ final class Level {
     private final Ticks ticks;
     private volatile long fullAt;
 
+    /** The tick of the last promise made, where {@link #fullAt} doesn't show it any more; closed for none. */
+    private volatile long promised = CLOSED;
+
     /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
     long renewedAt;
 
@@ -57,15 +72,21 @@ final class Level {
         this.fullAt = ticks.at(nanos) + missing;
     }
 
-    /**
-     * Takes the tokens and returns the ticks that the bucket is then missing, or takes none and returns less than
-     * zero: the ticks that are missing for it, negated, or {@link #NEVER_FITS}, or {@link #CLOSED}.
-     */
+    /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
     long take(long cost, long nanos) {
-        return take(cost, nanos, fullAt);
+        return take(cost, nanos, 0, fullAt);
     }
 
-    private long take(long cost, long nanos, long lastSeen) {
+    /**
+     * Takes the tokens, ahead where they come within the longest wait, and returns the ticks that the bucket is then
+     * missing, more than all where it owes them; or takes none and returns less than zero: the ticks that are missing
+     * for it, negated, or {@link #NEVER_FITS}, or {@link #CLOSED}.
+     */
+    long take(long cost, long nanos, long maxWaitNanos) {
+        return take(cost, nanos, maxWaitNanos, fullAt);
+    }
+
+    private long take(long cost, long nanos, long maxWaitNanos, long lastSeen) {
         if (!ticks.fits(cost)) {
             return NEVER_FITS;
         }
@@ -74,7 +95,7 @@ final class Level {
         long seen = lastSeen;
         while (seen != CLOSED) {
             long left = left(seen, now, price);
-            if (left < 0) {
+            if (left < 0 && !isSoon(-left, nanos, maxWaitNanos)) {
                 return left;
             }
             long missing = ticks.full() - left;
@@ -86,37 +107,52 @@ final class Level {
         return CLOSED;
     }
 
-    /** Like {@link #take(long, long)} at the present, for whom a yes or a no is enough. */
-    boolean tryTake(long cost, TimeSource time) {
+    private boolean isSoon(long ahead, long nanos, long maxWaitNanos) {
+        return maxWaitNanos > 0 && ticks.nanosUntil(ahead, nanos) <= maxWaitNanos;
+    }
+
+    /** Like {@link #take(long, long)} at the present, for whom a yes or a no is enough; the no may be {@link #CLOSED}. */
+    long tryTake(long cost, TimeSource time) {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
-            long taken = take(cost, nanos, before);
-            if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
-                return taken >= 0;
+            long taken = take(cost, nanos, 0, before);
+            if (isFinal(taken) || lacked(before, cost, nanos, 0)) {
+                return taken;
             }
         }
     }
 
-    /** Takes at the present and says what follows. */
-    Decision decide(long cost, TimeSource time) {
+    /** Takes at the present, ahead if it may, and says what follows; null if this level was closed. */
+    <T> @Nullable T take(long cost, long maxWaitNanos, TimeSource time, Result<T> result) {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
-            long taken = take(cost, nanos, before);
-            if (taken >= 0 || taken == NEVER_FITS || lacked(before, cost, nanos)) {
-                return Decision.of(this, cost, taken, nanos);
+            long taken = take(cost, nanos, maxWaitNanos, before);
+            if (isFinal(taken) || lacked(before, cost, nanos, maxWaitNanos)) {
+                return taken == CLOSED ? null : result.of(this, cost, taken, nanos, maxWaitNanos);
             }
         }
+    }
+
+    /** What becomes of a take. */
+    interface Result<T> {
+        T of(Level level, long cost, long taken, long nanos, long maxWaitNanos);
+    }
+
+    private static boolean isFinal(long taken) {
+        return taken >= 0 || taken == NEVER_FITS || taken == CLOSED;
     }
 
     /**
-     * Whether the tokens weren't there at some moment of a call that read {@link #fullAt} before the clock. Between the
-     * reading of the clock and the taking others may have taken at later moments, and to the older clock the bucket
-     * looks emptier than it ever was. So a no is only believed where what was there before says it too.
+     * Whether the tokens weren't there, nor came soon enough, at some moment of a call that read {@link #fullAt} before
+     * the clock. Between the reading of the clock and the taking others may have taken at later moments, and to the
+     * older clock the bucket looks emptier than it ever was. So a no is only believed where what was there before says
+     * it too.
      */
-    boolean lacked(long before, long cost, long nanos) {
-        return before != CLOSED && left(before, ticks.at(nanos), ticks.of(cost)) < 0;
+    boolean lacked(long before, long cost, long nanos, long maxWaitNanos) {
+        long left = before == CLOSED ? 0 : left(before, ticks.at(nanos), ticks.of(cost));
+        return left < 0 && !isSoon(-left, nanos, maxWaitNanos);
     }
 
     /** When the bucket is full again, in ticks, or {@link #CLOSED}. */
@@ -124,15 +160,18 @@ final class Level {
         return fullAt;
     }
 
-    /** What {@link #take(long, long)} would say, but nothing is taken: the ticks now missing, or less than zero. */
-    long peek(long cost, long nanos) {
+    /**
+     * What {@link #take(long, long, long)} would say, but nothing is taken: the ticks now missing, those still to wait for
+     * among them, or less than zero.
+     */
+    long peek(long cost, long nanos, long maxWaitNanos) {
         if (!ticks.fits(cost)) {
             return NEVER_FITS;
         }
         long seen = fullAt;
         long now = ticks.at(nanos);
         long left = left(seen, now, ticks.of(cost));
-        return seen == CLOSED ? CLOSED : left < 0 ? left : missing(seen, now);
+        return seen == CLOSED ? CLOSED : left < 0 && !isSoon(-left, nanos, maxWaitNanos) ? left : missing(seen, now);
     }
 
     /** The ticks left beyond the price; if less than zero, those it is short of. */
@@ -140,8 +179,18 @@ final class Level {
         return ticks.full() - missing(seen, now) - price;
     }
 
-    /** Puts tokens back, at most until the bucket is full; false if this level was closed. */
+    /** Puts tokens back, at most until the bucket is full and none while it owes some; false if this level was closed. */
     boolean giveBack(long tokens, long nanos) {
+        return giveBack(tokens, Answer.UNKNOWN, nanos);
+    }
+
+    /**
+     * Puts tokens back, at most until the bucket is full, and while others wait no more than what was taken here beyond
+     * what they were promised after it; false if this level was closed.
+     *
+     * @param position the tick that the bucket was to be full at when they had been taken, or {@link Answer#UNKNOWN}
+     */
+    boolean giveBack(long tokens, long position, long nanos) {
         long now = ticks.at(nanos);
         long price = ticks.of(tokens);
         while (true) {
@@ -149,10 +198,35 @@ final class Level {
             if (seen == CLOSED || seen - now <= 0) {
                 return seen != CLOSED;
             }
+            if (lastPromise(seen) - now > 0) {
+                return giveBackInDebt(price, position, now);
+            }
             if (FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price, 0))) {
                 return true;
             }
         }
+    }
+
+    /** One at a time: to each, the last promise must stay as it was seen. */
+    private synchronized boolean giveBackInDebt(long price, long position, long now) {
+        while (true) {
+            long seen = fullAt;
+            long last = lastPromise(seen);
+            long after = position == Answer.UNKNOWN ? price : Math.max(last - (position - ticks.full()), 0);
+            if (seen == CLOSED || after >= price) {
+                return seen != CLOSED;
+            }
+            promised = after > 0 ? last : promised;
+            if (FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price + after, 0))) {
+                return true;
+            }
+        }
+    }
+
+    private long lastPromise(long seen) {
+        long shown = seen - ticks.full();
+        long hidden = promised;
+        return hidden == CLOSED || shown - hidden >= 0 ? shown : hidden;
     }
 
     /** The ticks that are missing for a full bucket, or {@link #CLOSED}. */
@@ -161,17 +235,21 @@ final class Level {
         return seen == CLOSED ? CLOSED : missing(seen, ticks.at(nanos));
     }
 
-    /** No more than all: to a clock that was read before others took at later moments, it could look like more. */
-    private long missing(long seen, long now) {
-        return Math.min(Math.max(seen - now, 0), ticks.full());
+    private static long missing(long seen, long now) {
+        return Math.max(seen - now, 0);
     }
 
-    /** Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. */
+    /**
+     * Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. What
+     * is owed is owed there too, and those who wait keep their moments: nobody takes before the last of them.
+     */
     Level reopen(Ticks other, long nanos) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
-        // Others may have taken at later moments: no earlier than theirs, or the time between would count twice.
-        long then = nanos + ticks.nanosUntil(seen - ticks.at(nanos) - ticks.full(), nanos);
-        return new Level(other, then, other.missingFrom(ticks, missing(seen, ticks.at(then))));
+        long now = ticks.at(nanos);
+        long untilLast = ticks.nanosUntil(lastPromise(seen) - now, nanos);
+        long missing = other.missingFrom(ticks, missing(seen, now));
+        long untilServed = untilLast == 0 ? 0 : other.at(nanos + untilLast) - other.at(nanos) + other.full();
+        return new Level(other, nanos, Math.max(missing, untilServed));
     }
 
     /** Closes this level: nobody takes from it any more. */

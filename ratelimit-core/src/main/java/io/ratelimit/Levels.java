@@ -75,7 +75,8 @@ final class Levels {
         });
     }
 
-    private void keepAtLeast(long nanosToFull) {
+    /** Keeps levels as long as that after they were taken from: what one owes takes longer to come back than all it holds. */
+    void keepAtLeast(long nanosToFull) {
         long half = nanosToFull + SLACK;
         if (half > halfLife) {
             synchronized (this) {

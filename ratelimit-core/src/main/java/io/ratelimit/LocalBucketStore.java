@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -32,13 +33,22 @@ final class LocalBucketStore implements BucketStore {
 
     @Override
     public Decision take(List<Charge> charges) {
+        return take(charges, false);
+    }
+
+    @Override
+    public Decision reserve(List<Charge> charges) {
+        return take(charges, true);
+    }
+
+    private Decision take(List<Charge> charges, boolean ahead) {
         long nanos = now();
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
-            answers[i] = take(charges.get(i), nanos);
+            answers[i] = take(charges.get(i), ahead, nanos);
             if (!answers[i].allowed()) {
-                giveBack(charges.subList(0, i), nanos);
-                lookAtOthers(charges, answers, i);
+                giveBack(Arrays.asList(answers).subList(0, i), now());
+                lookAtOthers(charges, answers, i, ahead);
                 break;
             }
         }
@@ -49,56 +59,64 @@ final class LocalBucketStore implements BucketStore {
      * Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. That is
      * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on.
      */
-    private Answer take(Charge charge, long first) {
+    private Answer take(Charge charge, boolean ahead, long first) {
+        long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         long nanos = first;
-        Level level = shelf(charge.policy()).level(charge, nanos);
-        long taken = level.take(charge.cost(), nanos);
+        Shelf shelf = shelf(charge.policy());
+        if (maxWait > 0) {
+            shelf.keepThrough(charge, nanos);
+        }
+        Level level = shelf.level(charge, nanos);
+        long taken = level.take(charge.cost(), nanos, maxWait);
         while (taken < 0 && taken != Level.NEVER_FITS) {
             Level asked = level;
             long before = level.fullAt();
             nanos = now();
-            level = shelf(charge.policy()).level(charge, nanos);
-            taken = level.take(charge.cost(), nanos);
-            if (level == asked && taken != Level.CLOSED && level.lacked(before, charge.cost(), nanos)) {
+            level = shelf.level(charge, nanos);
+            taken = level.take(charge.cost(), nanos, maxWait);
+            if (level == asked && taken != Level.CLOSED && level.lacked(before, charge.cost(), nanos, maxWait)) {
                 break;
             }
         }
-        return new Answer(charge, Decision.of(level, charge.cost(), taken, nanos));
+        Decision decision = Decision.of(level, charge.cost(), taken, nanos, maxWait);
+        return new Answer(charge, decision, level.ticks().at(nanos) + taken);
     }
 
     /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
-    private void lookAtOthers(List<Charge> charges, Answer[] answers, int denied) {
+    private void lookAtOthers(List<Charge> charges, Answer[] answers, int denied, boolean ahead) {
         long nanos = now();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
-                answers[i] = lookAt(charges.get(i), nanos);
+                answers[i] = lookAt(charges.get(i), ahead, nanos);
             }
         }
     }
 
-    private Answer lookAt(Charge charge, long nanos) {
+    private Answer lookAt(Charge charge, boolean ahead, long nanos) {
+        long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         while (true) {
             Level level = shelf(charge.policy()).glimpse(charge, nanos);
-            long seen = level.peek(charge.cost(), nanos);
+            long seen = level.peek(charge.cost(), nanos, maxWait);
             if (seen != Level.CLOSED) {
-                return new Answer(charge, Decision.of(level, charge.cost(), seen, nanos));
+                return new Answer(charge, Decision.of(level, charge.cost(), seen, nanos, maxWait));
             }
             Thread.onSpinWait();
         }
     }
 
     @Override
-    public void giveBack(List<Charge> charges) {
-        giveBack(charges, now());
+    public void giveBack(List<Answer> taken) {
+        giveBack(taken, now());
     }
 
-    private void giveBack(List<Charge> charges, long nanos) {
-        for (int i = 0; i < charges.size(); i++) {
-            Charge charge = charges.get(i);
-            Level level = shelf(charge.policy()).taken(charge);
-            while (level != null && !level.giveBack(charge.cost(), nanos)) {
+    private void giveBack(List<Answer> taken, long nanos) {
+        for (int i = 0; i < taken.size(); i++) {
+            Answer answer = taken.get(i);
+            Shelf shelf = shelf(answer.policy());
+            Level level = shelf.taken(answer.charge());
+            while (level != null && !level.giveBack(answer.charge().cost(), Shelf.position(answer, level), nanos)) {
                 Thread.onSpinWait();
-                level = shelf(charge.policy()).taken(charge);
+                level = shelf.taken(answer.charge());
             }
         }
     }

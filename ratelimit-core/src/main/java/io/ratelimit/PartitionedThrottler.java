@@ -2,12 +2,13 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import java.time.Duration;
 import java.util.List;
 
 /** A throttler with a bucket for each key, created full when the key is first seen. */
 public final class PartitionedThrottler implements Throttler {
 
-    private final ThrottlePolicy policy;
+    private volatile ThrottlePolicy policy;
     private final Throttlers throttlers;
 
     /**
@@ -32,6 +33,7 @@ public final class PartitionedThrottler implements Throttler {
 
     @Override
     public Throttler forKey(String... parts) {
+        ThrottlePolicy policy = this.policy;
         if (parts.length != policy.key().size()) {
             throw new IllegalArgumentException(
                     "the key of '" + policy.name() + "' must be of " + shape() + ", but was of " + parts.length);
@@ -69,5 +71,15 @@ public final class PartitionedThrottler implements Throttler {
     @Override
     public Decision decide(long cost) {
         throw withoutKey();
+    }
+
+    @Override
+    public Decision acquire(long cost, Duration maxWait) {
+        throw withoutKey();
+    }
+
+    @Override
+    public synchronized void reconfigure(BucketSpec spec) {
+        policy = policy.withSpec(spec);
     }
 }

@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.ratelimit.Decision.Answer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +44,19 @@ final class Shelf {
             return underSpec(overflow.get(shared), overflow, shared, charge, nanos);
         }
         return underSpec(level, levels, key, charge, nanos);
+    }
+
+    /** Keeps buckets also while they owe what was taken ahead. */
+    void keepThrough(Charge charge, long nanos) {
+        long longest =
+                ticks(charge.spec(), nanos).nanosToFull() + charge.maxWait().toNanos();
+        levels.keepAtLeast(longest);
+        overflow.keepAtLeast(longest);
+    }
+
+    /** Where tokens were taken under a charge's spec, if its bucket still counts by it. */
+    static long position(Answer taken, Level level) {
+        return isOf(taken.charge().spec(), level) ? taken.position() : Answer.UNKNOWN;
     }
 
     private Level underSpec(@Nullable Level found, Levels in, String key, Charge charge, long nanos) {

@@ -1,13 +1,90 @@
 package io.ratelimit;
 
-/** {@link System#nanoTime()}, counted from its first use. */
-enum SystemTimeSource implements TimeSource {
-    INSTANCE;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@link System#nanoTime()}, counted from its first use, with a timer of its own: one daemon thread, which is started
+ * when something is to be called, ends when nothing is left, and hands the calls to the common pool. Close it with what
+ * uses it.
+ */
+public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     private static final long START = System.nanoTime();
+    private static final long IDLE_SECONDS = 5;
+
+    static final SystemTimeSource SHARED = new SystemTimeSource();
+
+    private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, SystemTimeSource::thread);
+    private final Set<Call> pending = ConcurrentHashMap.newKeySet();
+
+    public SystemTimeSource() {
+        timer.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
+        timer.allowCoreThreadTimeOut(true);
+        timer.setRemoveOnCancelPolicy(true);
+    }
+
+    private static Thread thread(Runnable run) {
+        Thread thread = new Thread(run, "ratelimit-timer");
+        thread.setDaemon(true);
+        thread.setContextClassLoader(null);
+        return thread;
+    }
 
     @Override
     public long nanoTime() {
         return System.nanoTime() - START;
+    }
+
+    @Override
+    public Future<?> callAt(long nanos, Runnable call) {
+        return callAfter(nanos - nanoTime(), call);
+    }
+
+    Future<?> callAfter(long nanos, Runnable run) {
+        Call call = new Call(run);
+        pending.add(call);
+        try {
+            call.alarm = timer.schedule(call::start, nanos, TimeUnit.NANOSECONDS);
+        } catch (RejectedExecutionException closed) {
+            call.start();
+        }
+        return call;
+    }
+
+    /** Stops the timer, and makes at once the calls that were still to come: whoever waits for one hears of it. */
+    @Override
+    public void close() {
+        timer.shutdownNow();
+        pending.forEach(Call::start);
+    }
+
+    private final class Call extends FutureTask<@Nullable Void> {
+
+        private volatile @Nullable Future<?> alarm;
+
+        Call(Runnable call) {
+            super(call, null);
+        }
+
+        void start() {
+            ForkJoinPool.commonPool().execute(this);
+        }
+
+        @Override
+        protected void done() {
+            pending.remove(this);
+            Future<?> set = alarm;
+            if (set != null) {
+                set.cancel(false);
+            }
+        }
     }
 }

@@ -17,6 +17,7 @@ import java.util.Map;
  * @param maxKeys the most buckets held at a time; beyond it a new key shares one of 4,096 overflow buckets
  * @param mode whether its refusals count
  * @param retryJitter the random addition to the retry time
+ * @param waiting whether its calls may wait in line for their tokens
  */
 public record ThrottlePolicy(
         String name,
@@ -26,7 +27,8 @@ public record ThrottlePolicy(
         boolean ignoreCase,
         int maxKeys,
         Mode mode,
-        RetryJitter retryJitter) {
+        RetryJitter retryJitter,
+        Waiting waiting) {
 
     /** How much a policy's decisions count, the strictest first. */
     public enum Mode {
@@ -60,27 +62,36 @@ public record ThrottlePolicy(
 
     /** An enforced policy; its keys ignore case. */
     public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {
-        return new ThrottlePolicy(name, spec, Map.of(), key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE);
+        return new ThrottlePolicy(
+                name, spec, Map.of(), key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE, Waiting.NONE);
+    }
+
+    public ThrottlePolicy withSpec(BucketSpec spec) {
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
     }
 
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
     }
 
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
     }
 
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
     }
 
     public ThrottlePolicy withMode(Mode mode) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
     }
 
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+    }
+
+    public ThrottlePolicy withWaiting(Waiting waiting) {
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
     }
 
     /** Whether one bucket serves all calls. */

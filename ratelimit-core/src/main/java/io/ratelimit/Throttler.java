@@ -1,5 +1,7 @@
 package io.ratelimit;
 
+import java.time.Duration;
+
 /**
  * Answers for one policy: may this call go ahead? Thread-safe.
  *
@@ -7,7 +9,7 @@ package io.ratelimit;
  */
 public interface Throttler {
 
-    /** The policy that this answers for. */
+    /** The policy that this answers for, as it is now: {@link #reconfigure} changes it. */
     ThrottlePolicy policy();
 
     /**
@@ -51,4 +53,31 @@ public interface Throttler {
     default boolean tryAcquire(long cost) {
         return decide(cost).allowed();
     }
+
+    /**
+     * Like {@link #decide}, but waits in line for tokens that come soon enough.
+     *
+     * @param maxWait the longest wait, whatever the policy's; at most 365 days
+     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative or above 365 days
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
+     */
+    Decision acquire(long cost, Duration maxWait) throws InterruptedException;
+
+    /**
+     * Like {@link #acquire}, for whom a yes or a no is enough.
+     *
+     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative or above 365 days
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
+     */
+    default boolean tryAcquire(long cost, Duration maxWait) throws InterruptedException {
+        return acquire(cost, maxWait).allowed();
+    }
+
+    /**
+     * Changes size and rate of the policy while it runs, but for its tiers: all its keys follow at their next use. The
+     * tokens that are there are kept, cut to the new capacity; the time until then counts at the old rate.
+     */
+    void reconfigure(BucketSpec spec);
 }

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import io.ratelimit.Decision.Answer;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -16,13 +17,17 @@ public final class Throttlers {
     private volatile Map<String, Throttler> throttlers = Map.of();
     private final BucketStore store;
     private final ThrottleListener listener;
+    private final WaitingLines lines;
 
     /**
+     * @param time that calls wait by; the store's own
      * @throws IllegalArgumentException if two policies have the same name
      */
-    public Throttlers(Collection<ThrottlePolicy> policies, BucketStore store, ThrottleListener listener) {
+    public Throttlers(
+            Collection<ThrottlePolicy> policies, BucketStore store, TimeSource time, ThrottleListener listener) {
         this.store = store;
         this.listener = listener;
+        this.lines = new WaitingLines(store, time);
         policies.forEach(this::add);
     }
 
@@ -46,7 +51,7 @@ public final class Throttlers {
 
     /** Throttlers with their buckets in memory, on the given clock. */
     public static Throttlers local(Collection<ThrottlePolicy> policies, TimeSource time) {
-        return new Throttlers(policies, BucketStore.local(time), ThrottleListener.NONE);
+        return new Throttlers(policies, BucketStore.local(time), time, ThrottleListener.NONE);
     }
 
     /**
@@ -69,33 +74,54 @@ public final class Throttlers {
     }
 
     /**
-     * Takes all of the charges and allows the call, or takes none and says why not. Policies that are off are not
+     * Takes all of the charges at once and allows the call, or takes none and says why not. Policies that are off are not
      * asked. Those in shadow mode are asked one by one after the others have allowed; what they say is told to the
      * listener and is not in the answer.
      */
     public Decision decide(List<Charge> charges) {
+        return decide(charges, store::take, store::take);
+    }
+
+    /**
+     * Like {@link #decide}, but where tokens are short and will come within the charges' {@link Charge#maxWait}, takes them
+     * ahead and waits in line for them. Each policy takes at once and the longest wait counts. Policies in shadow mode keep
+     * nobody waiting.
+     *
+     * @throws InterruptedException if the thread is interrupted while it waits; what was taken is given back
+     */
+    public Decision acquire(List<Charge> charges) throws InterruptedException {
+        Decision decision = decide(charges, lines::take, store::reserve);
+        lines.await(decision);
+        return decision;
+    }
+
+    private Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {
         List<Charge> enforced = inMode(ThrottlePolicy.Mode.ENFORCE, charges);
-        Decision decision = take(enforced);
+        Decision decision = take(enforced, taker);
         if (decision.allowed() && enforced.size() < charges.size()) {
             for (Charge shadow : inMode(ThrottlePolicy.Mode.SHADOW, charges)) {
-                take(List.of(shadow));
+                take(List.of(shadow), shadowTaker);
             }
         }
         return decision;
     }
 
-    private Decision take(List<Charge> charges) {
+    private interface Taker {
+        Decision take(List<Charge> charges);
+    }
+
+    private Decision take(List<Charge> charges, Taker taker) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());
         }
-        List<Decision.Answer> missing = missingKeys(charges);
-        Decision decision = missing.isEmpty() ? store.take(charges) : Decision.of(missing);
+        List<Answer> missing = missingKeys(charges);
+        Decision decision = missing.isEmpty() ? taker.take(charges) : Decision.of(missing);
         listener.decided(decision);
         return decision;
     }
 
-    private static List<Decision.Answer> missingKeys(List<Charge> charges) {
-        List<Decision.Answer> missing = List.of();
+    private static List<Answer> missingKeys(List<Charge> charges) {
+        List<Answer> missing = List.of();
         for (int i = 0; i < charges.size(); i++) {
             if (!charges.get(i).hasKey()) {
                 missing = missing.isEmpty() ? new ArrayList<>() : missing;
@@ -118,13 +144,12 @@ public final class Throttlers {
     }
 
     /**
-     * Puts back what an allowed decision took from the enforced policies, for a call that was not made after all.
-     * Policies in shadow mode keep what they took.
+     * Puts back what allowed decisions took from the enforced policies, for a call that was not made after all. Where
+     * others wait in line, only what none of their tokens stand on comes back.
      */
-    public void giveBack(List<Charge> charges) {
-        List<Charge> enforced = inMode(ThrottlePolicy.Mode.ENFORCE, charges);
-        if (!enforced.isEmpty()) {
-            store.giveBack(enforced);
+    public void giveBack(List<Answer> taken) {
+        if (!taken.isEmpty()) {
+            store.giveBack(taken);
         }
     }
 
@@ -146,5 +171,20 @@ public final class Throttlers {
      */
     public void reset(String policy, String... key) {
         store.forget(get(policy).forKey(key).charge(1));
+    }
+
+    /**
+     * Changes size and rate of a policy while it runs, but for its tiers: all its keys follow at their next use. The tokens
+     * that are there are kept, cut to the new capacity; the time until then counts at the old rate.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     */
+    public void reconfigure(String policy, BucketSpec spec) {
+        get(policy).reconfigure(spec);
+    }
+
+    /** How many calls of a policy wait in line. */
+    public int waiting(String policy) {
+        return lines.size(get(policy).policy());
     }
 }

@@ -129,17 +129,25 @@ final class Ticks {
 
     /** The ticks from a bucket with so many of them missing until it has one more whole token. */
     long untilNextToken(long missing) {
-        return missing <= 0 ? 0 : (missing - 1) % perToken + 1;
+        long owed = Math.max(missing - full, 0);
+        return missing <= 0 ? 0 : owed > 0 ? owed + perToken : (missing - 1) % perToken + 1;
     }
 
-    /** What a bucket of another spec, with so many of its ticks missing, is missing here: its tokens stay. */
+    /**
+     * What a bucket of another spec, with so many of its ticks missing, is missing here: its tokens stay, and what it
+     * owes, having given tokens ahead, is owed here too.
+     */
     long missingFrom(Ticks other, long missing) {
-        BigInteger there = BigInteger.valueOf(other.full - missing);
-        long here = there.multiply(BigInteger.valueOf(perToken))
-                .divide(BigInteger.valueOf(other.perToken))
-                .min(BigInteger.valueOf(full))
-                .longValueExact();
-        return full - here;
+        BigInteger there = BigInteger.valueOf(other.full - missing).multiply(BigInteger.valueOf(perToken));
+        BigInteger[] here = there.divideAndRemainder(BigInteger.valueOf(other.perToken));
+        BigInteger whole = here[1].signum() < 0 ? here[0].subtract(BigInteger.ONE) : here[0];
+        BigInteger missingHere = BigInteger.valueOf(full).subtract(whole).max(BigInteger.ZERO);
+        return missingHere.min(BigInteger.valueOf(full + longestWait())).longValueExact();
+    }
+
+    /** The ticks of the longest wait that a call may ask for. */
+    private long longestWait() {
+        return Waiting.LONGEST.toNanos() / stepNanos * perStep;
     }
 
     /** The rate that results: the spec's own, but where it was rounded down. */

@@ -1,6 +1,9 @@
 package io.ratelimit;
 
-/** Where throttling takes the time from: a clock that never goes back and tells no date. */
+import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
+
+/** Where throttling takes the time from: a clock that never goes back and tells no date, and wakes who waits for it. */
 @FunctionalInterface
 public interface TimeSource {
 
@@ -10,8 +13,34 @@ public interface TimeSource {
      */
     long nanoTime();
 
-    /** The machine's monotonic clock, counted from its first use, which is about the start of the process. */
+    /**
+     * Holds the calling thread until the moment has come; not at all if it is past.
+     *
+     * @throws InterruptedException if the thread is or gets interrupted before
+     */
+    default void parkUntil(long nanos) throws InterruptedException {
+        for (long left = nanos - nanoTime(); left > 0; left = nanos - nanoTime()) {
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+            LockSupport.parkNanos(this, left);
+        }
+    }
+
+    /**
+     * Makes a call when the moment has come, or at once if it is past; on another thread, which it may hold.
+     *
+     * @return what cancels it
+     */
+    default Future<?> callAt(long nanos, Runnable call) {
+        return SystemTimeSource.SHARED.callAfter(nanos - nanoTime(), call);
+    }
+
+    /**
+     * The machine's monotonic clock, counted from its first use, which is about the start of the process. Its one timer
+     * thread is shared by all who use it, and ends when nothing is left to be called.
+     */
     static TimeSource system() {
-        return SystemTimeSource.INSTANCE;
+        return SystemTimeSource.SHARED;
     }
 }

@@ -2,19 +2,29 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import io.ratelimit.Reservation.Taken;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+
 /**
- * A token bucket: calls take tokens from it, time brings them back, and what isn't there can't be taken.
+ * A token bucket: calls take tokens from it, time brings them back, and what isn't there can't be taken, but may be
+ * waited for.
  *
  * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
  * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
  * when the tokens are not there, and a denial changes nothing. A grant counts at the moment at which its call read the
- * clock. Thread-safe and lock-free; a call reads the clock once,
- * again only where it would be denied because others took meanwhile.
+ * clock; one that waits, when it is due. Over a change of rate or capacity the greater one counts. Thread-safe and
+ * lock-free; a call reads the clock once, again only where it would be denied because others took meanwhile.
+ *
+ * <p>Who waits is served in the order of arrival. Tokens are taken ahead, so the wait is known before it begins, is
+ * refused at once where it is too long, and nobody who comes later goes before.
  */
 public final class TokenBucket {
 
     private final TimeSource time;
-    private final Level level;
+    private volatile Level level;
 
     private TokenBucket(BucketSpec spec, TimeSource time) {
         this.time = time;
@@ -41,7 +51,70 @@ public final class TokenBucket {
      */
     public boolean tryAcquire(long tokens) {
         checkPositive(tokens);
-        return level.tryTake(tokens, time);
+        long taken = level.tryTake(tokens, time);
+        while (taken == Level.CLOSED) {
+            taken = level.tryTake(tokens, time);
+        }
+        return taken >= 0;
+    }
+
+    /**
+     * Takes all of the tokens, and waits until they are there, or takes none: parks once, and not at all if they won't
+     * be there in time.
+     *
+     * @param maxWait the longest wait; above 365 days the same as 365 days
+     * @return false at once if the wait would be longer, or the tokens are more than the capacity: {@link #reserve} tells
+     *     the two apart
+     * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
+     * @throws InterruptedException if the thread is or gets interrupted; the tokens are given back
+     */
+    public boolean tryAcquire(long tokens, Duration maxWait) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        Reservation reservation = reserve(tokens, maxWait);
+        if (!reservation.decision().allowed()) {
+            return false;
+        }
+        try {
+            reservation.await();
+            return true;
+        } catch (InterruptedException interrupted) {
+            reservation.cancel();
+            throw interrupted;
+        }
+    }
+
+    /**
+     * Like {@link #tryAcquire(long, Duration)}, but holds no thread. To cancel the future, or to complete it exceptionally
+     * as {@link CompletableFuture#orTimeout} does, gives the tokens back.
+     *
+     * @return the decision when the tokens are due, or at once if none were taken
+     * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
+     */
+    public CompletableFuture<Decision> acquireAsync(long tokens, Duration maxWait) {
+        Reservation reservation = reserve(tokens, maxWait);
+        Decision decision = reservation.decision();
+        if (decision.waitNanos() == 0) {
+            return CompletableFuture.completedFuture(decision);
+        }
+        CompletableFuture<Decision> due = new CompletableFuture<>();
+        Future<?> call = time.callAt(reservation.dueNanos(), () -> complete(due, reservation));
+        due.whenComplete((sameDecision, failure) -> {
+            if (failure != null) {
+                call.cancel(false);
+                reservation.cancel();
+            }
+        });
+        return due;
+    }
+
+    private void complete(CompletableFuture<Decision> due, Reservation reservation) {
+        if (reservation.delay().isZero()) {
+            due.complete(reservation.decision());
+        } else {
+            due.completeExceptionally(new CancellationException("the time source was closed"));
+        }
     }
 
     /**
@@ -50,24 +123,89 @@ public final class TokenBucket {
      * @throws IllegalArgumentException if {@code tokens} is below 1
      */
     public Decision decide(long tokens) {
-        checkPositive(tokens);
-        return level.decide(tokens, time);
+        return take(tokens, 0, Decision::of);
     }
 
     /**
-     * Puts tokens back that were taken and not used. A full bucket stays full.
+     * Takes all of the tokens, those that are not there yet ahead of time: they are due later.
+     *
+     * @return what was taken, if the cost is not above the capacity, nor the wait above 365 days
+     * @throws IllegalArgumentException if {@code tokens} is below 1
+     */
+    public Reservation reserve(long tokens) {
+        return reserve(tokens, Waiting.LONGEST);
+    }
+
+    /**
+     * Takes all of the tokens, those that are not there yet ahead of time if they come soon enough, or none.
+     *
+     * @param maxWait the longest wait; above 365 days the same as 365 days
+     * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
+     */
+    public Reservation reserve(long tokens, Duration maxWait) {
+        check(!maxWait.isNegative(), "max-wait", "zero or more", maxWait);
+        Duration wait = maxWait.compareTo(Waiting.LONGEST) > 0 ? Waiting.LONGEST : maxWait;
+        return new Reservation(this, take(tokens, wait.toNanos(), Taken::of));
+    }
+
+    private <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {
+        checkPositive(tokens);
+        T taken = level.take(tokens, maxWaitNanos, time, result);
+        while (taken == null) {
+            taken = level.take(tokens, maxWaitNanos, time, result);
+        }
+        return taken;
+    }
+
+    /**
+     * Puts tokens back that were taken and not used. A full bucket stays full. While others wait in line none comes back,
+     * since they may stand on these: cancel a {@link Reservation} to have what they don't.
      *
      * @throws IllegalArgumentException if {@code tokens} is below 1
      */
     public void giveBack(long tokens) {
         checkPositive(tokens);
-        level.giveBack(tokens, time.nanoTime());
+        while (!level.giveBack(tokens, time.nanoTime())) {
+            Thread.onSpinWait();
+        }
+    }
+
+    void giveBack(Taken taken) {
+        boolean back;
+        do {
+            Level now = level;
+            long position = now.ticks() == taken.ticks() ? taken.position() : Decision.Answer.UNKNOWN;
+            back = now.giveBack(taken.cost(), position, time.nanoTime());
+        } while (!back);
+    }
+
+    /**
+     * Changes size and rate while it runs. The tokens that are there are kept, cut to the new capacity; the time until now
+     * counts at the old rate. Who waits keeps his moment, and nobody who comes later goes before.
+     */
+    public synchronized void reconfigure(BucketSpec spec) {
+        Level before = level;
+        if (!before.ticks().spec().equals(spec)) {
+            long nanos = time.nanoTime();
+            level = before.reopen(Ticks.of(spec, nanos), nanos);
+        }
     }
 
     /** The bucket as it is now. */
     public BucketSnapshot snapshot() {
-        long nanos = time.nanoTime();
-        return BucketSnapshot.of(level.ticks(), level.missing(nanos), nanos);
+        while (true) {
+            Level now = level;
+            long nanos = time.nanoTime();
+            long missing = now.missing(nanos);
+            if (missing != Level.CLOSED) {
+                return BucketSnapshot.of(now.ticks(), missing, nanos);
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    TimeSource time() {
+        return time;
     }
 
     private static void checkPositive(long tokens) {

@@ -193,10 +193,10 @@ public abstract class BucketStoreContract {
     @Test
     void whatIsGivenBackIsThereAgainAndNeverMore() {
         assertThat(take(user("alice", 5), global(3)).allowed()).isTrue();
-        store().giveBack(List.of(user("alice", 2), global(3)));
+        store().giveBack(Specs.taken(user("alice", 2), global(3)));
         assertThat(available(user("alice", 1))).isEqualTo(2);
         assertThat(store().look(global(1)).resetAfter()).isZero();
-        store().giveBack(List.of(user("alice", 5), user("bob", 3)));
+        store().giveBack(Specs.taken(user("alice", 5), user("bob", 3)));
         assertThat(available(user("alice", 1))).isEqualTo(5);
         assertThat(available(user("bob", 1))).isEqualTo(5);
     }
@@ -312,7 +312,7 @@ public abstract class BucketStoreContract {
                             charge.policy().name() + charge.key(), key -> TokenBucket.of(charge.spec(), time)))
                     .toList();
             if (random.nextInt(10) == 0) {
-                store().giveBack(charges);
+                store().giveBack(Specs.taken(charges.toArray(Charge[]::new)));
                 giveBack(charges, asked, charges.size());
                 continue;
             }

@@ -188,7 +188,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(available(small, "new")).isEqualTo(5);
         assertThat(take(small, "new", 2)).isTrue();
         assertThat(available(small, "new")).isEqualTo(3);
-        store.giveBack(List.of(Charge.of(small, "new", 1)));
+        store.giveBack(Specs.taken(Charge.of(small, "new", 1)));
         assertThat(available(small, "new")).isEqualTo(4);
     }
 
@@ -247,7 +247,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         Level forgotten = shelf.level(charge, 0);
         shelf.forget("alice");
         assertThat(forgotten.take(1, 0)).isEqualTo(Level.CLOSED);
-        assertThat(forgotten.peek(1, 0)).isEqualTo(Level.CLOSED);
+        assertThat(forgotten.peek(1, 0, 0)).isEqualTo(Level.CLOSED);
         Level reopened = shelf.level(charge, 0);
         shelf.level(new Charge(POLICY, SPEC.withCapacity(7), "alice", 1), 0);
         assertThat(reopened.take(1, 0)).isEqualTo(Level.CLOSED);
@@ -260,7 +260,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         Charge underRaised = new Charge(POLICY, raised, "alice", 1);
         assertThat(store.take(List.of(underRaised)).remaining()).isEqualTo(2);
         time.advance(Duration.ofMinutes(1));
-        store.giveBack(List.of(Charge.of(POLICY, "alice", 2)));
+        store.giveBack(Specs.taken(Charge.of(POLICY, "alice", 2)));
         assertThat(store.look(underRaised).available()).isEqualTo(100);
         assertThat(store.take(List.of(new Charge(POLICY, raised, "alice", 50))).remaining())
                 .isEqualTo(50);
@@ -268,7 +268,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     @Test
     void givingBackToAKeyThatIsNotKnownKeepsNothing() {
-        store.giveBack(List.of(Charge.of(POLICY, "alice", 1)));
+        store.giveBack(Specs.taken(Charge.of(POLICY, "alice", 1)));
         assertThat(store.size(POLICY)).isZero();
     }
 
@@ -360,10 +360,11 @@ class LocalBucketStoreTests extends BucketStoreContract {
         Threads.run(4, thread -> {
             for (int i = 0; i < 20_000; i++) {
                 List<Charge> charges = List.of(new Charge(POLICY, (i + thread) % 2 == 0 ? one : other, "alice", 1));
-                if (!store.take(charges).allowed()) {
+                Decision decision = store.take(charges);
+                if (!decision.allowed()) {
                     denied.increment();
                 } else if (i % 4 > 0) {
-                    store.giveBack(charges);
+                    store.giveBack(decision.answers());
                 } else {
                     granted.increment();
                 }

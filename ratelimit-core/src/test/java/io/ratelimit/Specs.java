@@ -1,8 +1,11 @@
 package io.ratelimit;
 
 import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Decision.Answer;
 import java.math.BigInteger;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 
 /** Random rates and specs of the whole domain: every order of magnitude is as likely as any other. */
@@ -41,5 +44,12 @@ final class Specs {
     static long upTo(long most, SplittableRandom random) {
         long cut = most >> random.nextInt(64 - Long.numberOfLeadingZeros(most));
         return random.nextLong(cut) + 1;
+    }
+
+    /** Answers that took these charges, without saying where. */
+    static List<Answer> taken(Charge... charges) {
+        return Arrays.stream(charges)
+                .map(charge -> new Answer(charge, Decision.of(List.of())))
+                .toList();
     }
 }

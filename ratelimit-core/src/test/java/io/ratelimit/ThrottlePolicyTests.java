@@ -23,7 +23,15 @@ class ThrottlePolicyTests {
         ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, "user", "endpoint");
         assertThat(policy)
                 .isEqualTo(new ThrottlePolicy(
-                        "api", SPEC, Map.of(), List.of("user", "endpoint"), true, 100_000, ENFORCE, RetryJitter.NONE));
+                        "api",
+                        SPEC,
+                        Map.of(),
+                        List.of("user", "endpoint"),
+                        true,
+                        100_000,
+                        ENFORCE,
+                        RetryJitter.NONE,
+                        Waiting.NONE));
         assertThat(policy.withIgnoreCase(false).ignoreCase()).isFalse();
         assertThat(policy.withMaxKeys(5).maxKeys()).isEqualTo(5);
         assertThat(policy.withMode(SHADOW).mode()).isEqualTo(SHADOW);
@@ -84,7 +92,8 @@ class ThrottlePolicyTests {
     @Test
     void keepsItsKeyWhateverBecomesOfTheListItWasGiven() {
         List<String> key = new ArrayList<>(List.of("user"));
-        ThrottlePolicy policy = new ThrottlePolicy("api", SPEC, Map.of(), key, true, 1, ENFORCE, RetryJitter.NONE);
+        ThrottlePolicy policy =
+                new ThrottlePolicy("api", SPEC, Map.of(), key, true, 1, ENFORCE, RetryJitter.NONE, Waiting.NONE);
         key.add("endpoint");
         assertThat(policy.key()).containsExactly("user");
         assertThatExceptionOfType(UnsupportedOperationException.class)

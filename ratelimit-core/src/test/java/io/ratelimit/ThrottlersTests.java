@@ -27,7 +27,7 @@ class ThrottlersTests {
     private final List<Decision> told = new ArrayList<>();
 
     private Throttlers throttlers(ThrottlePolicy... policies) {
-        return new Throttlers(List.of(policies), BucketStore.local(time), told::add);
+        return new Throttlers(List.of(policies), BucketStore.local(time), time, told::add);
     }
 
     private static Charge charge(Throttlers throttlers, String policy, String... key) {
@@ -244,8 +244,9 @@ class ThrottlersTests {
         List<Charge> charges = List.of(
                 charge(throttlers, "per-user", "alice"),
                 throttlers.get("global").charge(4));
-        assertThat(throttlers.decide(charges).allowed()).isTrue();
-        throttlers.giveBack(charges);
+        Decision decision = throttlers.decide(charges);
+        assertThat(decision.allowed()).isTrue();
+        throttlers.giveBack(decision.answers());
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
         assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
     }
@@ -255,9 +256,9 @@ class ThrottlersTests {
         ThrottlePolicy watched = USER.withMode(Mode.SHADOW);
         Throttlers throttlers = throttlers(GLOBAL, watched);
         List<Charge> charges = List.of(Charge.of(GLOBAL, "", 1), charge(throttlers, "per-user", "alice"));
-        throttlers.decide(charges);
+        Decision decision = throttlers.decide(charges);
 
-        throttlers.giveBack(charges);
+        throttlers.giveBack(decision.answers());
 
         assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(2);

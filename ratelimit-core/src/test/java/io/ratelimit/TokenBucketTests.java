@@ -198,6 +198,7 @@ class TokenBucketTests {
                 outcome,
                 remaining,
                 retryMillis * 1_000_000,
+                0,
                 nextTokenMillis * 1_000_000,
                 resetMillis * 1_000_000,
                 List.of());
@@ -333,7 +334,7 @@ class TokenBucketTests {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("10/1s"), () -> clock.now);
         assertThat(bucket.tryAcquire(10)).isTrue();
         clock.now -= Duration.ofSeconds(1).toNanos();
-        assertThat(bucket.snapshot()).isEqualTo(new BucketSnapshot(10, Rate.of("10/1s"), 0, Duration.ofSeconds(1)));
-        assertThat(bucket.decide(1)).isEqualTo(decision(Outcome.DENIED, 0, 100, 100, 1_000));
+        assertThat(bucket.snapshot()).isEqualTo(new BucketSnapshot(10, Rate.of("10/1s"), 0, Duration.ofSeconds(2)));
+        assertThat(bucket.decide(1)).isEqualTo(decision(Outcome.DENIED, 0, 1_100, 1_100, 2_000));
     }
 }

@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketStore;
 import io.ratelimit.Decision;
+import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -58,7 +59,7 @@ public final class RateLimitAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     TimeSource rateLimitTimeSource() {
-        return TimeSource.system();
+        return new SystemTimeSource();
     }
 
     @Bean
@@ -81,8 +82,9 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    Throttlers throttlers(BucketStore store, ObjectProvider<ThrottleListener> listeners) {
-        return new Throttlers(policies, store, all(listeners.orderedStream().toList()));
+    Throttlers throttlers(BucketStore store, TimeSource time, ObjectProvider<ThrottleListener> listeners) {
+        return new Throttlers(
+                policies, store, time, all(listeners.orderedStream().toList()));
     }
 
     private static ThrottleListener all(List<ThrottleListener> listeners) {

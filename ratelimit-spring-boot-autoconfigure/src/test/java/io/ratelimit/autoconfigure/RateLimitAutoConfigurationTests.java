@@ -123,6 +123,7 @@ class RateLimitAutoConfigurationTests {
                     .isEqualTo(new Throttlers(
                                     List.of(ThrottlePolicy.of("api", BucketSpec.of("2/1s"), "user")),
                                     store,
+                                    new ManualTimeSource(),
                                     ThrottleListener.NONE)
                             .snapshot("api", "alice")
                             .toString());

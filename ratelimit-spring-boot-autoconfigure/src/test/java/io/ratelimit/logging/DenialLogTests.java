@@ -28,7 +28,7 @@ class DenialLogTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
     private final Throttlers throttlers =
-            new Throttlers(List.of(SLOW, OTHER, WATCHED), BucketStore.local(time), new DenialLog(time));
+            new Throttlers(List.of(SLOW, OTHER, WATCHED), BucketStore.local(time), time, new DenialLog(time));
 
     private CapturedOutput output;
 

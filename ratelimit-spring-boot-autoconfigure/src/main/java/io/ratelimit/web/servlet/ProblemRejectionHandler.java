@@ -55,7 +55,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         Status status = status(decision, first);
         response.setStatus(status.code());
         response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
-        if (decision.outcome() == Outcome.DENIED) {
+        if (decision.outcome().isTemporary()) {
             response.setHeader(
                     HttpHeaders.RETRY_AFTER,
                     Long.toString(Math.max(1, RateLimitHeaders.seconds(decision.retryNanos()))));
@@ -100,7 +100,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                     .append('"');
         }
         json.append(']');
-        if (decision.outcome() == Outcome.DENIED) {
+        if (decision.outcome().isTemporary()) {
             json.append(",\"retryAfterMs\":").append(millis(decision));
         }
         return json.append('}').toString();

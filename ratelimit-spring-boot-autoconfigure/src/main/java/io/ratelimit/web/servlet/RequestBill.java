@@ -1,6 +1,5 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
@@ -18,7 +17,7 @@ final class RequestBill {
 
     private static final String ATTRIBUTE = RequestBill.class.getName();
 
-    private final List<Charge> paid = new ArrayList<>();
+    private final List<Answer> paid = new ArrayList<>();
     private int entered;
     private @Nullable RequestPolicies policies;
     private @Nullable ServletRequestFacts facts;
@@ -58,7 +57,7 @@ final class RequestBill {
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            paid.add(answer.charge());
+            paid.add(answer);
             if (!answer.policy().isGlobal() && share(answer) < smallestShare) {
                 smallestShare = share(answer);
                 scarcest = answer;
@@ -92,8 +91,9 @@ final class RequestBill {
     private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> which) {
         RequestPolicies known = policies;
         if (known != null) {
-            List<Charge> back =
-                    paid.stream().filter(charge -> which.test(known.of(charge))).toList();
+            List<Answer> back = paid.stream()
+                    .filter(answer -> which.test(known.of(answer.charge())))
+                    .toList();
             paid.removeAll(back);
             throttlers.giveBack(back);
         }
