@@ -47,7 +47,7 @@ final class LocalBucketStore implements BucketStore {
         for (int i = 0; i < answers.length; i++) {
             answers[i] = take(charges.get(i), ahead, nanos);
             if (!answers[i].allowed()) {
-                giveBack(Arrays.asList(answers).subList(0, i), now());
+                giveBack(Arrays.asList(answers).subList(0, i));
                 lookAtOthers(charges, answers, i, ahead);
                 break;
             }
@@ -104,20 +104,20 @@ final class LocalBucketStore implements BucketStore {
         }
     }
 
+    /** The last first: where one bucket was taken from twice, the second take stands behind the first. */
     @Override
     public void giveBack(List<Answer> taken) {
-        giveBack(taken, now());
+        for (int i = taken.size() - 1; i >= 0; i--) {
+            giveBack(taken.get(i));
+        }
     }
 
-    private void giveBack(List<Answer> taken, long nanos) {
-        for (int i = 0; i < taken.size(); i++) {
-            Answer answer = taken.get(i);
-            Shelf shelf = shelf(answer.policy());
-            Level level = shelf.taken(answer.charge());
-            while (level != null && !level.giveBack(answer.charge().cost(), Shelf.position(answer, level), nanos)) {
-                Thread.onSpinWait();
-                level = shelf.taken(answer.charge());
-            }
+    private void giveBack(Answer taken) {
+        Shelf shelf = shelf(taken.policy());
+        Level level = shelf.taken(taken.charge());
+        while (level != null && !level.giveBack(taken.charge().cost(), Shelf.position(taken, level), this::now)) {
+            Thread.onSpinWait();
+            level = shelf.taken(taken.charge());
         }
     }
 
