@@ -59,11 +59,14 @@ final class Level {
     private final Ticks ticks;
     private volatile long fullAt;
 
-    /** When it was to be full as this level was opened: no take from this level is at an earlier position. */
-    private final long opened;
+    /** What {@link #fullAt} doesn't show of the line; null for nothing. */
+    private volatile @Nullable Line line;
 
-    /** The tick of the last promise made, where {@link #fullAt} doesn't show it any more; closed for none. */
-    private volatile long promised = CLOSED;
+    /**
+     * @param opened the tick that the bucket was to be full at when the line began: no place in it is before that
+     * @param promised the tick of the last promise that was made when somebody left
+     */
+    private record Line(long opened, long promised) {}
 
     /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
     long renewedAt;
@@ -75,8 +78,9 @@ final class Level {
     /** A level that is so many ticks short of full. */
     Level(Ticks ticks, long nanos, long missing) {
         this.ticks = ticks;
-        this.opened = ticks.at(nanos) + missing;
-        this.fullAt = opened;
+        long now = ticks.at(nanos);
+        this.fullAt = now + missing;
+        this.line = missing == 0 ? null : new Line(fullAt, now);
     }
 
     /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
@@ -220,31 +224,34 @@ final class Level {
 
     /** One at a time: to each, the last promise must stay as it was seen. */
     private synchronized boolean giveBackInDebt(long price, long position, long seen, long now) {
-        long before = promised;
+        Line before = line;
         long last = lastPromise(seen);
         long behind = behind(position, last);
         if (behind >= price) {
             return true;
         }
-        promised = behind > 0 ? last : before;
+        if (behind > 0) {
+            line = new Line(before == null ? now : before.opened, last);
+        }
         boolean done = pull(seen, now, price - behind);
         if (!done) {
-            promised = before;
+            line = before;
         }
         return done;
     }
 
     /** The ticks from where tokens were taken to the last promise; more than any price if they weren't taken here. */
     private long behind(long position, long last) {
+        Line known = line;
         long behind = last + ticks.full() - position;
-        boolean here = position != Answer.UNKNOWN && position - opened > 0 && behind >= 0;
-        return here ? behind : Long.MAX_VALUE;
+        boolean isElsewhere = position == Answer.UNKNOWN || known != null && position - known.opened <= 0;
+        return isElsewhere || behind < 0 ? Long.MAX_VALUE : behind;
     }
 
     private long lastPromise(long seen) {
+        Line known = line;
         long shown = seen - ticks.full();
-        long hidden = promised;
-        return hidden == CLOSED || shown - hidden >= 0 ? shown : hidden;
+        return known == null || shown - known.promised >= 0 ? shown : known.promised;
     }
 
     /** The ticks that are missing for a full bucket, or {@link #CLOSED}. */
@@ -284,7 +291,7 @@ final class Level {
     synchronized Level reopen(Ticks other, long nanos) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
         Level reopened = new Level(other, nanos, missing(seen, other, nanos));
-        reopened.promised = other.notBefore(served(seen, nanos));
+        reopened.line = new Line(reopened.fullAt, other.notBefore(served(seen, nanos)));
         return reopened;
     }
 
