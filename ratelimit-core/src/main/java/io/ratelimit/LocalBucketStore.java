@@ -57,23 +57,23 @@ final class LocalBucketStore implements BucketStore {
 
     /**
      * Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. That is
-     * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on.
+     * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on:
+     * also through the wait, if it takes ahead.
      */
     private Answer take(Charge charge, boolean ahead, long first) {
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         long nanos = first;
         Shelf shelf = shelf(charge.policy());
-        if (maxWait > 0) {
-            shelf.keepThrough(charge, nanos);
-        }
         Level level = shelf.level(charge, nanos);
-        long taken = level.take(charge.cost(), nanos, maxWait);
+        long taken = level.take(charge.cost(), nanos);
         while (taken < 0 && taken != Level.NEVER_FITS) {
             Level asked = level;
             long before = level.fullAt();
+            long wait = Math.min(2 * level.ticks().nanosUntil(-taken, nanos), maxWait);
+            shelf.keepThrough(wait, level.ticks());
             nanos = now();
             level = shelf.level(charge, nanos);
-            taken = level.take(charge.cost(), nanos, maxWait);
+            taken = level.take(charge.cost(), nanos, wait);
             if (level == asked && taken != Level.CLOSED && level.lacked(before, charge.cost(), nanos, maxWait)) {
                 break;
             }

@@ -46,12 +46,12 @@ final class Shelf {
         return underSpec(level, levels, key, charge, nanos);
     }
 
-    /** Keeps buckets also while they owe what was taken ahead. */
-    void keepThrough(Charge charge, long nanos) {
-        long longest =
-                ticks(charge.spec(), nanos).nanosToFull() + charge.maxWait().toNanos();
-        levels.keepAtLeast(longest);
-        overflow.keepAtLeast(longest);
+    /** Keeps buckets also through such a wait for what was taken ahead. */
+    void keepThrough(long waitNanos, Ticks ticks) {
+        if (waitNanos > 0) {
+            levels.keepAtLeast(waitNanos + ticks.nanosToFull());
+            overflow.keepAtLeast(waitNanos + ticks.nanosToFull());
+        }
     }
 
     /** Where tokens were taken under a charge's spec, if its bucket still counts by it. */
