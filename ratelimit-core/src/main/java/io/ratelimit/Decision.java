@@ -64,7 +64,7 @@ public record Decision(
             this(charge, decision, UNKNOWN);
         }
 
-        /** The same no, for another reason. */
+        /** A no instead, for this reason. */
         Answer as(Outcome outcome) {
             return new Answer(charge, decision.as(outcome), position);
         }
@@ -138,7 +138,8 @@ public record Decision(
     }
 
     private Decision as(Outcome other) {
-        return new Decision(other, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers);
+        long retry = Math.max(retryNanos, waitNanos);
+        return new Decision(other, remaining, retry, 0, nextTokenNanos, resetNanos, answers);
     }
 
     /** Whether the call may go ahead. */

@@ -32,6 +32,9 @@ final class Level {
      * is promised the eighth second. When A gives back, 2 come back; if B had left before him, all 5 would.
      *
      * After that the moment no longer shows how far the last promise reaches, so it is kept beside it, and only moves on.
+     * Why that is enough: from each promise on, all that is promised then and later is no more than what brings the
+     * bucket from there to full (what is due from D on is at most fullAt - D). Taking adds the same to both. Giving back
+     * c takes c from what is promised at D and before, and c less the way from D to the last promise from fullAt.
      *
      * A level belongs to one spec. When another comes, or its key is forgotten, it is closed for ever and whoever still
      * holds it looks again: so no token is taken where nobody will miss it.
@@ -56,8 +59,14 @@ final class Level {
     private final Ticks ticks;
     private volatile long fullAt;
 
-    /** The tick of the last promise made, where {@link #fullAt} doesn't show it any more; closed for none. */
-    private volatile long promised = CLOSED;
+    /** What {@link #fullAt} doesn't show of the line; null for nothing. */
+    private volatile @Nullable Line line;
+
+    /**
+     * @param opened the tick that the bucket was to be full at when the line began: no place in it is before that
+     * @param promised the tick of the last promise that was made when somebody left
+     */
+    private record Line(long opened, long promised) {}
 
     /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
     long renewedAt;
@@ -69,7 +78,9 @@ final class Level {
     /** A level that is so many ticks short of full. */
     Level(Ticks ticks, long nanos, long missing) {
         this.ticks = ticks;
-        this.fullAt = ticks.at(nanos) + missing;
+        long now = ticks.at(nanos);
+        this.fullAt = now + missing;
+        this.line = missing == 0 ? null : new Line(fullAt, now);
     }
 
     /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
@@ -180,8 +191,8 @@ final class Level {
     }
 
     /** Puts tokens back, at most until the bucket is full and none while it owes some; false if this level was closed. */
-    boolean giveBack(long tokens, long nanos) {
-        return giveBack(tokens, Answer.UNKNOWN, nanos);
+    boolean giveBack(long tokens, TimeSource time) {
+        return giveBack(tokens, Answer.UNKNOWN, time);
     }
 
     /**
@@ -190,43 +201,57 @@ final class Level {
      *
      * @param position the tick that the bucket was to be full at when they had been taken, or {@link Answer#UNKNOWN}
      */
-    boolean giveBack(long tokens, long position, long nanos) {
-        long now = ticks.at(nanos);
+    boolean giveBack(long tokens, long position, TimeSource time) {
         long price = ticks.of(tokens);
         while (true) {
             long seen = fullAt;
+            // Read after that: to an older clock what others took at later moments would look like a debt.
+            long now = ticks.at(time.nanoTime());
             if (seen == CLOSED || seen - now <= 0) {
                 return seen != CLOSED;
             }
-            if (lastPromise(seen) - now > 0) {
-                return giveBackInDebt(price, position, now);
-            }
-            if (FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price, 0))) {
+            boolean owes = lastPromise(seen) - now > 0;
+            if (owes ? giveBackInDebt(price, position, seen, now) : pull(seen, now, price)) {
                 return true;
             }
         }
+    }
+
+    /** Pulls the moment nearer, if it is still the one that was seen. */
+    private boolean pull(long seen, long now, long price) {
+        return FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price, 0));
     }
 
     /** One at a time: to each, the last promise must stay as it was seen. */
-    private synchronized boolean giveBackInDebt(long price, long position, long now) {
-        while (true) {
-            long seen = fullAt;
-            long last = lastPromise(seen);
-            long after = position == Answer.UNKNOWN ? price : Math.max(last - (position - ticks.full()), 0);
-            if (seen == CLOSED || after >= price) {
-                return seen != CLOSED;
-            }
-            promised = after > 0 ? last : promised;
-            if (FULL_AT.weakCompareAndSet(this, seen, now + Math.max(seen - now - price + after, 0))) {
-                return true;
-            }
+    private synchronized boolean giveBackInDebt(long price, long position, long seen, long now) {
+        Line before = line;
+        long last = lastPromise(seen);
+        long behind = behind(position, last);
+        if (behind >= price) {
+            return true;
         }
+        if (behind > 0) {
+            line = new Line(before == null ? now : before.opened, last);
+        }
+        boolean done = pull(seen, now, price - behind);
+        if (!done) {
+            line = before;
+        }
+        return done;
+    }
+
+    /** The ticks from where tokens were taken to the last promise; more than any price if they weren't taken here. */
+    private long behind(long position, long last) {
+        Line known = line;
+        long behind = last + ticks.full() - position;
+        boolean isElsewhere = position == Answer.UNKNOWN || known != null && position - known.opened <= 0;
+        return isElsewhere || behind < 0 ? Long.MAX_VALUE : behind;
     }
 
     private long lastPromise(long seen) {
+        Line known = line;
         long shown = seen - ticks.full();
-        long hidden = promised;
-        return hidden == CLOSED || shown - hidden >= 0 ? shown : hidden;
+        return known == null || shown - known.promised >= 0 ? shown : known.promised;
     }
 
     /** The ticks that are missing for a full bucket, or {@link #CLOSED}. */
@@ -239,17 +264,35 @@ final class Level {
         return Math.max(seen - now, 0);
     }
 
+    /** The ticks of another spec that its bucket is missing when it takes over from this one, or {@link #CLOSED}. */
+    long missing(Ticks other, long nanos) {
+        long seen = fullAt;
+        return seen == CLOSED ? CLOSED : missing(seen, other, nanos);
+    }
+
+    /** Until the last promise the old spec counts; the tokens that are there then are kept. */
+    private long missing(long seen, Ticks other, long nanos) {
+        if (other == ticks) {
+            return missing(seen, ticks.at(nanos));
+        }
+        long then = served(seen, nanos);
+        return other.at(then) - other.at(nanos) + other.missingFrom(ticks, missing(seen, ticks.at(then)));
+    }
+
+    /** The moment of the last promise, if it is still to come. */
+    private long served(long seen, long nanos) {
+        return nanos + ticks.nanosUntil(lastPromise(seen) - ticks.at(nanos), nanos);
+    }
+
     /**
-     * Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. What
-     * is owed is owed there too, and those who wait keep their moments: nobody takes before the last of them.
+     * Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. Those
+     * who wait keep their moments.
      */
-    Level reopen(Ticks other, long nanos) {
+    synchronized Level reopen(Ticks other, long nanos) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
-        long now = ticks.at(nanos);
-        long untilLast = ticks.nanosUntil(lastPromise(seen) - now, nanos);
-        long missing = other.missingFrom(ticks, missing(seen, now));
-        long untilServed = untilLast == 0 ? 0 : other.at(nanos + untilLast) - other.at(nanos) + other.full();
-        return new Level(other, nanos, Math.max(missing, untilServed));
+        Level reopened = new Level(other, nanos, missing(seen, other, nanos));
+        reopened.line = new Line(reopened.fullAt, other.notBefore(served(seen, nanos)));
+        return reopened;
     }
 
     /** Closes this level: nobody takes from it any more. */

@@ -71,11 +71,12 @@ final class Levels {
             }
             Level opened = level == null ? new Level(ticks, nanos, missing) : level.reopen(ticks, nanos);
             opened.renewedAt = ticker.read();
+            keepAtLeast(ticks.nanosUntil(opened.missing(nanos), nanos));
             return opened;
         });
     }
 
-    /** Keeps levels as long as that after they were taken from: what one owes takes longer to come back than all it holds. */
+    /** Keeps levels so long at least after they were taken from: what one owes comes back later than all that it holds. */
     void keepAtLeast(long nanosToFull) {
         long half = nanosToFull + SLACK;
         if (half > halfLife) {

@@ -47,7 +47,7 @@ final class LocalBucketStore implements BucketStore {
         for (int i = 0; i < answers.length; i++) {
             answers[i] = take(charges.get(i), ahead, nanos);
             if (!answers[i].allowed()) {
-                giveBack(Arrays.asList(answers).subList(0, i), now());
+                giveBack(Arrays.asList(answers).subList(0, i));
                 lookAtOthers(charges, answers, i, ahead);
                 break;
             }
@@ -57,23 +57,23 @@ final class LocalBucketStore implements BucketStore {
 
     /**
      * Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. That is
-     * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on.
+     * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on:
+     * also through the wait, if it takes ahead.
      */
     private Answer take(Charge charge, boolean ahead, long first) {
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         long nanos = first;
         Shelf shelf = shelf(charge.policy());
-        if (maxWait > 0) {
-            shelf.keepThrough(charge, nanos);
-        }
         Level level = shelf.level(charge, nanos);
-        long taken = level.take(charge.cost(), nanos, maxWait);
+        long taken = level.take(charge.cost(), nanos);
         while (taken < 0 && taken != Level.NEVER_FITS) {
             Level asked = level;
             long before = level.fullAt();
+            long wait = Math.min(2 * level.ticks().nanosUntil(-taken, nanos), maxWait);
+            shelf.keepThrough(wait, level.ticks());
             nanos = now();
             level = shelf.level(charge, nanos);
-            taken = level.take(charge.cost(), nanos, maxWait);
+            taken = level.take(charge.cost(), nanos, wait);
             if (level == asked && taken != Level.CLOSED && level.lacked(before, charge.cost(), nanos, maxWait)) {
                 break;
             }
@@ -104,20 +104,20 @@ final class LocalBucketStore implements BucketStore {
         }
     }
 
+    /** The last first: where one bucket was taken from twice, the second take stands behind the first. */
     @Override
     public void giveBack(List<Answer> taken) {
-        giveBack(taken, now());
+        for (int i = taken.size() - 1; i >= 0; i--) {
+            giveBack(taken.get(i));
+        }
     }
 
-    private void giveBack(List<Answer> taken, long nanos) {
-        for (int i = 0; i < taken.size(); i++) {
-            Answer answer = taken.get(i);
-            Shelf shelf = shelf(answer.policy());
-            Level level = shelf.taken(answer.charge());
-            while (level != null && !level.giveBack(answer.charge().cost(), Shelf.position(answer, level), nanos)) {
-                Thread.onSpinWait();
-                level = shelf.taken(answer.charge());
-            }
+    private void giveBack(Answer taken) {
+        Shelf shelf = shelf(taken.policy());
+        Level level = shelf.taken(taken.charge());
+        while (level != null && !level.giveBack(taken.charge().cost(), Shelf.position(taken, level), this::now)) {
+            Thread.onSpinWait();
+            level = shelf.taken(taken.charge());
         }
     }
 

@@ -41,7 +41,7 @@ public final class ManualTimeSource implements TimeSource {
         check(!step.isNegative(), "step", "zero or more", step);
         lock.lock();
         try {
-            end += step.toNanos();
+            end = Math.addExact(end, step.toNanos());
             for (Call call = calls.peek(); call != null && call.nanos <= end; call = calls.peek()) {
                 calls.remove(call);
                 moveTo(Math.max(nanos, call.nanos));

@@ -46,12 +46,12 @@ final class Shelf {
         return underSpec(level, levels, key, charge, nanos);
     }
 
-    /** Keeps buckets also while they owe what was taken ahead. */
-    void keepThrough(Charge charge, long nanos) {
-        long longest =
-                ticks(charge.spec(), nanos).nanosToFull() + charge.maxWait().toNanos();
-        levels.keepAtLeast(longest);
-        overflow.keepAtLeast(longest);
+    /** Keeps buckets also through such a wait for what was taken ahead. */
+    void keepThrough(long waitNanos, Ticks ticks) {
+        if (waitNanos > 0) {
+            levels.keepAtLeast(waitNanos + ticks.nanosToFull());
+            overflow.keepAtLeast(waitNanos + ticks.nanosToFull());
+        }
     }
 
     /** Where tokens were taken under a charge's spec, if its bucket still counts by it. */
@@ -71,7 +71,7 @@ final class Shelf {
     private long owed(Charge charge, Ticks ticks, long nanos) {
         boolean none = overflow.size() == 0 || Keys.isReserved(charge.key());
         Level shared = none ? null : overflow.get(overflow(charge.key()));
-        return shared == null ? 0 : ticks.missingFrom(shared.ticks(), Math.max(shared.missing(nanos), 0));
+        return shared == null ? 0 : Math.max(shared.missing(ticks, nanos), 0);
     }
 
     private static boolean isOf(BucketSpec spec, Level level) {
@@ -123,14 +123,17 @@ final class Shelf {
     BucketSnapshot look(Charge charge, long nanos) {
         Ticks shown = ticks(charge.spec(), nanos);
         Level level = known(charge);
-        long missing = level == null ? 0 : level.missing(nanos);
-        while (level != null && missing == Level.CLOSED) {
+        long missing = missing(level, charge, shown, nanos);
+        while (missing == Level.CLOSED) {
             Thread.onSpinWait();
             level = known(charge);
-            missing = level == null ? 0 : level.missing(nanos);
+            missing = missing(level, charge, shown, nanos);
         }
-        long here = level == null ? owed(charge, shown, nanos) : shown.missingFrom(level.ticks(), missing);
-        return BucketSnapshot.of(shown, here, nanos);
+        return BucketSnapshot.of(shown, missing, nanos);
+    }
+
+    private long missing(@Nullable Level level, Charge charge, Ticks shown, long nanos) {
+        return level == null ? owed(charge, shown, nanos) : level.missing(shown, nanos);
     }
 
     private Ticks ticks(BucketSpec spec, long nanos) {

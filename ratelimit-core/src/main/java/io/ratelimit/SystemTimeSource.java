@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -12,13 +13,18 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * {@link System#nanoTime()}, counted from its first use, with a timer of its own: one daemon thread, which is started
- * when something is to be called, ends when nothing is left, and hands the calls to the common pool. Close it with what
- * uses it.
+ * when something is to be called, ends when nothing is left, and hands the calls to the JVM's common pool. Close it with
+ * what uses it.
  */
 public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     private static final long START = System.nanoTime();
     private static final long IDLE_SECONDS = 5;
+
+    /** The common pool, or a thread for each call where the JVM is told to have none in it. */
+    private static final Executor POOL = ForkJoinPool.getCommonPoolParallelism() > 0
+            ? ForkJoinPool.commonPool()
+            : call -> thread(call).start();
 
     static final SystemTimeSource SHARED = new SystemTimeSource();
 
@@ -59,11 +65,16 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
         return call;
     }
 
-    /** Stops the timer, and makes at once the calls that were still to come: whoever waits for one hears of it. */
+    /**
+     * Stops the timer, and makes at once the calls that were still to come: whoever waits for one hears of it. The
+     * {@link TimeSource#system shared} one stays open, for a container closes whatever it holds.
+     */
     @Override
     public void close() {
-        timer.shutdownNow();
-        pending.forEach(Call::start);
+        if (this != SHARED) {
+            timer.shutdownNow();
+            pending.forEach(Call::start);
+        }
     }
 
     private final class Call extends FutureTask<@Nullable Void> {
@@ -75,7 +86,7 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
         }
 
         void start() {
-            ForkJoinPool.commonPool().execute(this);
+            POOL.execute(this);
         }
 
         @Override

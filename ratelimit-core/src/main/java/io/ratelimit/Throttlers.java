@@ -90,9 +90,11 @@ public final class Throttlers {
      * @throws InterruptedException if the thread is interrupted while it waits; what was taken is given back
      */
     public Decision acquire(List<Charge> charges) throws InterruptedException {
-        Decision decision = decide(charges, lines::take, store::reserve);
-        lines.await(decision);
-        return decision;
+        try (WaitingLines.Call call = lines.call()) {
+            Decision decision = decide(charges, call::take, store::reserve);
+            call.await(decision);
+            return decision;
+        }
     }
 
     private Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {

@@ -118,6 +118,11 @@ final class Ticks {
                 * perStep;
     }
 
+    /** The tick of the first clock step that is not before a moment. */
+    long notBefore(long nanos) {
+        return at(nanos + stepNanos - 1);
+    }
+
     /** The nanoseconds from a moment until so many ticks have passed: exact, since the clock moves by whole steps. */
     long nanosUntil(long ticks, long nanos) {
         if (ticks <= 0) {
@@ -130,24 +135,17 @@ final class Ticks {
     /** The ticks from a bucket with so many of them missing until it has one more whole token. */
     long untilNextToken(long missing) {
         long owed = Math.max(missing - full, 0);
-        return missing <= 0 ? 0 : owed > 0 ? owed + perToken : (missing - 1) % perToken + 1;
+        return missing <= 0 ? 0 : owed + (missing - owed - 1) % perToken + 1;
     }
 
-    /**
-     * What a bucket of another spec, with so many of its ticks missing, is missing here: its tokens stay, and what it
-     * owes, having given tokens ahead, is owed here too.
-     */
+    /** What a bucket of another spec, with so many of its ticks missing, is missing here: its tokens stay. */
     long missingFrom(Ticks other, long missing) {
-        BigInteger there = BigInteger.valueOf(other.full - missing).multiply(BigInteger.valueOf(perToken));
-        BigInteger[] here = there.divideAndRemainder(BigInteger.valueOf(other.perToken));
-        BigInteger whole = here[1].signum() < 0 ? here[0].subtract(BigInteger.ONE) : here[0];
-        BigInteger missingHere = BigInteger.valueOf(full).subtract(whole).max(BigInteger.ZERO);
-        return missingHere.min(BigInteger.valueOf(full + longestWait())).longValueExact();
-    }
-
-    /** The ticks of the longest wait that a call may ask for. */
-    private long longestWait() {
-        return Waiting.LONGEST.toNanos() / stepNanos * perStep;
+        BigInteger there = BigInteger.valueOf(other.full - missing);
+        long here = there.multiply(BigInteger.valueOf(perToken))
+                .divide(BigInteger.valueOf(other.perToken))
+                .min(BigInteger.valueOf(full))
+                .longValueExact();
+        return full - here;
     }
 
     /** The rate that results: the spec's own, but where it was rounded down. */

@@ -165,7 +165,7 @@ public final class TokenBucket {
      */
     public void giveBack(long tokens) {
         checkPositive(tokens);
-        while (!level.giveBack(tokens, time.nanoTime())) {
+        while (!level.giveBack(tokens, time)) {
             Thread.onSpinWait();
         }
     }
@@ -175,7 +175,7 @@ public final class TokenBucket {
         do {
             Level now = level;
             long position = now.ticks() == taken.ticks() ? taken.position() : Decision.Answer.UNKNOWN;
-            back = now.giveBack(taken.cost(), position, time.nanoTime());
+            back = now.giveBack(taken.cost(), position, time);
         } while (!back);
     }
 

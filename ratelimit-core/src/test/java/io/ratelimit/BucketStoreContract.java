@@ -17,19 +17,13 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 /** What every store does, wherever its buckets are. Each test has a store of its own, in which there is nothing. */
-public abstract class BucketStoreContract {
+public abstract class BucketStoreContract extends BucketStoreWaitingContract {
 
     private static final ThrottlePolicy USER =
             policy("per-user", BucketSpec.of("1/s").withCapacity(5), "user");
     private static final ThrottlePolicy ENDPOINT =
             policy("per-endpoint", BucketSpec.of("1/2s").withCapacity(8), "endpoint");
     private static final ThrottlePolicy GLOBAL = policy("global", BucketSpec.of("10/s"));
-
-    /** The store of this test. */
-    protected abstract BucketStore store();
-
-    /** Moves the time that the store goes by. */
-    protected abstract void advance(Duration step);
 
     private static ThrottlePolicy policy(String name, BucketSpec spec, String... key) {
         return ThrottlePolicy.of(name, spec, key);

@@ -20,7 +20,7 @@ public class LevelLincheckTests {
 
     @Operation
     public boolean giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return level.giveBack(tokens, millis * 1_000_000L);
+        return level.giveBack(tokens, () -> millis * 1_000_000L);
     }
 
     @Operation

@@ -473,6 +473,113 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(held.take(List.of(Charge.of(POLICY, "alice", 1))).allowed()).isFalse();
     }
 
+    private Decision reserve(ThrottlePolicy policy, String key, long cost, Duration maxWait) {
+        return store.reserve(List.of(Charge.of(policy, key, cost).withMaxWait(maxWait)));
+    }
+
+    /** An hour to full, and ten of debt; asked again only when all but one are over. */
+    @Test
+    void aBucketIsNotForgottenWhileItOwes() {
+        ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
+        assertThat(take(slow, "alice", 1)).isTrue();
+        for (int hour = 1; hour <= 10; hour++) {
+            assertThat(reserve(slow, "alice", 1, Duration.ofHours(10)).waitFor())
+                    .isEqualTo(Duration.ofHours(hour));
+        }
+        time.advance(Duration.ofHours(10));
+        assertThat(store.size(slow)).isEqualTo(1);
+        assertThat(take(slow, "alice", 1)).isFalse();
+        time.advance(Duration.ofHours(1));
+        assertThat(take(slow, "alice", 1)).isTrue();
+    }
+
+    @Test
+    void anOverflowBucketIsNotForgottenWhileItOwes() {
+        ThrottlePolicy small =
+                ThrottlePolicy.of("small", BucketSpec.of("1/1h"), "user").withMaxKeys(1);
+        take(small, "known", 1);
+        assertThat(take(small, "new", 1)).isTrue();
+        assertThat(reserve(small, "new", 1, Duration.ofHours(9)).waitFor()).isEqualTo(Duration.ofHours(1));
+        assertThat(reserve(small, "new", 1, Duration.ofHours(9)).waitFor()).isEqualTo(Duration.ofHours(2));
+        for (int i = 0; i < 5; i++) {
+            reserve(small, "new", 1, Duration.ofHours(9));
+        }
+        time.advance(Duration.ofHours(6));
+        assertThat(store.look(Charge.of(small, "new", 1)).resetAfter()).isEqualTo(Duration.ofHours(2));
+        assertThat(take(small, "new", 1)).isFalse();
+    }
+
+    @Test
+    void aBucketThatOwesIsNotForgottenWhenItsSpecChanges() {
+        ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
+        assertThat(take(slow, "alice", 1)).isTrue();
+        assertThat(reserve(slow, "alice", 1, Duration.ofHours(1)).allowed()).isTrue();
+        Charge slower = new Charge(slow, BucketSpec.of("1/5h"), "alice", 1);
+        assertThat(store.take(List.of(slower)).retryAfter()).isEqualTo(Duration.ofHours(6));
+        time.advance(Duration.ofHours(6).minusNanos(1));
+        assertThat(store.size(slow)).isEqualTo(1);
+        assertThat(store.take(List.of(slower)).retryAfter()).isEqualTo(Duration.ofNanos(1));
+    }
+
+    /** Whoever says "as long as it takes" would otherwise have every key of the policy kept for years. */
+    @Test
+    void bucketsAreKeptByTheWaitsThatThereAreAndNotByTheLongestThatIsAllowed() {
+        assertThat(take(POLICY, "alice", 5)).isTrue();
+        assertThat(reserve(POLICY, "alice", 1, Waiting.LONGEST).waitFor()).isEqualTo(Duration.ofSeconds(12));
+        time.advance(LIFETIME.plusMinutes(1));
+        assertThat(store.size(POLICY)).isZero();
+    }
+
+    /** Under another spec the tokens between two positions are others, so a position counts where it was noted. */
+    @Test
+    void aPositionFromBeforeTwoChangesUndercutsNobody() {
+        BucketSpec slow = BucketSpec.of("1/10s").withCapacity(10);
+        BucketSpec fast = BucketSpec.of("10/1s").withCapacity(10);
+        Decision first = drainAndReserve(slow, 5);
+        assertThat(first.waitFor()).isEqualTo(Duration.ofSeconds(50));
+        assertThat(reserve(fast, 10).waitFor()).isEqualTo(Duration.ofSeconds(51));
+        assertThat(reserve(slow, 1).waitFor()).isEqualTo(Duration.ofSeconds(61));
+        store.giveBack(first.answers());
+        assertThat(reserve(slow, 1).waitFor()).isEqualTo(Duration.ofSeconds(71));
+    }
+
+    private Decision drainAndReserve(BucketSpec spec, long cost) {
+        assertThat(store.take(List.of(new Charge(POLICY, spec, "alice", spec.capacity())))
+                        .allowed())
+                .isTrue();
+        return reserve(spec, cost);
+    }
+
+    private Decision reserve(BucketSpec spec, long cost) {
+        return store.reserve(List.of(new Charge(POLICY, spec, "alice", cost, Duration.ofDays(1))));
+    }
+
+    /** To a clock that was read before others took, what they took at later moments would look like a debt. */
+    @Test
+    void whoWasHeldUpAfterReadingTheClockGivesBackAll() {
+        var clock = new Object() {
+            long now = 0;
+            Runnable heldUp = () -> {};
+
+            long read() {
+                long read = now;
+                Runnable meanwhile = heldUp;
+                heldUp = () -> {};
+                meanwhile.run();
+                return read;
+            }
+        };
+        BucketStore held = BucketStore.local(clock::read);
+        Decision taken = held.take(List.of(Charge.of(POLICY, "alice", 5)));
+        clock.heldUp = () -> {
+            clock.now += Duration.ofSeconds(24).toNanos();
+            assertThat(held.take(List.of(Charge.of(POLICY, "alice", 2))).allowed())
+                    .isTrue();
+        };
+        held.giveBack(taken.answers());
+        assertThat(held.look(Charge.of(POLICY, "alice", 1)).available()).isEqualTo(5);
+    }
+
     @Test
     void theCallersListMayBeOfAnyKind() {
         List<Charge> charges = new ArrayList<>(List.of(Charge.of(POLICY, "alice", 1)));

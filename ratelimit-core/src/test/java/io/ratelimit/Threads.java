@@ -1,5 +1,8 @@
 package io.ratelimit;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;
@@ -7,6 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
 /** Runs work in several threads that start together, and throws what one of them threw. */
@@ -33,6 +37,15 @@ final class Threads {
         }
         for (Future<?> one : running) {
             join(one);
+        }
+    }
+
+    /** Waits for what other threads are about to do. */
+    static void await(BooleanSupplier condition) {
+        long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as("in time").isLessThan(end);
+            Thread.yield();
         }
     }
 

@@ -1,0 +1,65 @@
+package io.ratelimit;
+
+import org.jetbrains.lincheck.datastructures.IntGen;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Param;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Whatever the interleaving, a level that gives ahead answers as if the calls had come one after another. Its ticks are
+ * nanoseconds, and a position that many tokens after the start. Public, for Lincheck calls it.
+ */
+@Param(name = "tokens", gen = IntGen.class, conf = "1:2")
+@Param(name = "position", gen = IntGen.class, conf = "3:6")
+public class ReservationLincheckTests {
+
+    private static final long TOKEN = 1_000_000;
+
+    private final Level level = new Level(Ticks.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
+
+    public ReservationLincheckTests() {
+        level.take(2, 0);
+        level.take(1, 0, TOKEN);
+    }
+
+    @Operation
+    public long reserve(@Param(name = "tokens") int tokens) {
+        return level.take(tokens, 0, 4 * TOKEN);
+    }
+
+    @Operation
+    public long take() {
+        return level.take(1, 0);
+    }
+
+    @Operation
+    public boolean cancel(@Param(name = "tokens") int tokens, @Param(name = "position") int position) {
+        return level.giveBack(tokens, position * TOKEN, () -> 0);
+    }
+
+    @Operation
+    public boolean giveBack(@Param(name = "tokens") int tokens) {
+        return level.giveBack(tokens, () -> 0);
+    }
+
+    @Operation
+    public long missing() {
+        return level.missing(0);
+    }
+
+    @Operation
+    public void close() {
+        level.close();
+    }
+
+    @Test
+    void isLinearizable() {
+        new ModelCheckingOptions()
+                .iterations(30)
+                .threads(2)
+                .actorsPerThread(3)
+                .invocationsPerIteration(500)
+                .check(getClass());
+    }
+}

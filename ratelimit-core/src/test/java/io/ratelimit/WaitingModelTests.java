@@ -1,0 +1,206 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec.Refill;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+
+/**
+ * G1 with whole numbers, over random runs of taking, taking ahead, leaving the line, giving back and changing the spec:
+ * whatever is due in any interval, less what came back in it, is at most the capacity and what the rate brings, one clock
+ * step beside. And what comes back is never more than {@code CancelAt} of Go's x/time/rate would give.
+ */
+class WaitingModelTests {
+
+    private static final long[] PERIODS = {1_000, 999_000, 1_000_003_000, 7_000_000_000L, 86_400_000_000_000L};
+
+    private static final long SECOND = 1_000_000_000;
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final List<Event> events = new ArrayList<>();
+
+    /** Tokens granted at a moment; less than zero for such as came back. */
+    private record Event(long nanos, long tokens) {}
+
+    /** A reservation that may still be cancelled. */
+    private record Waiting(Reservation reservation, long cost, long due) {}
+
+    /** Granted tokens × period of the rate, so that nothing is rounded. */
+    private void checkEveryInterval(Rate rate, long capacity, long step, String run) {
+        List<Event> sorted =
+                events.stream().sorted(Comparator.comparingLong(Event::nanos)).toList();
+        BigInteger period = BigInteger.valueOf(rate.period().toNanos());
+        for (int first = 0; first < sorted.size(); first++) {
+            long granted = 0;
+            for (int last = first; last < sorted.size(); last++) {
+                granted += sorted.get(last).tokens;
+                if (last + 1 < sorted.size() && sorted.get(last + 1).nanos == sorted.get(last).nanos) {
+                    continue;
+                }
+                long length = sorted.get(last).nanos - sorted.get(first).nanos;
+                BigInteger most = BigInteger.valueOf(capacity)
+                        .multiply(period)
+                        .add(BigInteger.valueOf(rate.tokens())
+                                .multiply(BigInteger.valueOf(length).add(BigInteger.valueOf(step))));
+                assertThat(BigInteger.valueOf(granted).multiply(period))
+                        .as("%s: %d granted in %d ns from %d", run, granted, length, sorted.get(first).nanos)
+                        .isLessThanOrEqualTo(most);
+            }
+        }
+    }
+
+    private static BucketSpec randomSpec(SplittableRandom random) {
+        Duration period = Duration.ofNanos(PERIODS[random.nextInt(PERIODS.length)]);
+        long tokens = Math.min(1 + random.nextInt(40), period.toNanos());
+        return new BucketSpec(new Rate(tokens, period), 1 + random.nextInt(12), Refill.values()[random.nextInt(2)]);
+    }
+
+    private static long step(BucketSpec spec) {
+        return spec.refill() == Refill.INTERVAL ? spec.rate().period().toNanos() : 1_000;
+    }
+
+    /** The time that one token takes, or a little more or less. */
+    private void pass(BucketSpec spec, SplittableRandom random) {
+        long token = spec.rate().period().toNanos() / spec.rate().tokens();
+        time.advance(Duration.ofNanos(random.nextInt(3) > 0 ? 0 : random.nextLong(3 * token + 2)));
+    }
+
+    private void granted(long nanos, long tokens) {
+        events.add(new Event(nanos, tokens));
+    }
+
+    private void reserve(TokenBucket bucket, long cost, List<Waiting> line) {
+        Reservation reservation = bucket.reserve(cost);
+        if (reservation.decision().allowed()) {
+            line.add(new Waiting(
+                    reservation, cost, time.nanoTime() + reservation.decision().waitNanos()));
+        }
+    }
+
+    /** Who has been served since is granted, and can't be taken back from the count. */
+    private void serve(List<Waiting> line) {
+        line.removeIf(waiting -> {
+            boolean due = waiting.due <= time.nanoTime();
+            if (due) {
+                granted(waiting.due, waiting.cost);
+            }
+            return due;
+        });
+    }
+
+    @RepeatedTest(300)
+    void noIntervalIsServedMoreThanCapacityAndRate(RepetitionInfo info) {
+        run(info.getCurrentRepetition(), false);
+    }
+
+    /** Over a change the greater rate and the greater capacity count. */
+    @RepeatedTest(300)
+    void norIsAnyOverChangesOfTheSpec(RepetitionInfo info) {
+        run(info.getCurrentRepetition(), true);
+    }
+
+    private void run(long seed, boolean reconfigured) {
+        var random = new SplittableRandom(seed);
+        BucketSpec spec = randomSpec(random);
+        Rate fastest = spec.rate();
+        long largest = spec.capacity();
+        long step = step(spec);
+        TokenBucket bucket = TokenBucket.of(spec, time);
+        List<Waiting> line = new ArrayList<>();
+        for (int i = 0; i < 150; i++) {
+            pass(spec, random);
+            serve(line);
+            long cost = 1 + random.nextLong(spec.capacity());
+            switch (random.nextInt(reconfigured ? 12 : 10)) {
+                case 0, 1, 2 -> {
+                    if (bucket.tryAcquire(cost)) {
+                        granted(time.nanoTime(), cost);
+                    }
+                }
+                case 3, 4, 5, 6 -> reserve(bucket, cost, line);
+                case 7 -> giveBack(bucket, cost);
+                case 8, 9 -> {
+                    if (!line.isEmpty()) {
+                        line.remove(random.nextInt(line.size())).reservation.cancel();
+                    }
+                }
+                default -> {
+                    spec = randomSpec(random);
+                    fastest = faster(fastest, spec.rate());
+                    largest = Math.max(largest, spec.capacity());
+                    step = Math.max(step, step(spec));
+                    bucket.reconfigure(spec);
+                }
+            }
+        }
+        line.forEach(waiting -> granted(waiting.due, waiting.cost));
+        checkEveryInterval(fastest, largest, step, "seed " + seed);
+    }
+
+    /** What is given back is not counted: as much as is there more than before. */
+    private void giveBack(TokenBucket bucket, long cost) {
+        long before = bucket.snapshot().available();
+        bucket.giveBack(cost);
+        long back = bucket.snapshot().available() - before;
+        granted(time.nanoTime(), -back);
+    }
+
+    private static Rate faster(Rate one, Rate other) {
+        BigInteger first = BigInteger.valueOf(one.tokens())
+                .multiply(BigInteger.valueOf(other.period().toNanos()));
+        BigInteger second = BigInteger.valueOf(other.tokens())
+                .multiply(BigInteger.valueOf(one.period().toNanos()));
+        return first.compareTo(second) >= 0 ? one : other;
+    }
+
+    /**
+     * CancelAt's rule: what was reserved, less the time from there to the last event. That is the last moment reserved,
+     * or, when that leaves, the one before it, unless it is past.
+     */
+    private void compareWithGo(long seed, boolean same, boolean lastOnly) {
+        var random = new SplittableRandom(seed);
+        TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(10), time);
+        assertThat(bucket.tryAcquire(10)).isTrue();
+        List<Waiting> line = new ArrayList<>();
+        long lastEvent = 0;
+        for (int i = 0; i < 100; i++) {
+            time.advance(Duration.ofSeconds(random.nextInt(4) > 0 ? 0 : random.nextInt(3)));
+            line.removeIf(waiting -> waiting.due <= time.nanoTime());
+            if (line.isEmpty() || random.nextInt(3) > 0) {
+                reserve(bucket, same ? 3 : 1 + random.nextInt(10), line);
+                lastEvent = line.get(line.size() - 1).due;
+                continue;
+            }
+            Waiting leaving = line.remove(lastOnly ? line.size() - 1 : random.nextInt(line.size()));
+            long go = Math.max(leaving.cost * SECOND - (lastEvent - leaving.due), 0);
+            long eventBefore = leaving.due - leaving.cost * SECOND;
+            lastEvent = leaving.due == lastEvent && eventBefore >= time.nanoTime() ? eventBefore : lastEvent;
+            Duration before = bucket.snapshot().resetAfter();
+            leaving.reservation.cancel();
+            long back = before.minus(bucket.snapshot().resetAfter()).toNanos();
+            assertThat(back).as("seed %d, step %d", seed, i).isBetween(same || lastOnly ? go : 0, go);
+        }
+    }
+
+    @RepeatedTest(50)
+    void neverGivesBackMoreThanGo(RepetitionInfo info) {
+        compareWithGo(info.getCurrentRepetition(), false, false);
+    }
+
+    @RepeatedTest(50)
+    void givesBackAsMuchAsGoWhereTheLastLeaves(RepetitionInfo info) {
+        compareWithGo(info.getCurrentRepetition(), false, true);
+    }
+
+    @RepeatedTest(50)
+    void givesBackAsMuchAsGoWhereAllCostTheSame(RepetitionInfo info) {
+        compareWithGo(info.getCurrentRepetition(), true, false);
+    }
+}
