@@ -243,8 +243,9 @@ final class Level {
      * Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. What
      * is owed is owed there too, and those who wait keep their moments: nobody takes before the last of them.
      */
-    Level reopen(Ticks other, long nanos) {
+    Level reopen(Ticks other, TimeSource time) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
+        long nanos = time.nanoTime(); // not before closing: what others took since would look like a debt
         long now = ticks.at(nanos);
         long untilLast = ticks.nanosUntil(lastPromise(seen) - now, nanos);
         long missing = other.missingFrom(ticks, missing(seen, now));

@@ -64,7 +64,7 @@ final class LocalBucketStore implements BucketStore {
         long nanos = first;
         Shelf shelf = shelf(charge.policy());
         if (maxWait > 0) {
-            shelf.keepThrough(charge, nanos);
+            shelf.keepThrough(charge);
         }
         Level level = shelf.level(charge, nanos);
         long taken = level.take(charge.cost(), nanos, maxWait);
@@ -145,7 +145,8 @@ final class LocalBucketStore implements BucketStore {
         Shelf shelf = shelves.get(policy.name());
         return shelf != null
                 ? shelf
-                : shelves.computeIfAbsent(policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get));
+                : shelves.computeIfAbsent(
+                        policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get, this::now));
     }
 
     /** The buckets held for a policy. */
