@@ -45,6 +45,11 @@ public record BucketSpec(Rate rate, long capacity, Refill refill) {
         return new BucketSpec(rate, rate.tokens(), Refill.GREEDY);
     }
 
+    /** The same at another rate. A capacity of one period's tokens, as by default, goes along; any other stays. */
+    public BucketSpec withRate(Rate rate) {
+        return new BucketSpec(rate, capacity == this.rate.tokens() ? rate.tokens() : capacity, refill);
+    }
+
     public BucketSpec withCapacity(long capacity) {
         return new BucketSpec(rate, capacity, refill);
     }

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -46,6 +47,20 @@ record BucketThrottler(
 
     @Override
     public void reconfigure(BucketSpec spec) {
-        whole.reconfigure(spec);
+        if (tier != null && policy().tiers().containsKey(tier)) {
+            whole.reconfigure(tier, spec);
+        } else {
+            whole.reconfigure(spec);
+        }
+    }
+
+    @Override
+    public void reconfigure(String tier, BucketSpec spec) {
+        whole.reconfigure(tier, spec);
+    }
+
+    @Override
+    public void checkChanges(Consumer<ThrottlePolicy> check) {
+        whole.checkChanges(check);
     }
 }

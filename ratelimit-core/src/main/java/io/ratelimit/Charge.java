@@ -6,7 +6,8 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one policy asks of one call: so many tokens from the bucket of this key.
+ * What one policy asks of one call: so many tokens from the bucket of this key. Made for each call, since a policy may
+ * be {@linkplain Throttlers#reconfigure changed} between two.
  *
  * @param policy who asks
  * @param spec the spec of the bucket: the policy's own, or that of a tier

@@ -2,13 +2,14 @@ package io.ratelimit;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** A throttler with one bucket for all calls. */
 public final class GlobalThrottler implements Throttler {
 
     private static final String KEY = "";
 
-    private volatile ThrottlePolicy policy;
+    private final LivePolicy policy;
     private final Throttlers throttlers;
 
     /**
@@ -22,19 +23,19 @@ public final class GlobalThrottler implements Throttler {
 
     GlobalThrottler(ThrottlePolicy policy, Throttlers throttlers) {
         Check.check(policy.isGlobal(), "the policy of a global throttler", "one without a key", policy.key());
-        this.policy = policy;
+        this.policy = new LivePolicy(policy, throttlers.listener());
         this.throttlers = throttlers;
     }
 
     @Override
     public ThrottlePolicy policy() {
-        return policy;
+        return policy.get();
     }
 
     @Override
     public Throttler forKey(String... parts) {
         if (parts.length > 0) {
-            throw new IllegalArgumentException("the policy '" + policy.name() + "' is global and has no keys");
+            throw new IllegalArgumentException("the policy '" + policy().name() + "' is global and has no keys");
         }
         return this;
     }
@@ -46,7 +47,7 @@ public final class GlobalThrottler implements Throttler {
 
     @Override
     public Charge charge(long cost) {
-        return Charge.of(policy, KEY, cost);
+        return Charge.of(policy(), KEY, cost);
     }
 
     @Override
@@ -60,7 +61,17 @@ public final class GlobalThrottler implements Throttler {
     }
 
     @Override
-    public synchronized void reconfigure(BucketSpec spec) {
-        policy = policy.withSpec(spec);
+    public void reconfigure(BucketSpec spec) {
+        policy.reconfigure(spec);
+    }
+
+    @Override
+    public void reconfigure(String tier, BucketSpec spec) {
+        policy.reconfigure(tier, spec);
+    }
+
+    @Override
+    public void checkChanges(Consumer<ThrottlePolicy> check) {
+        policy.checkChanges(check);
     }
 }

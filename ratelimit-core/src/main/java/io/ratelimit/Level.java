@@ -288,8 +288,9 @@ final class Level {
      * Closes this level, which must be open, and returns one of another spec that holds the tokens that were here. Those
      * who wait keep their moments.
      */
-    synchronized Level reopen(Ticks other, long nanos) {
+    synchronized Level reopen(Ticks other, TimeSource time) {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
+        long nanos = time.nanoTime(); // not before closing: what others took since would look like a debt
         Level reopened = new Level(other, nanos, missing(seen, other, nanos));
         reopened.line = new Line(reopened.fullAt, other.notBefore(served(seen, nanos)));
         return reopened;

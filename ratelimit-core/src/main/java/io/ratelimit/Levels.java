@@ -30,11 +30,14 @@ final class Levels {
     private static final long SHORTEST_HALF_LIFE = Duration.ofSeconds(30).toNanos();
 
     private final Ticker ticker;
+    private final TimeSource time;
     private final Cache<String, Level> cache;
     private volatile long halfLife = SHORTEST_HALF_LIFE;
 
-    Levels(Ticker ticker) {
+    /** @param time that levels are converted at */
+    Levels(Ticker ticker, TimeSource time) {
         this.ticker = ticker;
+        this.time = time;
         this.cache = Caffeine.newBuilder()
                 .ticker(ticker)
                 .scheduler(Scheduler.systemScheduler())
@@ -66,10 +69,10 @@ final class Levels {
     Level open(String key, Ticks ticks, long nanos, long missing) {
         keepAtLeast(ticks.nanosToFull());
         return cache.asMap().compute(key, (sameKey, level) -> {
-            if (level != null && level.ticks() == ticks) {
+            if (level != null && level.ticks().spec().equals(ticks.spec())) {
                 return level;
             }
-            Level opened = level == null ? new Level(ticks, nanos, missing) : level.reopen(ticks, nanos);
+            Level opened = level == null ? new Level(ticks, nanos, missing) : level.reopen(ticks, time);
             opened.renewedAt = ticker.read();
             keepAtLeast(ticks.nanosUntil(opened.missing(nanos), nanos));
             return opened;

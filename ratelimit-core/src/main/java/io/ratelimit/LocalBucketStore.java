@@ -145,7 +145,8 @@ final class LocalBucketStore implements BucketStore {
         Shelf shelf = shelves.get(policy.name());
         return shelf != null
                 ? shelf
-                : shelves.computeIfAbsent(policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get));
+                : shelves.computeIfAbsent(
+                        policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get, this::now));
     }
 
     /** The buckets held for a policy. */

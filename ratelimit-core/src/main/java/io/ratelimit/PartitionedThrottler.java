@@ -4,11 +4,12 @@ import static io.ratelimit.Check.check;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** A throttler with a bucket for each key, created full when the key is first seen. */
 public final class PartitionedThrottler implements Throttler {
 
-    private volatile ThrottlePolicy policy;
+    private final LivePolicy policy;
     private final Throttlers throttlers;
 
     /**
@@ -22,18 +23,18 @@ public final class PartitionedThrottler implements Throttler {
 
     PartitionedThrottler(ThrottlePolicy policy, Throttlers throttlers) {
         check(!policy.isGlobal(), "the policy of a partitioned throttler", "one with a key", policy.name());
-        this.policy = policy;
+        this.policy = new LivePolicy(policy, throttlers.listener());
         this.throttlers = throttlers;
     }
 
     @Override
     public ThrottlePolicy policy() {
-        return policy;
+        return policy.get();
     }
 
     @Override
     public Throttler forKey(String... parts) {
-        ThrottlePolicy policy = this.policy;
+        ThrottlePolicy policy = policy();
         if (parts.length != policy.key().size()) {
             throw new IllegalArgumentException(
                     "the key of '" + policy.name() + "' must be of " + shape() + ", but was of " + parts.length);
@@ -50,7 +51,7 @@ public final class PartitionedThrottler implements Throttler {
     }
 
     private String shape() {
-        return policy.key().size() + " (" + String.join(", ", policy.key()) + ")";
+        return policy().key().size() + " (" + String.join(", ", policy().key()) + ")";
     }
 
     @Override
@@ -64,8 +65,8 @@ public final class PartitionedThrottler implements Throttler {
     }
 
     private IllegalStateException withoutKey() {
-        return new IllegalStateException("the policy '" + policy.name() + "' has a bucket for each key: say forKey("
-                + String.join(", ", policy.key()) + ") first");
+        return new IllegalStateException("the policy '" + policy().name() + "' has a bucket for each key: say forKey("
+                + String.join(", ", policy().key()) + ") first");
     }
 
     @Override
@@ -79,7 +80,17 @@ public final class PartitionedThrottler implements Throttler {
     }
 
     @Override
-    public synchronized void reconfigure(BucketSpec spec) {
-        policy = policy.withSpec(spec);
+    public void reconfigure(BucketSpec spec) {
+        policy.reconfigure(spec);
+    }
+
+    @Override
+    public void reconfigure(String tier, BucketSpec spec) {
+        policy.reconfigure(tier, spec);
+    }
+
+    @Override
+    public void checkChanges(Consumer<ThrottlePolicy> check) {
+        policy.checkChanges(check);
     }
 }

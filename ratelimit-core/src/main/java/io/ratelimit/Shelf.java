@@ -1,9 +1,9 @@
 package io.ratelimit;
 
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.ratelimit.Decision.Answer;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,16 +23,19 @@ final class Shelf {
     private final Ticker ticker;
     private final Levels levels;
     private final Levels overflow;
-    private final Map<BucketSpec, Ticks> ticks = new ConcurrentHashMap<>();
+    private final long origin;
+    private final Cache<BucketSpec, Ticks> ticks =
+            Caffeine.newBuilder().weakValues().executor(Runnable::run).build();
     private volatile long lastCleaned;
 
-    Shelf(int maxKeys, SipHash hash, Ticker ticker) {
+    Shelf(int maxKeys, SipHash hash, Ticker ticker, TimeSource time) {
         this.maxKeys = maxKeys;
         this.hash = hash;
         this.ticker = ticker;
-        this.lastCleaned = ticker.read();
-        this.levels = new Levels(ticker);
-        this.overflow = new Levels(ticker);
+        this.origin = ticker.read();
+        this.lastCleaned = origin;
+        this.levels = new Levels(ticker, time);
+        this.overflow = new Levels(ticker, time);
     }
 
     /** The bucket of a charge under the charge's spec. It may be closed by the time it is asked. */
@@ -63,7 +66,7 @@ final class Shelf {
         if (found != null && isOf(charge.spec(), found)) {
             return found;
         }
-        Ticks wanted = ticks(charge.spec(), nanos);
+        Ticks wanted = ticks(charge.spec());
         return in.open(key, wanted, nanos, in == overflow ? 0 : owed(charge, wanted, nanos));
     }
 
@@ -98,7 +101,7 @@ final class Shelf {
         if (known(charge) != null) {
             return level(charge, nanos);
         }
-        Ticks ticks = ticks(charge.spec(), nanos);
+        Ticks ticks = ticks(charge.spec());
         return new Level(ticks, nanos, owed(charge, ticks, nanos));
     }
 
@@ -121,7 +124,7 @@ final class Shelf {
     }
 
     BucketSnapshot look(Charge charge, long nanos) {
-        Ticks shown = ticks(charge.spec(), nanos);
+        Ticks shown = ticks(charge.spec());
         Level level = known(charge);
         long missing = missing(level, charge, shown, nanos);
         while (missing == Level.CLOSED) {
@@ -136,9 +139,15 @@ final class Shelf {
         return level == null ? owed(charge, shown, nanos) : level.missing(shown, nanos);
     }
 
-    private Ticks ticks(BucketSpec spec, long nanos) {
-        Ticks known = ticks.get(spec);
-        return known != null ? known : ticks.computeIfAbsent(spec, sameSpec -> Ticks.of(sameSpec, nanos));
+    /** Those of one spec count from one moment, whenever they are made. They are kept while a bucket counts by them. */
+    private Ticks ticks(BucketSpec spec) {
+        return ticks.get(spec, sameSpec -> Ticks.of(sameSpec, origin));
+    }
+
+    /** How many specs are kept that a bucket counts by, or did not long ago. */
+    long specs() {
+        ticks.cleanUp();
+        return ticks.estimatedSize();
     }
 
     void forget(String key) {

@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
  * Answers for one policy: may this call go ahead? Thread-safe.
@@ -76,8 +77,26 @@ public interface Throttler {
     }
 
     /**
-     * Changes size and rate of the policy while it runs, but for its tiers: all its keys follow at their next use. The
-     * tokens that are there are kept, cut to the new capacity; the time until then counts at the old rate.
+     * Changes size and rate of the policy while it runs, but for its tiers; asked of the throttler of a tier, those of the
+     * tier. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
+     * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.
+     *
+     * @throws IllegalArgumentException if a check refuses it; the old one stays
      */
     void reconfigure(BucketSpec spec);
+
+    /**
+     * Changes size and rate of a tier while it runs, as {@link #reconfigure(BucketSpec)} does for those without a tier.
+     *
+     * @throws IllegalArgumentException if the policy has no such tier, or a check refuses it; the old one stays
+     */
+    void reconfigure(String tier, BucketSpec spec);
+
+    /**
+     * Has the policy checked, as it is now and as it would be after each change: what the check throws refuses the change.
+     * For callers that rely on something, such as a capacity of no less than what all their calls cost.
+     *
+     * @param check throws an {@link IllegalArgumentException} that says what must hold; is called by one thread at a time
+     */
+    void checkChanges(Consumer<ThrottlePolicy> check);
 }

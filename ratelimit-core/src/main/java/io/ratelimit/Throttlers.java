@@ -176,13 +176,33 @@ public final class Throttlers {
     }
 
     /**
-     * Changes size and rate of a policy while it runs, but for its tiers: all its keys follow at their next use. The tokens
-     * that are there are kept, cut to the new capacity; the time until then counts at the old rate.
+     * Changes size and rate of a policy while it runs, but for its tiers, and for keys that were given others in their
+     * place. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
+     * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.
+     *
+     * <p>For a new rate alone say {@code get(policy).policy().spec().withRate(rate)}.
      *
      * @throws UnknownPolicyException if there is no policy of that name
+     * @throws IllegalArgumentException if {@linkplain Throttler#checkChanges a check} refuses it; the old one stays
      */
     public void reconfigure(String policy, BucketSpec spec) {
         get(policy).reconfigure(spec);
+    }
+
+    /**
+     * Changes size and rate of a tier of a policy while it runs, as {@link #reconfigure(String, BucketSpec)} does for calls
+     * that belong to none.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws IllegalArgumentException if the policy has no such tier, or {@linkplain Throttler#checkChanges a check}
+     *     refuses it; the old one stays
+     */
+    public void reconfigure(String policy, String tier, BucketSpec spec) {
+        get(policy).reconfigure(tier, spec);
+    }
+
+    ThrottleListener listener() {
+        return listener;
     }
 
     /** How many calls of a policy wait in line. */

@@ -186,8 +186,7 @@ public final class TokenBucket {
     public synchronized void reconfigure(BucketSpec spec) {
         Level before = level;
         if (!before.ticks().spec().equals(spec)) {
-            long nanos = time.nanoTime();
-            level = before.reopen(Ticks.of(spec, nanos), nanos);
+            level = before.reopen(Ticks.of(spec, time.nanoTime()), time);
         }
     }
 

@@ -228,7 +228,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     @Test
     void whoeverStalledUntilItsBucketWasDroppedIsSentBack() {
         AtomicLong clock = new AtomicLong();
-        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), clock::get);
+        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), clock::get, clock::get);
         Charge charge = Charge.of(POLICY, "alice", 1);
         Level held = shelf.level(charge, clock.get());
         assertThat(held.take(5, clock.get())).isPositive();
@@ -242,7 +242,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     @Test
     void whoeverHoldsAForgottenOrReopenedBucketIsSentBack() {
-        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), () -> 0);
+        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), () -> 0, () -> 0);
         Charge charge = Charge.of(POLICY, "alice", 1);
         Level forgotten = shelf.level(charge, 0);
         shelf.forget("alice");

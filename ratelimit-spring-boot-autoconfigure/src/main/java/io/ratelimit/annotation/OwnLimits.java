@@ -3,6 +3,7 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import java.util.HashMap;
 import java.util.List;
@@ -28,12 +29,12 @@ final class OwnLimits {
     }
 
     /**
-     * The policy of a place, made when it is first asked for.
+     * The throttler of a place, made when it is first asked for.
      *
      * @param owner the place; empty where the name is written out, for such places share the limit
      * @throws IllegalArgumentException if the name belongs to another limit or is none; the message is a sentence
      */
-    synchronized ThrottlePolicy policy(String name, String owner, BucketSpec spec, List<String> key) {
+    synchronized Throttler throttler(String name, String owner, BucketSpec spec, List<String> key) {
         ThrottlePolicy policy = ThrottlePolicy.of(name, spec, key).withMode(mode);
         Owner known = owners.get(name);
         if (known == null) {
@@ -48,7 +49,7 @@ final class OwnLimits {
             throw new IllegalArgumentException("'" + name + "' is the name of another limit already: "
                     + (known.place.isEmpty() || known.place.equals(owner) ? describe(known.policy) : known.place));
         }
-        return policy;
+        return throttlers.get(name);
     }
 
     /** What has the name so far, if anything. */
@@ -85,5 +86,10 @@ final class OwnLimits {
         return legal.substring(0, Math.min(legal.length(), LONGEST_NAME));
     }
 
+    /**
+     * Who has a name.
+     *
+     * @param policy as it is written, whatever it was changed to since
+     */
     private record Owner(String place, ThrottlePolicy policy) {}
 }

@@ -2,6 +2,7 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
@@ -99,32 +100,32 @@ final class RateLimitedReader {
                 "Say 'rate = \"5/1m\", capacity = \"10\"', for example.");
         String key = text("key");
         List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
-        ThrottlePolicy policy = valid(
+        Throttler throttler = valid(
                 "a name",
-                () -> policy(spec, parts),
+                () -> throttler(spec, parts),
                 "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
         return new AnnotatedPolicy(
-                policy,
+                throttler,
                 new RequestKey(List.of(), MissingKey.CLIENT_IP, reading.failures()),
                 RequestCost.of(1),
                 reading.failures());
     }
 
     /** Places that give the same name on purpose are one. */
-    private ThrottlePolicy policy(BucketSpec spec, List<String> key) {
+    private Throttler throttler(BucketSpec spec, List<String> key) {
         String name = text("name");
         if (!name.isEmpty()) {
-            return reading.ownLimits().policy(name, "", spec, key);
+            return reading.ownLimits().throttler(name, "", spec, key);
         }
         String bean = reading.beans().nameOf(type);
         return isOnMethod()
                 ? reading.ownLimits()
-                        .policy(
+                        .throttler(
                                 OwnLimits.nameOf(bean, method.getName()),
                                 bean + "." + Places.signature(method),
                                 spec,
                                 key)
-                : reading.ownLimits().policy(OwnLimits.nameOf(bean), bean, spec, key);
+                : reading.ownLimits().throttler(OwnLimits.nameOf(bean), bean, spec, key);
     }
 
     private boolean isOnMethod() {
@@ -152,6 +153,7 @@ final class RateLimitedReader {
                             + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",
                     "Say a cost of " + capacity + " at most, or raise the capacity.");
         }
+        limit.throttler().checkChanges(new ConstantCost(place, limit.cost().cut(tokens)));
     }
 
     private @Nullable Fallback fallback() {

@@ -1,11 +1,9 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.BucketSpec;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
 import io.ratelimit.key.RequestTier;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
@@ -32,13 +30,13 @@ public final class KeyBeans {
     }
 
     /**
-     * What tells which of these tiers a request belongs to, with its bean; null for null.
+     * What tells which tier a request belongs to, with its bean; null for null.
      *
      * @param property of the tier
      * @throws RateLimitConfigurationException if there is no such bean, or it is no {@link KeyResolver}
      */
-    public @Nullable RequestTier resolve(String property, @Nullable RequestTier tier, Map<String, BucketSpec> tiers) {
-        return tier == null ? null : tier.among(tiers, name -> find(property, name));
+    public @Nullable RequestTier resolve(String property, @Nullable RequestTier tier) {
+        return tier == null ? null : tier.withBean(name -> find(property, name));
     }
 
     private KeyResolver find(String property, String name) {

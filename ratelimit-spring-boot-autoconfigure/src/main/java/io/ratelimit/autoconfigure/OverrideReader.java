@@ -13,6 +13,7 @@ import io.ratelimit.key.Overrides;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /** Reads the overrides of one policy. */
@@ -108,12 +109,12 @@ public final class OverrideReader {
 
     private KeyOverride toOverride(PolicyOverride override, OverriddenKey key, String at, int index) {
         Rate rate = override.rate();
-        BucketSpec spec = rate == null
-                ? policy.spec()
-                : PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
+        @Nullable
+        BucketSpec spec =
+                rate == null ? null : PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
         KeyOverride own = key.network() == null
-                ? KeyOverride.ofKeys(policy, spec)
-                : KeyOverride.ofNetworks(policy, spec, Integer.toString(index));
+                ? KeyOverride.ofKeys(spec)
+                : KeyOverride.ofNetworks(spec, Integer.toString(index));
         return override.mode() == null ? own : own.withMode(override.mode());
     }
 }

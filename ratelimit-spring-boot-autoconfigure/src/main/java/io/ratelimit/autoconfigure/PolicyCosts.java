@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
@@ -26,6 +27,24 @@ final class PolicyCosts {
                     cost,
                     "cost must be at most the capacity of '" + name + "', " + capacity + ", but was " + cost
                             + ": no request could ever be allowed");
+        }
+    }
+
+    /** Refuses a change of a running policy after which the start would refuse it. */
+    static void check(Policy properties, ThrottlePolicy changed) {
+        Long most = properties.maxCost();
+        long cost = properties.cutCost().least();
+        checkPays("the max-cost", most == null ? 1 : most, changed.spec(), "'" + changed.name() + "'");
+        checkPays("the cost", cost, changed.spec(), "'" + changed.name() + "'");
+        changed.tiers()
+                .forEach((tier, spec) ->
+                        checkPays("the cost", cost, spec, "the tier '" + tier + "' of '" + changed.name() + "'"));
+    }
+
+    private static void checkPays(String what, long cost, BucketSpec spec, String whose) {
+        if (spec.capacity() < cost) {
+            throw new IllegalArgumentException("capacity of " + whose + " must be at least " + what + " of the policy, "
+                    + cost + ", but was " + spec.capacity());
         }
     }
 

@@ -1,7 +1,6 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketStore;
-import io.ratelimit.Decision;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
@@ -11,6 +10,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.DenialLog;
 import io.ratelimit.logging.FailureLog;
+import io.ratelimit.logging.ReconfigurationLog;
 import java.util.List;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -76,24 +76,28 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
+    ReconfigurationLog rateLimitReconfigurationLog() {
+        return new ReconfigurationLog();
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
     FailureListener rateLimitFailureListener(TimeSource time) {
         return new FailureLog(time)::failed;
     }
 
     @Bean
     @ConditionalOnMissingBean
-    Throttlers throttlers(BucketStore store, TimeSource time, ObjectProvider<ThrottleListener> listeners) {
-        return new Throttlers(
-                policies, store, time, all(listeners.orderedStream().toList()));
-    }
-
-    private static ThrottleListener all(List<ThrottleListener> listeners) {
-        ThrottleListener[] each = listeners.toArray(ThrottleListener[]::new);
-        return (Decision decision) -> {
-            for (ThrottleListener listener : each) {
-                listener.decided(decision);
-            }
-        };
+    Throttlers throttlers(
+            BucketStore store,
+            TimeSource time,
+            ObjectProvider<ThrottleListener> listeners,
+            RateLimitProperties properties) {
+        Throttlers throttlers = new Throttlers(policies, store, time, new ThrottleListeners(listeners.orderedStream()));
+        properties.policies().forEach((name, policy) -> throttlers
+                .get(name)
+                .checkChanges(changed -> PolicyCosts.check(policy, changed)));
+        return throttlers;
     }
 
     /** Policies apply to the requests of a servlet application; without one they wait to be asked by the code. */

@@ -15,42 +15,63 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KeyOverride {
 
-    private final ThrottlePolicy policy;
-    private final BucketSpec spec;
+    private final @Nullable BucketSpec spec;
     private final @Nullable String tier;
+    private final Mode mode;
+    private volatile @Nullable Derived derived;
 
-    private KeyOverride(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
-        this.policy = policy;
+    private KeyOverride(@Nullable BucketSpec spec, @Nullable String tier, Mode mode) {
         this.spec = spec;
         this.tier = tier;
+        this.mode = mode;
     }
 
-    /** Other buckets, for keys that are named. */
-    public static KeyOverride ofKeys(ThrottlePolicy policy, BucketSpec spec) {
-        return new KeyOverride(policy, spec, null);
+    /**
+     * Other buckets, for keys that are named.
+     *
+     * @param spec that they keep, whatever the policy's is changed to; null for the policy's own
+     */
+    public static KeyOverride ofKeys(@Nullable BucketSpec spec) {
+        return new KeyOverride(spec, null, Mode.ENFORCE);
     }
 
     /**
      * Other buckets, for the addresses of networks.
      *
+     * @param spec that they keep, whatever the policy's is changed to; null for the policy's own
      * @param name unlike that of another override of the policy
      */
-    public static KeyOverride ofNetworks(ThrottlePolicy policy, BucketSpec spec, String name) {
-        String tier = "\0" + name;
-        return new KeyOverride(policy.withTiers(Map.of(tier, spec)), spec, tier);
+    public static KeyOverride ofNetworks(@Nullable BucketSpec spec, String name) {
+        return new KeyOverride(spec, "\0" + name, Mode.ENFORCE);
     }
 
     /** The same in another mode, if that refuses less: what the keys are charged is only watched, or they are free. */
     public KeyOverride withMode(Mode mode) {
-        return new KeyOverride(policy.withMode(mode.weaker(policy.mode())), spec, tier);
+        return new KeyOverride(spec, tier, mode.weaker(this.mode));
     }
 
-    /** What a key is charged, or null if it is free. */
+    /** What a key of the policy is charged, or null if it is free. */
     @Nullable
-    Charge charge(String key, long cost) {
-        if (policy.mode() == Mode.OFF) {
+    Charge charge(ThrottlePolicy policy, String key, long cost) {
+        Derived known = derived;
+        if (known == null || known.policy != policy) {
+            known = derive(policy);
+            derived = known;
+        }
+        if (known.own.mode() == Mode.OFF) {
             return null;
         }
-        return tier != null ? Charge.of(policy, tier, key, cost) : new Charge(policy, spec, Keys.reserved(key), cost);
+        return tier != null
+                ? Charge.of(known.own, tier, key, cost)
+                : new Charge(known.own, known.spec, Keys.reserved(key), cost);
     }
+
+    private Derived derive(ThrottlePolicy policy) {
+        BucketSpec held = spec == null ? policy.spec() : spec;
+        ThrottlePolicy own = policy.withMode(mode.weaker(policy.mode()));
+        return new Derived(policy, tier == null ? own : own.withTiers(Map.of(tier, held)), held);
+    }
+
+    /** What the override makes of a policy, until that is changed. */
+    private record Derived(ThrottlePolicy policy, ThrottlePolicy own, BucketSpec spec) {}
 }

@@ -124,7 +124,7 @@ public final class RequestKey {
         String key = Keys.join(composed);
         boolean asWritten = composed.length == parts.size() && !overrides.isEmpty();
         KeyOverride override = asWritten ? overrides.find(key, composed) : null;
-        return override == null ? Charge.of(policy, tier, key, cost) : override.charge(key, cost);
+        return override == null ? Charge.of(policy, tier, key, cost) : override.charge(policy, key, cost);
     }
 
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {

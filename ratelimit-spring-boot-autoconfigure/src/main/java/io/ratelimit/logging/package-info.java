@@ -1,4 +1,7 @@
-/** What the log says of decisions and of failures: {@link io.ratelimit.logging.DenialLog}, {@link io.ratelimit.logging.FailureLog}. */
+/**
+ * What the log says of decisions, failures and changes: {@link io.ratelimit.logging.DenialLog},
+ * {@link io.ratelimit.logging.FailureLog}, {@link io.ratelimit.logging.ReconfigurationLog}.
+ */
 @NullMarked
 package io.ratelimit.logging;
 

@@ -451,7 +451,8 @@ class RateLimitedTests {
                     RateLimitedOperations operations = new RateLimitedOperations(
                             Map.of(
                                     "tiered",
-                                    new AnnotatedPolicy(policy, key, RequestCost.of(1), (name, what, why) -> {})),
+                                    new AnnotatedPolicy(
+                                            throttlers.get("tiered"), key, RequestCost.of(1), (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
                             CurrentRequest.NONE,

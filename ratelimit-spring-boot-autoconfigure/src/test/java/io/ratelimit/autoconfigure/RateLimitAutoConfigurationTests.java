@@ -13,6 +13,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.DenialLog;
+import io.ratelimit.logging.ReconfigurationLog;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -67,6 +68,7 @@ class RateLimitAutoConfigurationTests {
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),
                         DenialLog.class,
+                        ReconfigurationLog.class,
                         context.getBean(FailureListener.class).getClass(),
                         Throttlers.class));
     }

@@ -31,11 +31,7 @@ class OverridesTests {
     private OverridesTests with(List<KeyPart> parts, String capacity, String... key) {
         OverriddenKey read = new OverrideKeys(parts, true, PREFIX).read(List.of(key));
         BucketSpec spec = BucketSpec.of(capacity + "/1h");
-        overrides.put(
-                read,
-                read.network() == null
-                        ? KeyOverride.ofKeys(POLICY, spec)
-                        : KeyOverride.ofNetworks(POLICY, spec, capacity));
+        overrides.put(read, read.network() == null ? KeyOverride.ofKeys(spec) : KeyOverride.ofNetworks(spec, capacity));
         return this;
     }
 
@@ -106,7 +102,7 @@ class OverridesTests {
                     .filter(key -> key.network() != null && key.network().contains(IpAddress.of(address)))
                     .max((a, b) ->
                             Integer.compare(a.network().prefix(), b.network().prefix()))
-                    .map(key -> overrides.get(key).charge("", 1).spec().capacity())
+                    .map(key -> overrides.get(key).charge(POLICY, "", 1).spec().capacity())
                     .orElse(1L);
             assertThat(capacity(ip, from(address)))
                     .as("seed %d, %s in %s", run.getCurrentRepetition(), address, overrides.keySet())
@@ -208,14 +204,33 @@ class OverridesTests {
 
     @Test
     void aModeIsNeverStricterThanThePolicys() {
-        KeyOverride override = KeyOverride.ofKeys(POLICY, POLICY.spec());
-        assertThat(override.withMode(Mode.OFF).charge("a", 1)).isNull();
-        assertThat(override.withMode(Mode.SHADOW).charge("a", 1).policy().mode())
+        KeyOverride override = KeyOverride.ofKeys(POLICY.spec());
+        assertThat(override.withMode(Mode.OFF).charge(POLICY, "a", 1)).isNull();
+        assertThat(override.withMode(Mode.SHADOW)
+                        .charge(POLICY, "a", 1)
+                        .policy()
+                        .mode())
                 .isEqualTo(Mode.SHADOW);
-        assertThat(KeyOverride.ofKeys(POLICY.withMode(Mode.OFF), POLICY.spec())
-                        .withMode(Mode.SHADOW)
-                        .charge("a", 1))
+        assertThat(override.withMode(Mode.SHADOW).charge(POLICY.withMode(Mode.OFF), "a", 1))
                 .isNull();
+    }
+
+    @Test
+    void aLimitOfItsOwnStaysAndAModeFollowsThePolicyWhenThatIsChanged() {
+        BucketSpec own = BucketSpec.of("9/1h");
+        ThrottlePolicy changed = POLICY.withSpec(BucketSpec.of("7/1h"));
+        for (KeyOverride override : List.of(KeyOverride.ofKeys(own), KeyOverride.ofNetworks(own, "0"))) {
+            assertThat(override.charge(POLICY, "a", 1).spec()).isEqualTo(own);
+            assertThat(override.charge(changed, "a", 1).spec()).isEqualTo(own);
+        }
+        for (KeyOverride override : List.of(KeyOverride.ofKeys(null), KeyOverride.ofNetworks(null, "0"))) {
+            KeyOverride shadow = override.withMode(Mode.SHADOW);
+            String key = shadow.charge(POLICY, "a", 1).key();
+            assertThat(shadow.charge(POLICY, "a", 1).spec()).isEqualTo(POLICY.spec());
+            assertThat(shadow.charge(changed, "a", 1).spec()).isEqualTo(changed.spec());
+            assertThat(shadow.charge(changed, "a", 1).policy().mode()).isEqualTo(Mode.SHADOW);
+            assertThat(shadow.charge(changed, "a", 1).key()).isEqualTo(key);
+        }
     }
 
     /** Those whose limit refuses nothing may call as often as they like: that must not be at others' expense. */

@@ -27,7 +27,7 @@ class RequestTierTests {
 
     private String tier(String text, Map<String, String> facts) {
         return RequestTier.of(text)
-                .among(TIERS, name -> request -> {
+                .withBean(name -> request -> {
                     throw new IllegalStateException(request.header("secret"));
                 })
                 .tier(
@@ -78,6 +78,6 @@ class RequestTierTests {
     void knowsWhenItIsKnown() {
         assertThat(RequestTier.of("role").known()).isEqualTo(Known.WITH_USER);
         assertThat(RequestTier.of("method").known()).isEqualTo(Known.AT_ONCE);
-        assertThat(RequestTier.of("role").among(TIERS, name -> null).known()).isEqualTo(Known.WITH_USER);
+        assertThat(RequestTier.of("role").withBean(name -> null).known()).isEqualTo(Known.WITH_USER);
     }
 }

@@ -11,7 +11,10 @@ import org.springframework.security.core.userdetails.UserDetailsService;
 import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
-/** Two users, alice and bob, who is on the pro plan; their passwords are their names; the home page and the greeting are open to all. */
+/**
+ * Two users, alice and bob, who is on the pro plan, and an admin; their passwords are their names; the home page and the
+ * greeting are open to all.
+ */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
 
@@ -20,6 +23,8 @@ class SecurityConfiguration {
         return http.authorizeHttpRequests(
                         requests -> requests.requestMatchers("/", "/index.html", "/favicon.ico", "/error", "/api/hello")
                                 .permitAll()
+                                .requestMatchers("/api/limits/**")
+                                .hasRole("ADMIN")
                                 .anyRequest()
                                 .authenticated())
                 .httpBasic(Customizer.withDefaults())
@@ -36,6 +41,10 @@ class SecurityConfiguration {
                 User.withUsername("bob")
                         .password("{noop}bob")
                         .roles("USER", "PRO")
+                        .build(),
+                User.withUsername("admin")
+                        .password("{noop}admin")
+                        .roles("ADMIN")
                         .build());
         return users::loadUserByUsername;
     }

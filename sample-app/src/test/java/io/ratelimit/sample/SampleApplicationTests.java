@@ -110,6 +110,32 @@ class SampleApplicationTests {
     }
 
     @Test
+    void theAdminChangesALimitAndWhoWasRefusedIsServedSooner() throws Exception {
+        while (get("/api/report", "alice").statusCode() == 200) {
+            time.advance(Duration.ofMillis(1));
+        }
+        assertThat(limit("report", "600/1m", "alice").statusCode()).isEqualTo(403);
+
+        assertThat(limit("report", "600/1m", "admin").body())
+                .isEqualTo("{\"policy\":\"report\",\"rate\":\"600/1m\",\"capacity\":600}");
+
+        HttpResponse<String> refused = get("/api/report", "alice");
+        assertThat(refused.headers().firstValue("Retry-After")).hasValue("1");
+        assertThat(refused.headers().firstValue("RateLimit-Policy")).hasValue("\"report\";q=600;w=60");
+        time.advance(Duration.ofSeconds(1));
+        assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
+    }
+
+    @Test
+    void aLimitThatCannotBeIsRefused() throws Exception {
+        HttpResponse<String> unpayable = limit("report", "9/1m", "admin");
+        assertThat(unpayable.statusCode()).isEqualTo(400);
+        assertThat(unpayable.body()).contains("must be at least the cost of the policy, 10, but was 9");
+        assertThat(limit("report", "nine", "admin").statusCode()).isEqualTo(400);
+        assertThat(limit("reports", "9/1m", "admin").statusCode()).isEqualTo(404);
+    }
+
+    @Test
     void theHomePageAndTheGreetingAreOpen() throws Exception {
         assertThat(get("/", null).body()).contains("A shop with limits");
         assertThat(get("/api/hello", null).body()).isEqualTo("{\"text\":\"hello\"}");
@@ -124,6 +150,12 @@ class SampleApplicationTests {
                 .PUT(HttpRequest.BodyPublishers.ofString("{\"name\":\"kettle\"}"))
                 .header("Content-Type", "application/json");
         return send(request, path, user, user);
+    }
+
+    private HttpResponse<String> limit(String policy, String rate, String user)
+            throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder().PUT(HttpRequest.BodyPublishers.noBody());
+        return send(request, "/api/limits/" + policy + "?rate=" + rate, user, user);
     }
 
     private HttpResponse<String> send(String path, @Nullable String user, @Nullable String password)

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.annotation;
 
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
 import io.ratelimit.autoconfigure.KeyBeans;
@@ -42,17 +43,18 @@ final class AnnotatedPolicyReader {
 
     private AnnotatedPolicy read(String name, Policy policy) {
         checkHasNoRequests(RateLimitProperties.property(name), policy);
-        ThrottlePolicy throttled = throttlers.get(name).policy();
+        Throttler throttler = throttlers.get(name);
+        ThrottlePolicy throttled = throttler.policy();
         Overrides overrides =
                 new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
         List<KeyPart> key = beans.resolve(RateLimitProperties.property(name) + ".key", policy.key());
         return new AnnotatedPolicy(
-                throttled,
+                throttler,
                 new RequestKey(
                         key,
                         policy.onMissingKey(),
                         overrides,
-                        beans.resolve(RateLimitProperties.property(name) + ".tier", policy.tier(), throttled.tiers()),
+                        beans.resolve(RateLimitProperties.property(name) + ".tier", policy.tier()),
                         failures),
                 policy.cutCost(),
                 failures);

@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
@@ -16,7 +17,7 @@ import org.springframework.web.util.pattern.PathPattern;
 /**
  * A policy as the filter enforces it: on which requests, and whose bucket it charges. Immutable.
  *
- * @param policy the limit
+ * @param throttler of the limit
  * @param key whose bucket
  * @param cost the tokens of a request
  * @param phase where it is asked
@@ -29,7 +30,7 @@ import org.springframework.web.util.pattern.PathPattern;
  * @param failures is told where cost or condition can't be
  */
 public record RequestPolicy(
-        ThrottlePolicy policy,
+        Throttler throttler,
         RequestKey key,
         RequestCost cost,
         Phase phase,
@@ -41,12 +42,18 @@ public record RequestPolicy(
         @Nullable RefundOn refundOn,
         FailureListener failures) {
 
+    /** The limit as it is now. */
+    public ThrottlePolicy policy() {
+        return throttler.policy();
+    }
+
     /** What a request is charged, or null if the policy doesn't apply to it. */
     @Nullable
     Charge charge(ServletRequestFacts request) {
+        ThrottlePolicy now = throttler.policy();
         boolean everywhere = paths.isEmpty() && excludePaths.isEmpty();
-        return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request)
-                ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
+        return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request, now)
+                ? key.charge(now, cost.tokens(request, now.name(), failures), request)
                 : null;
     }
 
@@ -55,7 +62,7 @@ public record RequestPolicy(
         return refundOn != null && refundOn.covers(status);
     }
 
-    private boolean holds(ServletRequestFacts request) {
+    private boolean holds(ServletRequestFacts request, ThrottlePolicy policy) {
         return condition == null || condition.holds(request, policy.name(), failures);
     }
 

@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.GlobalThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.MissingKey;
@@ -24,7 +25,7 @@ class RequestPolicyTests {
 
     private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
         return new RequestPolicy(
-                ThrottlePolicy.of("policy", BucketSpec.of("1/1s")),
+                new GlobalThrottler(ThrottlePolicy.of("policy", BucketSpec.of("1/1s"))),
                 new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed),
                 RequestCost.of(1),
                 Phase.BEFORE_AUTHENTICATION,

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.OverrideReader;
@@ -78,9 +79,10 @@ final class RequestPolicyReader {
         if (!keepsCharges) {
             excluded.addAll(excludedForAll);
         }
-        ThrottlePolicy throttled = throttlers.get(name).policy();
+        Throttler throttler = throttlers.get(name);
+        ThrottlePolicy throttled = throttler.policy();
         return new RequestPolicy(
-                throttled,
+                throttler,
                 new RequestKey(
                         beans.resolve(property + ".key", policy.key()),
                         policy.onMissingKey(),
@@ -110,7 +112,7 @@ final class RequestPolicyReader {
                             + " 'bean:NAME' or 'expression:SPEL'.",
                     property + ".tiers");
         }
-        return beans.resolve(property + ".tier", tier, throttled.tiers());
+        return beans.resolve(property + ".tier", tier);
     }
 
     private static @Nullable RefundOn refundOn(String property, List<String> statuses) {

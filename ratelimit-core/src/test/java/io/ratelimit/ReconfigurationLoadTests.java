@@ -1,0 +1,134 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+
+/** Policies that are changed while many threads ask, and very often. */
+class ReconfigurationLoadTests {
+
+    private static final int THREADS = 4;
+    private static final BucketSpec FIRST = BucketSpec.of("3/1s").withCapacity(20_000);
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", FIRST, "user");
+
+    /** Time stands still: what is there at the beginning is all that there ever is. */
+    @RepeatedTest(10)
+    void noTokenIsWonOrLostWhileCallsUnderOldAndNewSpecsTakeTurns() {
+        ManualTimeSource time = new ManualTimeSource();
+        Throttlers throttlers = Throttlers.local(List.of(POLICY), time);
+        Throttler alice = throttlers.get("api").forKey("alice");
+        Charge old = alice.charge(1);
+        assertThat(alice.tryAcquire(1)).isTrue();
+        AtomicBoolean drained = new AtomicBoolean();
+        LongAdder granted = new LongAdder();
+        Threads.run(THREADS + 1, thread -> {
+            for (int i = 0; thread == 0 && !drained.get(); i++) {
+                throttlers.reconfigure(
+                        "api", BucketSpec.of((7 + i % 13) + "/1m").withCapacity(20_000 + i % 5));
+            }
+            while (thread > 0 && !drained.get()) {
+                boolean allowed = thread == 1
+                        ? throttlers.decide(List.of(old)).allowed()
+                        : alice.decide(1).allowed();
+                granted.add(allowed ? 1 : 0);
+                drained.compareAndSet(false, !allowed);
+            }
+        });
+        assertThat(granted.sum()).isEqualTo(19_999);
+    }
+
+    /** G1, with the greatest capacity and the greatest rate of those that held; and not much less than the least. */
+    @RepeatedTest(10)
+    void overChangesOfRateTheGreaterOneCounts(RepetitionInfo run) {
+        AtomicLong clock = new AtomicLong();
+        long end = Duration.ofSeconds(20).toNanos();
+        Throttlers throttlers = Throttlers.local(
+                List.of(ThrottlePolicy.of("api", BucketSpec.of("1000/1s").withCapacity(10), "user")), clock::get);
+        Throttler alice = throttlers.get("api").forKey("alice");
+        Charge old = alice.charge(1);
+        LongAdder granted = new LongAdder();
+        Threads.run(THREADS, thread -> {
+            var random = new SplittableRandom(run.getCurrentRepetition() * 31L + thread);
+            while (clock.addAndGet(random.nextInt(20_000)) < end) {
+                if (thread == 0) {
+                    throttlers.reconfigure("api", between(random));
+                }
+                boolean allowed = thread == 1 ? throttlers.decide(List.of(old)).allowed() : alice.tryAcquire(1);
+                granted.add(allowed ? 1 : 0);
+            }
+        });
+        assertThat(granted.sum()).isBetween(20 * 1000L, 50 + 20 * 3000L + 1);
+    }
+
+    private static BucketSpec between(SplittableRandom random) {
+        return BucketSpec.of(Rate.of(1000 + random.nextInt(2001) + "/1s")).withCapacity(10 + random.nextInt(41));
+    }
+
+    @Test
+    void ofTwoChangesAtOnceEachIsToldAfterTheOtherAndTheLastOneHolds() {
+        List<ThrottlePolicy> told = new ArrayList<>(List.of(POLICY));
+        ThrottleListener listener = new ThrottleListener() {
+            @Override
+            public void decided(Decision decision) {}
+
+            @Override
+            public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
+                assertThat(before).isSameAs(told.get(told.size() - 1));
+                told.add(after);
+            }
+        };
+        ManualTimeSource time = new ManualTimeSource();
+        Throttlers throttlers = new Throttlers(List.of(POLICY), BucketStore.local(time), time, listener);
+        Threads.run(THREADS, thread -> {
+            for (int i = 0; i < 1_000; i++) {
+                throttlers.reconfigure("api", FIRST.withCapacity(1 + 1_000 * thread + i));
+            }
+        });
+        assertThat(told).hasSize(1 + 1_000 * THREADS);
+        assertThat(throttlers.get("api").policy()).isSameAs(told.get(told.size() - 1));
+    }
+
+    /** An application that tunes its rate every second for twelve days. */
+    @Test
+    void aMillionChangesLeaveNothingBehind() {
+        AtomicLong clock = new AtomicLong();
+        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), clock::get, clock::get);
+        for (int i = 1; i <= 1_000_000; i++) {
+            Charge charge = new Charge(POLICY, FIRST.withCapacity(i), "alice", 1);
+            assertThat(shelf.level(charge, clock.incrementAndGet()).take(1, clock.get()))
+                    .isNotEqualTo(Level.CLOSED);
+        }
+        assertThat(shelf.size()).isEqualTo(1);
+        forgetSpecs(shelf);
+    }
+
+    /** What was taken ahead under a spec that nothing counted by for a while is given back as if it had always been. */
+    @Test
+    void aSpecThatComesBackCountsFromTheSameMoment() {
+        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), () -> 0, () -> 0);
+        BucketSpec spec = BucketSpec.of("1/1s");
+        Charge charge = new Charge(POLICY, spec, "alice", 1);
+        Charge other = new Charge(POLICY, BucketSpec.of("2/1s"), "alice", 1);
+        long moment = Duration.ofSeconds(100).toNanos() + 1;
+        long position = shelf.level(charge, 7).ticks().at(moment);
+        shelf.level(other, 8);
+        forgetSpecs(shelf);
+        assertThat(shelf.level(charge, 9).ticks().at(moment)).isEqualTo(position);
+    }
+
+    private static void forgetSpecs(Shelf shelf) {
+        for (int i = 0; i < 50 && shelf.specs() > 1; i++) {
+            System.gc();
+        }
+        assertThat(shelf.specs()).isEqualTo(1);
+    }
+}

@@ -1,0 +1,210 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy.Mode;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Policies that are changed while they run. */
+class ReconfigurationTests {
+
+    private static final BucketSpec SLOW = BucketSpec.of("5/1d");
+    private static final BucketSpec FAST = BucketSpec.of("5/1m");
+    private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("10/s"));
+    private static final ThrottlePolicy USER = ThrottlePolicy.of("per-user", SLOW, "user")
+            .withTiers(Map.of("pro", BucketSpec.of("9/1d"), "team", BucketSpec.of("7/1d")));
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final List<List<ThrottlePolicy>> told = new ArrayList<>();
+    private final Throttlers throttlers =
+            new Throttlers(List.of(GLOBAL, USER), BucketStore.local(time), time, new Told());
+
+    private final class Told implements ThrottleListener {
+
+        @Override
+        public void decided(Decision decision) {}
+
+        @Override
+        public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
+            told.add(List.of(before, after));
+        }
+    }
+
+    @Test
+    void allKeysFollowAtTheirNextUseAlsoThroughThrottlersThatWereThereBefore() {
+        Throttler alice = throttlers.get("per-user").forKey("alice");
+        Throttler bob = throttlers.get("per-user").forKey("bob");
+        assertThat(alice.tryAcquire(5)).isTrue();
+        assertThat(bob.tryAcquire(3)).isTrue();
+
+        throttlers.reconfigure("per-user", FAST.withCapacity(6));
+
+        assertThat(alice.decide(1).retryAfter()).isEqualTo(Duration.ofSeconds(12));
+        assertThat(bob.decide(2).remaining()).isZero();
+        assertThat(alice.policy().spec()).isEqualTo(FAST.withCapacity(6));
+        time.advance(Duration.ofSeconds(12));
+        assertThat(alice.tryAcquire(1)).isTrue();
+        assertThat(throttlers.snapshot("per-user", "carol"))
+                .isEqualTo(new BucketSnapshot(6, Rate.of("5/1m"), 6, Duration.ZERO));
+    }
+
+    @Test
+    void tokensThatAreThereAreKeptAndCutToTheNewCapacity() {
+        Throttler global = throttlers.get("global");
+        assertThat(global.tryAcquire(2)).isTrue();
+        global.reconfigure(BucketSpec.of("10/s").withCapacity(100));
+        assertThat(global.decide(1).remaining()).isEqualTo(7);
+        global.reconfigure(BucketSpec.of("10/s").withCapacity(3));
+        assertThat(global.decide(1).remaining()).isEqualTo(2);
+        global.reconfigure(BucketSpec.of("10/s").withCapacity(100));
+        assertThat(global.decide(1).remaining()).isEqualTo(1);
+    }
+
+    @Test
+    void theTimeUntilTheNextUseCountsAtTheOldRate() {
+        Throttler global = throttlers.get("global");
+        assertThat(global.tryAcquire(10)).isTrue();
+        time.advance(Duration.ofMillis(500));
+        global.reconfigure(BucketSpec.of("1/1h").withCapacity(10));
+        assertThat(global.tryAcquire(5)).isTrue();
+        time.advance(Duration.ofMinutes(59));
+        assertThat(global.tryAcquire(1)).isFalse();
+    }
+
+    @Test
+    void aTierIsChangedForItself() {
+        throttlers.reconfigure("per-user", "pro", BucketSpec.of("2/1d"));
+        Throttler alice = throttlers.get("per-user").forKey("alice");
+        assertThat(alice.inTier("pro").decide(3).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(alice.inTier("team").tryAcquire(7)).isTrue();
+        assertThat(alice.tryAcquire(5)).isTrue();
+        alice.inTier("team").reconfigure(BucketSpec.of("1/1d"));
+        alice.inTier("none").reconfigure(BucketSpec.of("3/1d"));
+        assertThat(alice.policy())
+                .isEqualTo(USER.withSpec(BucketSpec.of("3/1d"))
+                        .withTiers(Map.of("pro", BucketSpec.of("2/1d"), "team", BucketSpec.of("1/1d"))));
+    }
+
+    @Test
+    void namesThatAreNotThereAreRefused() {
+        assertThatExceptionOfType(UnknownPolicyException.class)
+                .isThrownBy(() -> throttlers.reconfigure("per-usr", FAST))
+                .withMessage("no throttle policy is named 'per-usr'; the policies are: global, per-user");
+        assertThatExceptionOfType(UnknownPolicyException.class)
+                .isThrownBy(() -> throttlers.reconfigure("per-usr", "pro", FAST));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.reconfigure("per-user", "por", FAST))
+                .withMessage("the policy 'per-user' has no tier 'por'; its tiers are: pro, team");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.get("global").reconfigure("pro", FAST))
+                .withMessage("the policy 'global' has no tier 'pro', nor any other");
+        assertThat(throttlers.get("per-user").policy()).isSameAs(USER);
+    }
+
+    @Test
+    void whatIsNoSpecOrFailsACheckIsRefusedAndTheOldOneStays() {
+        Throttler user = throttlers.get("per-user");
+        Consumer<ThrottlePolicy> check = policy -> Check.check(
+                policy.spec().capacity() >= 5,
+                "capacity",
+                "at least 5",
+                policy.spec().capacity());
+        user.forKey("alice").checkChanges(check);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> user.reconfigure(BucketSpec.of("4/1d")))
+                .withMessage("capacity must be at least 5, but was 4");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.reconfigure("per-user", BucketSpec.of("0/1d")));
+        assertThatNullPointerException().isThrownBy(() -> user.reconfigure(null));
+        assertThatNullPointerException().isThrownBy(() -> user.reconfigure("pro", null));
+        assertThatIllegalArgumentException()
+                .as("a check must hold from the start")
+                .isThrownBy(() -> throttlers.get("global").checkChanges(policy -> Check.check(false, "it", "so", 0)));
+        throttlers.reconfigure("global", FAST);
+        assertThat(user.policy()).isSameAs(USER);
+        assertThat(told).hasSize(1);
+    }
+
+    @Test
+    void theListenerIsToldOnceOfWhatChanged() {
+        throttlers.reconfigure("per-user", FAST);
+        throttlers.reconfigure("per-user", BucketSpec.of("5/1m"));
+        throttlers.reconfigure("per-user", "pro", BucketSpec.of("9/1d"));
+        throttlers.reconfigure("per-user", "pro", FAST);
+        ThrottlePolicy fast = USER.withSpec(FAST);
+        assertThat(told)
+                .containsExactly(
+                        List.of(USER, fast),
+                        List.of(fast, fast.withTiers(Map.of("pro", FAST, "team", BucketSpec.of("7/1d")))));
+    }
+
+    @Test
+    @Timeout(60)
+    void whoWaitsKeepsHisMomentAndNobodyGoesBefore() throws Exception {
+        Throttler alice = throttlers.get("per-user").forKey("alice");
+        assertThat(alice.tryAcquire(5)).isTrue();
+        throttlers.reconfigure("per-user", BucketSpec.of("1/1h"));
+        CompletableFuture<Boolean> waiting = waitFor(alice, 1);
+        throttlers.reconfigure("per-user", BucketSpec.of("1/1s"));
+        assertThat(alice.decide(1).retryAfter()).isEqualTo(Duration.ofHours(1).plusSeconds(1));
+        time.advance(Duration.ofHours(1).minusNanos(1));
+        assertThat(waiting).isNotDone();
+        time.advance(Duration.ofNanos(1));
+        assertThat(waiting.get(1, TimeUnit.MINUTES)).isTrue();
+        assertThat(alice.tryAcquire(1)).isFalse();
+        time.advance(Duration.ofSeconds(1));
+        assertThat(alice.tryAcquire(1)).isTrue();
+    }
+
+    private CompletableFuture<Boolean> waitFor(Throttler throttler, long cost) {
+        CompletableFuture<Boolean> granted = CompletableFuture.supplyAsync(() -> {
+            try {
+                return throttler.tryAcquire(cost, Duration.ofDays(1));
+            } catch (InterruptedException interrupted) {
+                throw new AssertionError(interrupted);
+            }
+        });
+        while (time.waiting() == 0) {
+            Thread.onSpinWait();
+        }
+        return granted;
+    }
+
+    @Test
+    void aSingleThrottlerCanBeChangedToo() {
+        Throttler user = new PartitionedThrottler(USER.withMode(Mode.ENFORCE));
+        assertThat(user.forKey("alice").tryAcquire(5)).isTrue();
+        user.reconfigure(BucketSpec.of("1/1d"));
+        assertThat(user.forKey("bob").tryAcquire(2)).isFalse();
+        Throttler global = new GlobalThrottler(GLOBAL);
+        global.reconfigure(BucketSpec.of("1/1d"));
+        assertThat(global.tryAcquire(2)).isFalse();
+    }
+
+    @Test
+    void aRateAloneTakesTheCapacityAlongWhereThatIsTheRates() {
+        assertThat(BucketSpec.of("600/1m").withRate(Rate.of("60/1m"))).isEqualTo(BucketSpec.of("60/1m"));
+        assertThat(BucketSpec.of("600/1m").withCapacity(800).withRate(Rate.of("60/1m")))
+                .isEqualTo(BucketSpec.of("60/1m").withCapacity(800));
+        assertThat(BucketSpec.of("1/1s")
+                        .withRefill(BucketSpec.Refill.INTERVAL)
+                        .withRate(Rate.of("2/1s"))
+                        .refill())
+                .isEqualTo(BucketSpec.Refill.INTERVAL);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> BucketSpec.of("600/1m").withCapacity(800).withRate(Rate.of("1/365d")))
+                .withMessageContaining("at most ten years");
+    }
+}
