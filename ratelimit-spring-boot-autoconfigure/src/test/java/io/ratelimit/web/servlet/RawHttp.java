@@ -123,6 +123,15 @@ record RawHttp(int port, String client) {
             return write(text("GET", target, headers)).read();
         }
 
+        /** Whether there is something to read. */
+        boolean hasAnswer() {
+            try {
+                return in.available() > 0;
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+
         /** Reads one answer, as long as its headers say. */
         Response read() {
             return read(false);

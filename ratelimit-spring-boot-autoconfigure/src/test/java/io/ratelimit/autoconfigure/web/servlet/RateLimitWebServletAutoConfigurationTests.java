@@ -97,7 +97,7 @@ class RateLimitWebServletAutoConfigurationTests {
 
     @Test
     void leavesTheRejectionToTheUser() {
-        backsOffFor(Rejection.class, () -> new Rejection(null, null, null));
+        backsOffFor(Rejection.class, () -> new Rejection(null, null, null, null));
     }
 
     @Test
