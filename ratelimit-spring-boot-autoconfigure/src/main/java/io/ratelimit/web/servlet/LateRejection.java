@@ -27,6 +27,7 @@ final class LateRejection implements AsyncListener {
     private enum State {
         WAITING,
         DUE,
+        ANSWERED,
         OVER
     }
 
@@ -42,7 +43,7 @@ final class LateRejection implements AsyncListener {
     /**
      * @param request as whoever refused saw it
      * @param decidedAt the nanoseconds of the time source
-     * @param whenOver is told once that it is being answered, or needn't be
+     * @param whenOver is told once that the request is complete, or nobody waits for it any more
      */
     LateRejection(
             HttpServletRequest request,
@@ -60,9 +61,10 @@ final class LateRejection implements AsyncListener {
         request.setAttribute(ATTRIBUTE, this);
     }
 
-    /** The one that a request has to be answered with now. */
-    static @Nullable LateRejection due(ServletRequest request) {
-        return request.getAttribute(ATTRIBUTE) instanceof LateRejection late && late.state.get() == State.DUE
+    /** The one that whoever asks has to answer now. */
+    static @Nullable LateRejection take(ServletRequest request) {
+        return request.getAttribute(ATTRIBUTE) instanceof LateRejection late
+                        && late.state.compareAndSet(State.DUE, State.ANSWERED)
                 ? late
                 : null;
     }
@@ -86,8 +88,8 @@ final class LateRejection implements AsyncListener {
         }
     }
 
-    /** It is being answered, or needn't be. Leaves the request alone: it may be another client's by now. */
-    void end() {
+    /** Leaves the request alone: it may be another client's by now. */
+    private void end() {
         if (state.getAndSet(State.OVER) != State.OVER) {
             Future<?> set = alarm;
             if (set != null) {

@@ -23,7 +23,7 @@ public final class LateRejectionFilter implements Filter {
     @Override
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        LateRejection late = LateRejection.due(request);
+        LateRejection late = LateRejection.take(request);
         if (late == null) {
             chain.doFilter(request, response);
         } else {

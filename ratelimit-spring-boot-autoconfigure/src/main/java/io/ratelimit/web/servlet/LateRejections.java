@@ -30,6 +30,8 @@ public final class LateRejections implements SmartLifecycle {
     /** How long the container waits for a time source that doesn't call, before it answers all the same. */
     private static final long GRACE_MILLIS = 30_000;
 
+    private static final long STOP_SECONDS = 2;
+
     private static final Log logger = LogFactory.getLog(LateRejections.class);
 
     private final Map<String, Long> delayNanos = new HashMap<>();
@@ -92,7 +94,8 @@ public final class LateRejections implements SmartLifecycle {
     private long delayOf(Decision decision) {
         long longest = 0;
         for (Answer violation : decision.violations()) {
-            longest = Math.max(longest, delayNanos.getOrDefault(violation.policy().name(), 0L));
+            longest =
+                    Math.max(longest, delayNanos.getOrDefault(violation.policy().name(), 0L));
         }
         return longest;
     }
@@ -112,11 +115,12 @@ public final class LateRejections implements SmartLifecycle {
 
     private void warn(String reason) {
         if (warned.compareAndSet(false, true)) {
-            logger.warn("A refusal was answered at once in spite of its rejection-delay, and so will others be: " + reason);
+            logger.warn(
+                    "A refusal was answered at once in spite of its rejection-delay, and so will others be: " + reason);
         }
     }
 
-    /** How many are put off now. */
+    /** How many are put off now, or being answered. */
     int waiting() {
         return MOST - places.availablePermits();
     }
@@ -141,5 +145,17 @@ public final class LateRejections implements SmartLifecycle {
     public void stop() {
         running = false;
         waiting.forEach(LateRejection::call);
+        awaitAnswers();
+    }
+
+    /** For a server that doesn't stop gracefully. */
+    private void awaitAnswers() {
+        try {
+            if (places.tryAcquire(MOST, STOP_SECONDS, TimeUnit.SECONDS)) {
+                places.release(MOST);
+            }
+        } catch (InterruptedException hurry) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

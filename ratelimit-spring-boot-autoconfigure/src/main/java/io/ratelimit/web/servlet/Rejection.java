@@ -33,7 +33,6 @@ public final class Rejection {
 
     /** What was put off, unless the answer has begun meanwhile. */
     void writeLate(LateRejection refusal, HttpServletResponse response) throws IOException {
-        refusal.end();
         if (!response.isCommitted()) {
             response.resetBuffer();
             answer(refusal.request(), response, late.decision(refusal));

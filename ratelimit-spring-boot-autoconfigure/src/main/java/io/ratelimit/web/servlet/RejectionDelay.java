@@ -10,10 +10,11 @@ import java.time.Duration;
  */
 public record RejectionDelay(Duration time) {
 
-    private static final Duration LONGEST = Duration.ofMinutes(1);
+    /** At once. */
+    public static final RejectionDelay NONE = new RejectionDelay(Duration.ZERO);
 
     public RejectionDelay {
-        if (time.isNegative() || time.compareTo(LONGEST) > 0) {
+        if (time.isNegative() || time.compareTo(Duration.ofMinutes(1)) > 0) {
             throw new IllegalArgumentException(
                     "rejection-delay must be between 0s and 1m, but was " + Rate.textOf(time));
         }
