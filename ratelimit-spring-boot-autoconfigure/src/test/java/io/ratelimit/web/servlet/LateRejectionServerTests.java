@@ -4,6 +4,7 @@ import static io.ratelimit.web.servlet.RawHttp.basic;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.ratelimit.SystemTimeSource;
 import io.ratelimit.web.servlet.RawHttp.Connection;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import java.net.URI;
@@ -15,6 +16,7 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -24,6 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Primary;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.context.request.RequestContextHolder;
@@ -163,6 +166,40 @@ class LateRejectionServerTests {
         waiting.forEach(Connection::close);
     }
 
+    /** On the machine's clock, and so short that the time is often over before the thread that refused has left. */
+    @Test
+    void aDelayMayBeShorterThanTheWayBack() {
+        String yaml = YAML.replace("paths: /early, rejection-delay: 2s", "paths: /early, rejection-delay: 1us");
+        try (TestServer server = TestServer.secured(yaml, Api.class, BasicSecurity.class, RealTime.class)
+                .start()) {
+            server.http().get("/early");
+            IntStream.range(0, 8).parallel().forEach(client -> {
+                try (Connection connection = server.http().open()) {
+                    for (int i = 0; i < 250; i++) {
+                        Response refusal = connection.get("/early");
+                        assertThat(refusal.status()).isEqualTo(429);
+                        assertThat(refusal.body()).endsWith("}");
+                    }
+                }
+            });
+            await().until(() -> waiting(server) == 0);
+        }
+    }
+
+    @Test
+    void onTheMachinesClockTheAnswerIsNotEarly() {
+        String yaml = YAML.replace("paths: /early, rejection-delay: 2s", "paths: /early, rejection-delay: 200ms");
+        try (TestServer server =
+                TestServer.open(yaml, Api.class, RealTime.class).start()) {
+            server.http().get("/early");
+            long start = System.nanoTime();
+            Response refusal = server.http().get("/early");
+            assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(200_000_000L);
+            assertThat(refusal.status()).isEqualTo(429);
+            assertThat(Long.parseLong(refusal.header("X-RetryAfterMs"))).isLessThanOrEqualTo(3_599_800);
+        }
+    }
+
     /** Over HTTP/2 a client says that it doesn't wait any more. */
     @Test
     void aStreamThatIsCancelledFreesItsPlaceAtOnce(CapturedOutput output) throws Exception {
@@ -194,6 +231,7 @@ class LateRejectionServerTests {
     }
 
     private static Response late(TestServer server, String target, String... headers) {
+        await().until(() -> waiting(server) == 0);
         try (Connection connection = server.http().open()) {
             connection.write(RawHttp.text("GET", target, headers));
             await().until(() -> waiting(server) == 1);
@@ -221,6 +259,15 @@ class LateRejectionServerTests {
         @GetMapping("/free")
         String free() {
             return "free";
+        }
+    }
+
+    static class RealTime {
+
+        @Bean
+        @Primary
+        SystemTimeSource realTime() {
+            return new SystemTimeSource();
         }
     }
 

@@ -273,12 +273,17 @@ class LateRejectionTests {
                 .sum();
     }
 
-    @Test
-    void aClientThatIsGoneFreesItsPlace(CapturedOutput output) {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClientThatIsGoneFreesItsPlace(boolean abruptly, CapturedOutput output) {
         server.http().get("/slow");
         Connection gone = putOff("GET", "/slow");
         int logged = output.getAll().length();
-        gone.close();
+        if (abruptly) {
+            gone.reset();
+        } else {
+            gone.close();
+        }
         server.advance(Duration.ofSeconds(2));
         await().until(() -> late.waiting() == 0);
         assertThat(server.http().get("/free").body()).isEqualTo("free");

@@ -210,6 +210,16 @@ record RawHttp(int port, String client) {
             return line.toString(StandardCharsets.ISO_8859_1).stripTrailing();
         }
 
+        /** Ends the connection as a client does that is killed. */
+        void reset() {
+            try {
+                socket.setSoLinger(true, 0);
+                socket.close();
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+
         @Override
         public void close() {
             try {
