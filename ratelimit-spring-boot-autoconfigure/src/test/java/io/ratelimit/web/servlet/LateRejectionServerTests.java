@@ -16,7 +16,6 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -136,6 +135,17 @@ class LateRejectionServerTests {
         }
     }
 
+    /** Its own path is none that a container could dispatch to. */
+    @Test
+    void atTheRootOfTheContext() {
+        String yaml = YAML.replace("paths: /early, ", "")
+                + "\nserver: { servlet.context-path: /app, tomcat.redirect-context-root: false }";
+        try (TestServer server = TestServer.open(yaml, Api.class).start()) {
+            server.http().get("/app");
+            assertThat(late(server, "/app").body()).contains("[\"early\"]");
+        }
+    }
+
     @Test
     void belowThePathOfTheServlet() {
         String yaml = YAML.replace("/early", "/mvc/early") + "\nspring.mvc.servlet.path: /mvc";
@@ -173,15 +183,17 @@ class LateRejectionServerTests {
         try (TestServer server = TestServer.secured(yaml, Api.class, BasicSecurity.class, RealTime.class)
                 .start()) {
             server.http().get("/early");
-            IntStream.range(0, 8).parallel().forEach(client -> {
-                try (Connection connection = server.http().open()) {
-                    for (int i = 0; i < 250; i++) {
-                        Response refusal = connection.get("/early");
-                        assertThat(refusal.status()).isEqualTo(429);
-                        assertThat(refusal.body()).endsWith("}");
-                    }
-                }
-            });
+            List<Connection> connections =
+                    Stream.generate(() -> server.http().open()).limit(8).toList();
+            for (int i = 0; i < 250; i++) {
+                connections.forEach(connection -> connection.write(RawHttp.text("GET", "/early")));
+                assertThat(connections).allSatisfy(connection -> {
+                    Response refusal = connection.read();
+                    assertThat(refusal.status()).isEqualTo(429);
+                    assertThat(refusal.body()).endsWith("}");
+                });
+            }
+            connections.forEach(Connection::close);
             await().until(() -> waiting(server) == 0);
         }
     }
