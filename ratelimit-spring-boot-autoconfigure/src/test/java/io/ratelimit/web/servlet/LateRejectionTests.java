@@ -49,6 +49,7 @@ class LateRejectionTests {
                 quick: { rate: 1/1s, paths: /quick, rejection-delay: 2s, retry-jitter: 1ms-2ms }
                 site: { key: ip, rate: 100/1h, paths: [/both, /service] }
                 wide: { rate: 1/1h, paths: /both, rejection-delay: 3s, phase: after-authentication }
+                wider: { rate: 1/1h, paths: /both, rejection-delay: 1s, phase: after-authentication }
                 narrow: { key: ip, rate: 1/1h, paths: /both, rejection-delay: 500ms, phase: after-authentication }
                 prompt: { rate: 1/1h, paths: /prompt }
                 keyed: { key: header:X-Key, on-missing-key: deny, rate: 1/1h, paths: /keyed, rejection-delay: 2s }
@@ -137,7 +138,7 @@ class LateRejectionTests {
         server.advance(Duration.ofMillis(2999));
         assertThat(late.waiting()).isEqualTo(1);
         server.advance(Duration.ofMillis(1));
-        assertThat(refused.read().body()).contains("[\"narrow\",\"wide\"]");
+        assertThat(refused.read().body()).contains("[\"narrow\",\"wide\",\"wider\"]");
     }
 
     @Test
