@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.ratelimit.ManualTimeSource;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.RawHttp.Connection;
 import io.ratelimit.web.servlet.RawHttp.Response;
@@ -62,6 +63,7 @@ class LateRejectionTests {
     static final TestServer server = TestServer.open(YAML, Api.class, Work.class, Others.class);
 
     private final LateRejections late = server.bean(LateRejections.class);
+    private final ManualTimeSource time = server.bean(ManualTimeSource.class);
     private final List<Connection> connections = new ArrayList<>();
 
     @AfterEach
@@ -77,7 +79,7 @@ class LateRejectionTests {
         Connection refused = putOff("GET", "/slow");
 
         server.advance(Duration.ofMillis(1999));
-        assertThat(late.waiting()).isEqualTo(1);
+        assertThat(time.waiting()).as("the call to come").isEqualTo(1);
         assertThat(refused.hasAnswer()).isFalse();
 
         server.advance(Duration.ofMillis(1));
@@ -136,7 +138,7 @@ class LateRejectionTests {
         server.http().get("/both");
         Connection refused = putOff("GET", "/both");
         server.advance(Duration.ofMillis(2999));
-        assertThat(late.waiting()).isEqualTo(1);
+        assertThat(time.waiting()).as("the call to come").isEqualTo(1);
         server.advance(Duration.ofMillis(1));
         assertThat(refused.read().body()).contains("[\"narrow\",\"wide\",\"wider\"]");
     }
