@@ -79,8 +79,12 @@ public record Rate(long tokens, Duration period) {
         }
     }
 
-    /** Reads {@code 100ms}, {@code minute} or {@code PT1M}; a number needs a unit. */
-    static Duration durationOf(String text) {
+    /**
+     * Reads {@code 100ms}, {@code minute} or {@code PT1M}; a number needs a unit.
+     *
+     * @throws IllegalArgumentException if the text is no duration; the message says what would do
+     */
+    public static Duration durationOf(String text) {
         int digits = 0;
         while (digits < text.length() && Character.isDigit(text.charAt(digits))) {
             digits++;
@@ -115,7 +119,7 @@ public record Rate(long tokens, Duration period) {
     }
 
     /** A duration as people write it: in the largest unit that is whole. */
-    static String textOf(Duration duration) {
+    public static String textOf(Duration duration) {
         if (duration.isZero()) {
             return "0s";
         }

@@ -7,6 +7,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;
+import io.ratelimit.web.servlet.RejectionDelay;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
@@ -25,6 +26,7 @@ final class NumberConverter implements GenericConverter {
     private static final Map<Class<?>, Function<String, Object>> READERS = Map.of(
             Rate.class, Rate::of,
             RetryJitter.class, RetryJitter::of,
+            RejectionDelay.class, RejectionDelay::of,
             KeyPart.class, KeyPart::of,
             IpNetwork.class, IpNetwork::of,
             RequestCost.class, RequestCost::of,

@@ -1,20 +1,35 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.web.servlet.RejectionDelay;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A policy in words, as the log has it when the application starts.
  *
  * @param unit what it limits, such as a request
  * @param status of a refusal
+ * @param delay of a refusal
  */
-public record PolicyDescription(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit, int status) {
+public record PolicyDescription(
+        ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit, int status, RejectionDelay delay) {
 
     private static final int TOO_MANY_REQUESTS = 429;
+
+    /**
+     * @param configured what the configuration says of the policy, if it does
+     */
+    public static PolicyDescription of(
+            ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit, @Nullable Policy configured) {
+        return configured == null
+                ? new PolicyDescription(policy, key, cost, unit, TOO_MANY_REQUESTS, RejectionDelay.NONE)
+                : new PolicyDescription(policy, key, cost, unit, configured.status(), configured.rejectionDelay());
+    }
 
     /** With all but where it applies. */
     @Override
@@ -23,6 +38,7 @@ public record PolicyDescription(ThrottlePolicy policy, RequestKey key, RequestCo
                 + tiers()
                 + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden")
                 + (status == TOO_MANY_REQUESTS ? "" : ", status " + status)
+                + (delay.isNone() ? "" : ", refusals " + delay + " late")
                 + ", in memory";
     }
 

@@ -14,6 +14,7 @@ import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RejectionDelay;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -131,6 +132,7 @@ public record RateLimitProperties(
      * @param phase whether it is asked before or after authentication; by default before, if nothing that it asks for can
      *     be another after. An early policy that says so keeps what it took when a later one refuses the request
      * @param refundOn the response statuses for which it gives back what it took, such as 404, 5xx, or !401 for all but 401
+     * @param rejectionDelay how late its refusals are answered, such as 2s, holding no thread
      * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
      * @param status the HTTP status of a refusal
      * @param mode how much its decisions count: enforce, shadow (decide and log, refuse nothing) or off
@@ -158,6 +160,7 @@ public record RateLimitProperties(
             @Nullable RequestCondition condition,
             @Nullable Phase phase,
             @DefaultValue List<String> refundOn,
+            @DefaultValue("0s") RejectionDelay rejectionDelay,
             @Nullable RetryJitter retryJitter,
             @DefaultValue("429") int status,
             @DefaultValue("enforce") Mode mode) {

@@ -29,7 +29,7 @@ class ConfigurationFailureTests {
     private static final String POLICY_PROPERTIES =
             "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, tiers, tier, overrides, key,"
                     + " ignore-case, on-missing-key, max-keys, applies-to, paths, exclude-paths, methods, condition,"
-                    + " phase, refund-on, retry-jitter, status, mode.";
+                    + " phase, refund-on, rejection-delay, retry-jitter, status, mode.";
 
     @TempDir
     private Path directory;
@@ -261,6 +261,44 @@ class ConfigurationFailureTests {
                         "java.lang.Integer to io.ratelimit.RetryJitter",
                         "java.lang.IllegalArgumentException: '5' is not a retry jitter: say the least and the most,"
                                 + " such as '1ms-5ms'"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "-2s   | rejection-delay must be between 0s and 1m, but was -2s",
+                "61s   | rejection-delay must be between 0s and 1m, but was 61s",
+                "PT-2S | rejection-delay must be between 0s and 1m, but was -2s",
+                "2000d | rejection-delay must be between 0s and 1m, but was 2000d",
+                "2x    | '2x' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "late  | 'late' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+            })
+    void aRejectionDelayThatIsNone(String delay, String reason) {
+        assertThat(policy("rejection-delay: " + delay))
+                .isEqualTo(unreadable(
+                        "rejection-delay: " + delay,
+                        24,
+                        "io.ratelimit.web.servlet.RejectionDelay",
+                        "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue"
+                                + " io.ratelimit.web.servlet.RejectionDelay",
+                        "java.lang.IllegalArgumentException: " + reason));
+    }
+
+    /** A number alone would be milliseconds elsewhere in Spring Boot, and seconds to some who read it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"500", "0"})
+    void aRejectionDelayWithoutAUnit(String delay) {
+        assertThat(policy("rejection-delay: " + delay))
+                .isEqualTo(unreadable(
+                        "rejection-delay: " + delay,
+                        24,
+                        "io.ratelimit.web.servlet.RejectionDelay",
+                        "java.lang.Integer to @org.springframework.boot.context.properties.bind.DefaultValue"
+                                + " io.ratelimit.web.servlet.RejectionDelay",
+                        "java.lang.IllegalArgumentException: '" + delay + "' has no unit: say '" + delay + "ms', '"
+                                + delay + "s'"));
     }
 
     // Choices

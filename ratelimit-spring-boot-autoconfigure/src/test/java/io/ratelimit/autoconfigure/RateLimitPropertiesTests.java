@@ -12,6 +12,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RejectionDelay;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -56,6 +57,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.excludePaths()).isEmpty();
         assertThat(policy.methods()).isEmpty();
         assertThat(policy.phase()).isNull();
+        assertThat(policy.rejectionDelay().isNone()).isTrue();
         assertThat(policy.retryJitter()).isNull();
         assertThat(policy.status()).isEqualTo(429);
         assertThat(policy.mode()).isEqualTo(Mode.ENFORCE);
@@ -96,6 +98,7 @@ class RateLimitPropertiesTests {
                         - POST
                       condition: contentLength > 0
                       phase: after-authentication
+                      rejection-delay: 2s
                       retry-jitter: 1ms-5ms
                       status: 503
                       mode: shadow
@@ -109,7 +112,7 @@ class RateLimitPropertiesTests {
                   everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, max-cost: 50, condition: contentLength > 0, key: [ip, endpoint, method, 'header:X-Api-Key'],
                     ignore-case: false, on-missing-key: deny, max-keys: 5000, paths: ['/items/{id}', /orders/**],
                     exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication,
-                    retry-jitter: 1ms-5ms, status: 503, mode: shadow } } }
+                    rejection-delay: 2s, retry-jitter: 1ms-5ms, status: 503, mode: shadow } } }
                 """));
     }
 
@@ -137,6 +140,7 @@ class RateLimitPropertiesTests {
                       excludePaths: /orders/open
                       methods: GET,POST
                       phase: AFTER_AUTHENTICATION
+                      rejectionDelay: PT2S
                       retryJitter: 1ms - 5ms
                       status: "503"
                       mode: Shadow
@@ -166,6 +170,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.excludePaths()).containsExactly("/orders/open");
         assertThat(policy.methods()).containsExactly("GET", "POST");
         assertThat(policy.phase()).isEqualTo(Phase.AFTER_AUTHENTICATION);
+        assertThat(policy.rejectionDelay()).isEqualTo(RejectionDelay.of("2s"));
         assertThat(policy.retryJitter()).isEqualTo(RetryJitter.of("1ms-5ms"));
         assertThat(policy.status()).isEqualTo(503);
         assertThat(policy.mode()).isEqualTo(Mode.SHADOW);

@@ -107,14 +107,14 @@ class StartupLogTests {
         assertThat(log("""
                 ratelimit:
                   policies:
-                    a: { rate: 5/s, key: [user, endpoint], on-missing-key: deny, refund-on: [404, 5xx], status: 503 }
+                    a: { rate: 5/s, key: [user, endpoint], on-missing-key: deny, refund-on: [404, 5xx], status: 503, rejection-delay: 2s }
                     b: { rate: 5/s, key: user, on-missing-key: skip, refund-on: '!401' }
                     c: { rate: 5/s, key: user, on-missing-key: shared, status: 429 }
                 """))
                 .filteredOn(line -> line.startsWith("INFO"))
                 .containsExactly(
                         "INFO Throttle policy 'a' is enforced: 5/1s, capacity 5, a bucket for each user and endpoint"
-                                + " (denies a request that lacks one), status 503, in memory; all methods, all paths,"
+                                + " (denies a request that lacks one), status 503, refusals 2s late, in memory; all methods, all paths,"
                                 + " after authentication, gives back on 404, 5xx",
                         "INFO Throttle policy 'b' is enforced: 5/1s, capacity 5, a bucket for each user (skips a request"
                                 + " that lacks one), in memory; all methods, all paths, after authentication, gives back"

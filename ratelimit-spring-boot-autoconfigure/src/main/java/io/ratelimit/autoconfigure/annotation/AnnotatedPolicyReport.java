@@ -45,8 +45,7 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
         Policy configured = properties.policies().get(policy.name());
         AnnotatedPolicy limit = operations.limit(policy.name());
         if (limit != null) {
-            int status = configured == null ? 429 : configured.status();
-            logger.info(new PolicyDescription(policy, limit.key(), limit.cost(), "call", status) + "; calls of "
+            logger.info(PolicyDescription.of(policy, limit.key(), limit.cost(), "call", configured) + "; calls of "
                     + shown(operations.placesOf(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
         } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {

@@ -6,21 +6,41 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 
-/** Refuses a request: gives back what it was charged, sets the headers that CORS asks for, has the answer written. */
+/**
+ * Refuses a request: gives back what it was charged, sets the headers that CORS asks for, has the answer written; at once
+ * or, where a policy says so, later.
+ */
 public final class Rejection {
 
     private final Throttlers throttlers;
     private final RejectionCors cors;
     private final RejectionHandler handler;
+    private final LateRejections late;
 
-    public Rejection(Throttlers throttlers, RejectionCors cors, RejectionHandler handler) {
+    public Rejection(Throttlers throttlers, RejectionCors cors, RejectionHandler handler, LateRejections late) {
         this.throttlers = throttlers;
         this.cors = cors;
         this.handler = handler;
+        this.late = late;
     }
 
     void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         RequestBill.of(request).giveBack(throttlers);
+        if (!late.putOff(request, response, decision)) {
+            answer(request, response, decision);
+        }
+    }
+
+    /** What was put off, unless the answer has begun meanwhile. */
+    void writeLate(LateRejection refusal, HttpServletResponse response) throws IOException {
+        if (!response.isCommitted()) {
+            response.resetBuffer();
+            answer(refusal.request(), response, late.decision(refusal));
+        }
+    }
+
+    private void answer(HttpServletRequest request, HttpServletResponse response, Decision decision)
+            throws IOException {
         cors.apply(request, response);
         handler.reject(request, response, decision);
     }

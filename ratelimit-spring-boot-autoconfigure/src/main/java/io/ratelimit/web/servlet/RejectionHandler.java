@@ -14,6 +14,9 @@ public interface RejectionHandler {
      * asks for are set. Don't call {@code sendError}: the error dispatch it starts goes through the security filters,
      * which may turn it into another answer.
      *
+     * <p>With a {@code rejection-delay} it is called late, on another thread than that of the request: the request is there
+     * as it was, but not what is bound to the thread, such as the security context.
+     *
      * @param decision why; never allowed
      */
     void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException;

@@ -123,6 +123,15 @@ record RawHttp(int port, String client) {
             return write(text("GET", target, headers)).read();
         }
 
+        /** Whether there is something to read. */
+        boolean hasAnswer() {
+            try {
+                return in.available() > 0;
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
+        }
+
         /** Reads one answer, as long as its headers say. */
         Response read() {
             return read(false);
@@ -199,6 +208,16 @@ record RawHttp(int port, String client) {
                 line.write(b);
             }
             return line.toString(StandardCharsets.ISO_8859_1).stripTrailing();
+        }
+
+        /** Ends the connection as a client does that is killed. */
+        void reset() {
+            try {
+                socket.setSoLinger(true, 0);
+                socket.close();
+            } catch (IOException ex) {
+                throw new UncheckedIOException(ex);
+            }
         }
 
         @Override

@@ -73,12 +73,7 @@ final class PolicyReport implements SmartInitializingSingleton {
     private String describe(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
         Policy configured = properties.policies().get(policy.name());
-        return new PolicyDescription(
-                        policy,
-                        request.key(),
-                        request.cost(),
-                        "request",
-                        configured == null ? 429 : configured.status())
+        return PolicyDescription.of(policy, request.key(), request.cost(), "request", configured)
                 + "; "
                 + (request.methods().isEmpty()
                         ? "all methods"

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
@@ -10,6 +11,8 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
+import io.ratelimit.web.servlet.LateRejectionFilter;
+import io.ratelimit.web.servlet.LateRejections;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -18,6 +21,7 @@ import io.ratelimit.web.servlet.RefusedCallResolver;
 import io.ratelimit.web.servlet.RefusedCalls;
 import io.ratelimit.web.servlet.Rejection;
 import io.ratelimit.web.servlet.RejectionCors;
+import io.ratelimit.web.servlet.RejectionDelay;
 import io.ratelimit.web.servlet.RejectionHandler;
 import io.ratelimit.web.servlet.RequestPolicies;
 import jakarta.servlet.DispatcherType;
@@ -67,9 +71,19 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
+    LateRejections rateLimitLateRejections(RateLimitProperties properties, TimeSource time) {
+        Map<String, RejectionDelay> delays = properties.policies().entrySet().stream()
+                .collect(Collectors.toMap(
+                        Map.Entry::getKey, policy -> policy.getValue().rejectionDelay()));
+        return new LateRejections(delays, time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
     Rejection rateLimitRejection(
             Throttlers throttlers,
             RejectionHandler handler,
+            LateRejections late,
             ObjectProvider<Endpoints> endpoints,
             ObjectProvider<HandlerMapping> mappings,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
@@ -79,7 +93,8 @@ public final class RateLimitWebServletAutoConfiguration {
                         SingletonSupplier.of(endpoints::getObject),
                         SingletonSupplier.of(() -> mappings.orderedStream().toList()),
                         SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null))),
-                handler);
+                handler,
+                late);
     }
 
     /** Calls of annotated methods are refused as requests are. */
@@ -187,6 +202,21 @@ public final class RateLimitWebServletAutoConfiguration {
             Environment environment) {
         RateLimitFilter filter = filter(Phase.AFTER_AUTHENTICATION, properties, throttlers, policies, rejection);
         return registration(filter, "rateLimitFilterAfterAuthentication", orderAfter(properties, environment));
+    }
+
+    /** Where no policy has a delay there is nothing for it to do. */
+    @Bean
+    @ConditionalOnMissingBean(name = "rateLimitLateRejectionFilter")
+    FilterRegistrationBean<LateRejectionFilter> rateLimitLateRejectionFilter(
+            Rejection rejection, LateRejections late, Environment environment) {
+        FilterRegistrationBean<LateRejectionFilter> registration =
+                new FilterRegistrationBean<>(new LateRejectionFilter(rejection));
+        registration.setName("rateLimitLateRejectionFilter");
+        registration.setOrder(securityFilterOrder(environment) - 1);
+        registration.setDispatcherTypes(DispatcherType.ASYNC);
+        registration.setAsyncSupported(true);
+        registration.setEnabled(!late.isEmpty());
+        return registration;
     }
 
     /** Policies are asked for with the first request: they need the endpoints, which filters come before. */

@@ -3,10 +3,12 @@ package io.ratelimit.autoconfigure.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.key.ClientIp;
 import io.ratelimit.web.servlet.ClientAddresses;
 import io.ratelimit.web.servlet.Endpoints;
+import io.ratelimit.web.servlet.LateRejections;
 import io.ratelimit.web.servlet.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.Rejection;
@@ -14,6 +16,7 @@ import io.ratelimit.web.servlet.RejectionHandler;
 import io.ratelimit.web.servlet.RequestPolicies;
 import jakarta.servlet.DispatcherType;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -32,6 +35,7 @@ class RateLimitWebServletAutoConfigurationTests {
             AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class);
     private static final String BEFORE = "rateLimitFilterBeforeAuthentication";
     private static final String AFTER = "rateLimitFilterAfterAuthentication";
+    private static final String LATE = "rateLimitLateRejectionFilter";
 
     private final WebApplicationContextRunner contextRunner = new WebApplicationContextRunner()
             .withConfiguration(
@@ -68,11 +72,32 @@ class RateLimitWebServletAutoConfigurationTests {
     }
 
     @Test
+    void looksForLateRefusalsOnlyWhereAPolicyHasThem() {
+        contextRunner.run(
+                context -> assertThat(registration(context, LATE).isEnabled()).isFalse());
+        contextRunner
+                .withPropertyValues("ratelimit.policies.api.rejection-delay=2s")
+                .run(context -> {
+                    FilterRegistrationBean<?> registration = registration(context, LATE);
+                    assertThat(registration.isEnabled()).isTrue();
+                    assertThat(registration.getOrder()).isEqualTo(-101);
+                    assertThat(registration.determineDispatcherTypes()).containsExactly(DispatcherType.ASYNC);
+                    assertThat(registration.isAsyncSupported()).isTrue();
+                });
+    }
+
+    @Test
+    void leavesTheLateRejectionsToTheUser() {
+        backsOffFor(LateRejections.class, () -> new LateRejections(Map.of(), TimeSource.system()));
+    }
+
+    @Test
     void providesABeanForEachPartOfTheWay() {
         contextRunner.run(context -> assertThat(context)
                 .hasSingleBean(Throttlers.class)
                 .hasSingleBean(ProblemRejectionHandler.class)
                 .hasSingleBean(Rejection.class)
+                .hasSingleBean(LateRejections.class)
                 .hasSingleBean(Endpoints.class)
                 .hasSingleBean(RequestPolicies.class)
                 .hasSingleBean(ClientAddresses.class)
@@ -97,7 +122,7 @@ class RateLimitWebServletAutoConfigurationTests {
 
     @Test
     void leavesTheRejectionToTheUser() {
-        backsOffFor(Rejection.class, () -> new Rejection(null, null, null));
+        backsOffFor(Rejection.class, () -> new Rejection(null, null, null, null));
     }
 
     @Test
@@ -113,7 +138,7 @@ class RateLimitWebServletAutoConfigurationTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {BEFORE, AFTER})
+    @ValueSource(strings = {BEFORE, AFTER, LATE})
     void leavesAFilterToTheUser(String name) {
         FilterRegistrationBean<RateLimitFilter> own = new FilterRegistrationBean<>();
         own.setEnabled(false);
