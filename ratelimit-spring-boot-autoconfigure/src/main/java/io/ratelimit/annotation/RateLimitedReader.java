@@ -2,11 +2,13 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Waiting;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -18,7 +20,8 @@ import org.springframework.util.PlaceholderResolutionException;
 /** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
 final class RateLimitedReader {
 
-    private static final Map<String, String> EXAMPLES = Map.of("rate", "5/1m", "capacity", "10", "cost", "5");
+    private static final Map<String, String> EXAMPLES =
+            Map.of("rate", "5/1m", "capacity", "10", "cost", "5", "maxWait", "2s");
 
     private final RateLimitedReading reading;
     private final MergedAnnotation<RateLimited> annotation;
@@ -44,6 +47,7 @@ final class RateLimitedReader {
     List<MethodCharge> read() {
         CallValue key = expression("key");
         CallValue tier = expression("tier");
+        Duration maxWait = maxWait();
         Fallback fallback = fallback();
         return limits().map(limit -> new MethodCharge(
                         place,
@@ -51,6 +55,7 @@ final class RateLimitedReader {
                         key == null ? null : new CallKey(place, text("key"), key, limit, reading.current()),
                         cost(limit),
                         tier,
+                        maxWait,
                         fallback,
                         reading.current()))
                 .toList();
@@ -152,6 +157,16 @@ final class RateLimitedReader {
                             + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",
                     "Say a cost of " + capacity + " at most, or raise the capacity.");
         }
+    }
+
+    private @Nullable Duration maxWait() {
+        String text = text("maxWait");
+        return text.isEmpty()
+                ? null
+                : valid(
+                        "the maxWait '" + text + "'",
+                        () -> Waiting.maxWait(text),
+                        "Say 'maxWait = \"2s\"', for example, or '0s' for not at all.");
     }
 
     private @Nullable Fallback fallback() {

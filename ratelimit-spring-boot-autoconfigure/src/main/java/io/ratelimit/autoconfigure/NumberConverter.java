@@ -25,6 +25,7 @@ final class NumberConverter implements GenericConverter {
     private static final Map<Class<?>, Function<String, Object>> READERS = Map.of(
             Rate.class, Rate::of,
             RetryJitter.class, RetryJitter::of,
+            MaxWait.class, MaxWait::of,
             KeyPart.class, KeyPart::of,
             IpNetwork.class, IpNetwork::of,
             RequestCost.class, RequestCost::of,
