@@ -50,8 +50,8 @@ final class WaitingReport implements SmartInitializingSingleton {
                 .map(policy -> policy.name() + ": " + policy.waiting().queueLimit())
                 .collect(Collectors.joining(", "));
         logger.warn("As many as " + most + " requests may wait in line (" + each + "), and " + threads.container()
-                + " has " + threads.most() + " threads: while so many wait nobody is served, whom no policy limits"
-                + " neither. Say a lower 'queue-limit', a higher '" + threads.property()
+                + " has " + threads.most() + " threads: while so many wait, nobody else is served, not even whom"
+                + " no policy limits. Say a lower 'queue-limit', a higher '" + threads.property()
                 + "', or 'spring.threads.virtual.enabled: true' on Java 21 or later");
     }
 }
