@@ -9,8 +9,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
@@ -34,10 +36,15 @@ class VirtualThreadTests {
             """;
 
     @RegisterExtension
-    static final TestServer server = TestServer.open(YAML, Api.class);
+    static final TestServer server = TestServer.open(YAML, Api.class, InterruptedWaitTests.Threads.class);
 
     private final ManualTimeSource time = server.bean(ManualTimeSource.class);
     private final Queue<String> served = server.bean(Api.class).served;
+
+    @BeforeEach
+    void nobodyHasBeenServed() {
+        served.clear();
+    }
 
     @Test
     void threeHundredWaitAndAreServedInOrderWhileOthersAreServedAtOnce() {
@@ -57,7 +64,7 @@ class VirtualThreadTests {
 
         for (int i = 1; i <= WAITING; i++) {
             int due = i + 1;
-            Awaitility.await().until(() -> time.waiting() == WAITING + 2 - due);
+            Awaitility.await().pollInterval(Duration.ofMillis(1)).until(() -> time.waiting() == WAITING + 2 - due);
             server.advance(Duration.ofSeconds(1));
             Awaitility.await().pollInterval(Duration.ofMillis(1)).until(() -> served.size() == due);
         }
@@ -66,6 +73,21 @@ class VirtualThreadTests {
         assertThat(waiting)
                 .allSatisfy(one -> assertThat(one.readToEnd().status()).isEqualTo(200));
         assertThat(server.bean(Throttlers.class).waiting("line")).isZero();
+    }
+
+    @Test
+    void oneThatIsInterruptedIsAnswered() throws InterruptedException {
+        BlockingQueue<Thread> serving = server.bean(InterruptedWaitTests.Threads.class).serving;
+        server.http().get("/line/0");
+        serving.clear();
+        try (Connection waiting = server.http().open()) {
+            waiting.write(RawHttp.text("GET", "/line/1", "Connection: close"));
+            Awaitility.await().until(() -> time.waiting() == 1);
+            serving.take().interrupt();
+            assertThat(waiting.readToEnd().status()).isEqualTo(503);
+        }
+        server.advance(Duration.ofSeconds(1));
+        assertThat(server.available("line")).isEqualTo(1);
     }
 
     @RestController
