@@ -14,6 +14,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -23,6 +24,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** Where requests have virtual threads, more may wait than a server has threads otherwise. */
 @EnabledForJreRange(min = JRE.JAVA_21)
+@Timeout(60)
 class VirtualThreadTests {
 
     private static final int WAITING = 300;

@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -24,6 +25,7 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
 /** Requests that wait in line for their tokens, on a real Tomcat. */
+@Timeout(60)
 class WaitingTests {
 
     private static final String YAML = """
