@@ -90,6 +90,9 @@ public final class Throttlers {
      * @throws InterruptedException if the thread is interrupted while it waits; what was taken is given back
      */
     public Decision acquire(List<Charge> charges) throws InterruptedException {
+        if (!WaitingLines.anyMayWait(charges)) {
+            return decide(charges);
+        }
         try (WaitingLines.Call call = lines.call()) {
             Decision decision = decide(charges, call::take, store::reserve);
             call.await(decision);

@@ -27,6 +27,28 @@ public record Waiting(Duration maxWait, int queueLimit) {
     }
 
     static void checkWait(Duration maxWait) {
-        check(!maxWait.isNegative() && maxWait.compareTo(LONGEST) <= 0, "max-wait", "between 0 and 365 days", maxWait);
+        if (maxWait.isNegative() || maxWait.compareTo(LONGEST) > 0) {
+            check(false, "max-wait", "between 0 and 365 days", Rate.textOf(maxWait));
+        }
+    }
+
+    /**
+     * Reads a longest wait such as {@code 2s}, {@code 500ms} or {@code PT2S}; a number needs a unit.
+     *
+     * @throws IllegalArgumentException if the text is none, or is negative or above 365 days; the message says what
+     *     would do
+     */
+    public static Duration maxWait(String text) {
+        Duration maxWait = Rate.durationOf(text.strip());
+        checkWait(maxWait);
+        return maxWait;
+    }
+
+    /** In words: {@code at most 20 wait in line, for at most 2s}. */
+    @Override
+    public String toString() {
+        return maxWait.isZero()
+                ? "nobody waits in line"
+                : "at most " + queueLimit + " wait in line, for at most " + Rate.textOf(maxWait);
     }
 }

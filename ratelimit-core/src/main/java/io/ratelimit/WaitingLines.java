@@ -125,6 +125,16 @@ final class WaitingLines {
         return answer.policy().name();
     }
 
+    /** Whether any of the charges may wait at all. */
+    static boolean anyMayWait(List<Charge> charges) {
+        for (int i = 0; i < charges.size(); i++) {
+            if (!charges.get(i).maxWait().isZero()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private static boolean isTooLong(Answer answer) {
         long maxWait = answer.charge().maxWait().toNanos();
         return !answer.allowed() && maxWait > 0 && answer.decision().retryNanos() > maxWait;

@@ -3,9 +3,11 @@ package io.ratelimit.annotation;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Waiting;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param key in place of the policy's
  * @param cost gives the tokens, in place of the policy's cost; what is no number of at least 1 counts as 1
  * @param tier gives the name of the tier, in place of the policy's; a call for which it gives none belongs to none
+ * @param maxWait how long a call may wait, in place of the policy's wait
  * @param fallback asked when the limit refuses a call
  */
 record MethodCharge(
@@ -24,6 +27,7 @@ record MethodCharge(
         @Nullable CallKey key,
         @Nullable CallValue cost,
         @Nullable CallValue tier,
+        @Nullable Duration maxWait,
         @Nullable Fallback fallback,
         CurrentRequest current) {
 
@@ -37,6 +41,16 @@ record MethodCharge(
 
     String describeKey() {
         return key == null ? "" : ", a bucket for each " + key.text();
+    }
+
+    String describeWait() {
+        return maxWait == null
+                ? ""
+                : ", where " + new Waiting(maxWait, policy().waiting().queueLimit());
+    }
+
+    boolean letsWait() {
+        return !(maxWait == null ? policy().waiting().maxWait() : maxWait).isZero();
     }
 
     boolean isConstant() {
@@ -53,9 +67,11 @@ record MethodCharge(
     /** What a call is charged; null if the policy doesn't apply to it. */
     @Nullable
     Charge of(@Nullable Object[] arguments) {
-        if (isOff()) {
-            return null;
-        }
+        Charge charge = isOff() ? null : charge(arguments);
+        return charge == null || maxWait == null ? charge : charge.withMaxWait(maxWait);
+    }
+
+    private @Nullable Charge charge(@Nullable Object[] arguments) {
         long tokens = cost == null ? limit.cost(current) : limit.cost().cut(tokens(cost, arguments));
         RequestFacts request = key == null || limit.key().tier() != null ? current.facts() : null;
         String tierName = tier == null ? limit.key().tier(policy(), request) : tierName(tier, arguments);

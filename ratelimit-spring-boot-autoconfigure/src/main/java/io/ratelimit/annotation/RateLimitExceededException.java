@@ -30,10 +30,14 @@ public final class RateLimitExceededException extends RuntimeException {
         return switch (decision.outcome()) {
             case NEVER_FITS -> "the call can never be allowed by " + policy + ", it costs more than the limit";
             case MISSING_KEY -> "the call is refused by " + policy + ", it lacks what the limit is counted by";
-            default ->
-                "the call is throttled by " + policy + ", retry after "
-                        + decision.retryAfter().plusNanos(999_999).toMillis() + " ms";
+            case TOO_LONG -> "the call would have to wait too long for " + policy + ", retry after " + millis(decision);
+            case QUEUE_FULL -> "too many calls wait for " + policy + " already, retry after " + millis(decision);
+            default -> "the call is throttled by " + policy + ", retry after " + millis(decision);
         };
+    }
+
+    private static String millis(Decision decision) {
+        return decision.retryAfter().plusNanos(999_999).toMillis() + " ms";
     }
 
     /** What all policies said. */
@@ -48,7 +52,7 @@ public final class RateLimitExceededException extends RuntimeException {
 
     /**
      * The time after which the same call could go ahead; zero where no time can mend it, for its outcome is not
-     * {@link Outcome#DENIED}.
+     * {@linkplain Outcome#isTemporary() temporary}.
      */
     public Duration retryAfter() {
         return decision.retryAfter();

@@ -58,6 +58,13 @@ public @interface RateLimited {
     String tier() default "";
 
     /**
+     * How long a call that is short of tokens may wait in line for them, in place of the policy's own wait: {@code 2s},
+     * for example, or {@code 0s} for not at all. A call that is interrupted while it waits throws a
+     * {@link RateLimitInterruptedException}.
+     */
+    String maxWait() default "";
+
+    /**
      * The name of the method that answers in place of a refused call. It is of the same class and has the same
      * parameters, and if it wants to know why, the {@link RateLimitExceededException} as one more at the end. Not on types.
      */

@@ -1,10 +1,12 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Throttlers;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
+import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.aopalliance.aop.Advice;
@@ -89,8 +91,17 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
         @Override
         public @Nullable Object invoke(MethodInvocation call) throws Throwable {
             RateLimitedOperation operation = operations.get().of(call);
-            Decision decision = throttlers.get().decide(operation.charges(call.getArguments()));
+            Decision decision = acquire(operation.charges(call.getArguments()));
             return decision.allowed() ? call.proceed() : operation.refuse(call, decision);
+        }
+
+        private Decision acquire(List<Charge> charges) {
+            try {
+                return throttlers.get().acquire(charges);
+            } catch (InterruptedException stopped) {
+                Thread.currentThread().interrupt();
+                throw new RateLimitInterruptedException(stopped);
+            }
         }
     }
 }

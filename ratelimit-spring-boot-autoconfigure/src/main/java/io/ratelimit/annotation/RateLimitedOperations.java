@@ -24,6 +24,7 @@ public final class RateLimitedOperations {
     private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
     private final Map<String, Set<String>> places = new ConcurrentHashMap<>();
     private final Map<String, AnnotatedPolicy> limits = new ConcurrentHashMap<>();
+    private final Set<String> waiting = ConcurrentHashMap.newKeySet();
     private final RateLimitedReading reading;
 
     /**
@@ -75,7 +76,12 @@ public final class RateLimitedOperations {
         checkNames(charges, userType, specific);
         charges.forEach(charge -> limits.putIfAbsent(charge.policy().name(), charge.limit()));
         charges.forEach(charge -> places(charge.policy().name())
-                .add(Places.of(userType, specific) + (isOwn(charge) ? "" : charge.describeKey())));
+                .add(Places.of(userType, specific)
+                        + (isOwn(charge) ? "" : charge.describeKey())
+                        + charge.describeWait()));
+        charges.stream()
+                .filter(MethodCharge::letsWait)
+                .forEach(charge -> waiting.add(charge.policy().name()));
         RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
@@ -111,6 +117,11 @@ public final class RateLimitedOperations {
     /** What a policy or a limit of its own is, if any method that has been read is held to it. */
     public @Nullable AnnotatedPolicy limit(String policy) {
         return limits.get(policy);
+    }
+
+    /** Whether calls of any method that has been read may wait for tokens of a policy or a limit of its own. */
+    public boolean letsWait(String policy) {
+        return waiting.contains(policy);
     }
 
     BeanTypes beans() {

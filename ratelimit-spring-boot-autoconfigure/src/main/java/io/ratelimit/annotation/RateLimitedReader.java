@@ -3,11 +3,13 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttler;
+import io.ratelimit.Waiting;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -19,7 +21,8 @@ import org.springframework.util.PlaceholderResolutionException;
 /** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
 final class RateLimitedReader {
 
-    private static final Map<String, String> EXAMPLES = Map.of("rate", "5/1m", "capacity", "10", "cost", "5");
+    private static final Map<String, String> EXAMPLES =
+            Map.of("rate", "5/1m", "capacity", "10", "cost", "5", "maxWait", "2s");
 
     private final RateLimitedReading reading;
     private final MergedAnnotation<RateLimited> annotation;
@@ -45,6 +48,7 @@ final class RateLimitedReader {
     List<MethodCharge> read() {
         CallValue key = expression("key");
         CallValue tier = expression("tier");
+        Duration maxWait = maxWait();
         Fallback fallback = fallback();
         return limits().map(limit -> new MethodCharge(
                         place,
@@ -52,6 +56,7 @@ final class RateLimitedReader {
                         key == null ? null : new CallKey(place, text("key"), key, limit, reading.current()),
                         cost(limit),
                         tier,
+                        maxWait,
                         fallback,
                         reading.current()))
                 .toList();
@@ -154,6 +159,16 @@ final class RateLimitedReader {
                     "Say a cost of " + capacity + " at most, or raise the capacity.");
         }
         limit.throttler().checkChanges(new ConstantCost(place, limit.cost().cut(tokens)));
+    }
+
+    private @Nullable Duration maxWait() {
+        String text = text("maxWait");
+        return text.isEmpty()
+                ? null
+                : valid(
+                        "the maxWait '" + text + "'",
+                        () -> Waiting.maxWait(text),
+                        "Say 'maxWait = \"2s\"', for example, or '0s' for not at all.");
     }
 
     private @Nullable Fallback fallback() {

@@ -27,6 +27,7 @@ final class NumberConverter implements GenericConverter {
             Rate.class, Rate::of,
             RetryJitter.class, RetryJitter::of,
             RejectionDelay.class, RejectionDelay::of,
+            MaxWait.class, MaxWait::of,
             KeyPart.class, KeyPart::of,
             IpNetwork.class, IpNetwork::of,
             RequestCost.class, RequestCost::of,

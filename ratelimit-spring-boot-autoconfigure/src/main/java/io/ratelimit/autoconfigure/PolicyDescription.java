@@ -39,15 +39,20 @@ public record PolicyDescription(
                 + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden")
                 + (status == TOO_MANY_REQUESTS ? "" : ", status " + status)
                 + (delay.isNone() ? "" : ", refusals " + delay + " late")
+                + (waits() ? ", " + policy.waiting() : "")
                 + ", in memory";
     }
 
     private String mode() {
         return switch (policy.mode()) {
             case ENFORCE -> "is enforced";
-            case SHADOW -> "is in shadow mode (refuses nothing)";
+            case SHADOW -> "is in shadow mode (refuses nothing" + (waits() ? ", keeps nobody waiting)" : ")");
             case OFF -> "is off";
         };
+    }
+
+    private boolean waits() {
+        return !policy.waiting().maxWait().isZero();
     }
 
     private String buckets() {

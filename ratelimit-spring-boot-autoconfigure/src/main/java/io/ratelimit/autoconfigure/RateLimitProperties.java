@@ -131,6 +131,9 @@ public record RateLimitProperties(
      * @param condition an expression over the facts of the request; the policy applies where it is true or fails
      * @param phase whether it is asked before or after authentication; by default before, if nothing that it asks for can
      *     be another after. An early policy that says so keeps what it took when a later one refuses the request
+     * @param maxWait how long a request that is short of tokens may wait in line for them, such as 2s; by default none
+     *     waits. Those that may are asked after authentication, unless the phase is written
+     * @param queueLimit the most requests that wait at a time, 20 by default; the next is refused at once
      * @param refundOn the response statuses for which it gives back what it took, such as 404, 5xx, or !401 for all but 401
      * @param rejectionDelay how late its refusals are answered, such as 2s, holding no thread
      * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
@@ -159,6 +162,8 @@ public record RateLimitProperties(
             @DefaultValue List<String> methods,
             @Nullable RequestCondition condition,
             @Nullable Phase phase,
+            @Nullable MaxWait maxWait,
+            @Nullable Integer queueLimit,
             @DefaultValue List<String> refundOn,
             @DefaultValue("0s") RejectionDelay rejectionDelay,
             @Nullable RetryJitter retryJitter,
@@ -192,7 +197,8 @@ public record RateLimitProperties(
                     .withTiers(PolicyTier.read(property, this))
                     .withIgnoreCase(ignoreCase)
                     .withMode(mode.weaker(applicationMode))
-                    .withRetryJitter(retryJitter == null ? RetryJitter.NONE : retryJitter);
+                    .withRetryJitter(retryJitter == null ? RetryJitter.NONE : retryJitter)
+                    .withWaiting(PolicyWaiting.of(name, this));
         }
 
         private BucketSpec toSpec(String name, String property) {

@@ -29,7 +29,7 @@ class ConfigurationFailureTests {
     private static final String POLICY_PROPERTIES =
             "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, tiers, tier, overrides, key,"
                     + " ignore-case, on-missing-key, max-keys, applies-to, paths, exclude-paths, methods, condition,"
-                    + " phase, refund-on, rejection-delay, retry-jitter, status, mode.";
+                    + " phase, max-wait, queue-limit, refund-on, rejection-delay, retry-jitter, status, mode.";
 
     @TempDir
     private Path directory;
@@ -249,6 +249,56 @@ class ConfigurationFailureTests {
                         "io.ratelimit.RetryJitter",
                         "java.lang.String to io.ratelimit.RetryJitter",
                         "java.lang.IllegalArgumentException: " + reason));
+    }
+
+    // Waiting
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "5      | java.lang.Integer | '5' has no unit: say '5ms', '5s'",
+                "0      | java.lang.Integer | '0' has no unit: say '0ms', '0s'",
+                "true   | java.lang.Boolean | 'true' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "-5s    | java.lang.String | '-5s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "PT-5S  | java.lang.String | max-wait must be between 0 and 365 days, but was -5s",
+                "366d   | java.lang.String | max-wait must be between 0 and 365 days, but was 366d",
+                "1m30s  | java.lang.String | '1m30s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+            })
+    void aWaitThatIsNone(String wait, String type, String reason) {
+        assertThat(policy("max-wait: " + wait))
+                .isEqualTo(unreadable(
+                        "max-wait: " + wait,
+                        17,
+                        "io.ratelimit.autoconfigure.MaxWait",
+                        type + " to io.ratelimit.autoconfigure.MaxWait",
+                        "java.lang.IllegalArgumentException: " + reason));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, -1})
+    void aQueueThatHoldsNobody(int limit) {
+        assertThat(policy("max-wait: 2s\n      queue-limit: " + limit))
+                .isEqualTo(invalid(
+                        "ratelimit.policies.api.queue-limit",
+                        Integer.toString(limit),
+                        "6:20",
+                        "queue-limit must be at least 1, but was " + limit));
+    }
+
+    @Test
+    void aQueueWhereNobodyWaits() {
+        assertThat(policy("queue-limit: 5")).isEqualTo("""
+                Description:
+
+                The throttle policy 'api' has a queue-limit, but lets no request wait.
+
+                    ratelimit.policies.api.queue-limit: URL [file:application.yml] - 5:20
+
+                Action:
+
+                Say for how long they may, as in 'ratelimit.policies.api.max-wait: 2s', or remove the queue-limit.""");
     }
 
     @Test
@@ -638,14 +688,7 @@ class ConfigurationFailureTests {
 
     /** What a later version binds must not be bound and ignored. */
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "on-backend-failure",
-                "redis.timeout",
-                "policies.api.max-wait",
-                "policies.api.backend",
-                "policies.api.queue-limit"
-            })
+    @ValueSource(strings = {"on-backend-failure", "redis.timeout", "policies.api.backend"})
     void aPropertyThatIsNotThereYet(String property) {
         assertThat(new YamlApplication(directory, "ratelimit.policies.api.rate: 5/s\nratelimit." + property + ": 1")
                         .failure(output))

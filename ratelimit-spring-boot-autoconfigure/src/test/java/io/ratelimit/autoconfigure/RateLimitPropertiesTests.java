@@ -58,6 +58,8 @@ class RateLimitPropertiesTests {
         assertThat(policy.methods()).isEmpty();
         assertThat(policy.phase()).isNull();
         assertThat(policy.rejectionDelay().isNone()).isTrue();
+        assertThat(policy.maxWait()).isNull();
+        assertThat(policy.queueLimit()).isNull();
         assertThat(policy.retryJitter()).isNull();
         assertThat(policy.status()).isEqualTo(429);
         assertThat(policy.mode()).isEqualTo(Mode.ENFORCE);
@@ -99,6 +101,8 @@ class RateLimitPropertiesTests {
                       condition: contentLength > 0
                       phase: after-authentication
                       rejection-delay: 2s
+                      max-wait: 1500ms
+                      queue-limit: 7
                       retry-jitter: 1ms-5ms
                       status: 503
                       mode: shadow
@@ -111,7 +115,7 @@ class RateLimitPropertiesTests {
                 ratelimit: { enabled: true, mode: shadow, headers: x-ratelimit, exclude-paths: [/actuator/health/**, '/assets/{*path}'], policies: {
                   everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, max-cost: 50, condition: contentLength > 0, key: [ip, endpoint, method, 'header:X-Api-Key'],
                     ignore-case: false, on-missing-key: deny, max-keys: 5000, paths: ['/items/{id}', /orders/**],
-                    exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication,
+                    exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication, max-wait: 1500ms, queue-limit: 7,
                     rejection-delay: 2s, retry-jitter: 1ms-5ms, status: 503, mode: shadow } } }
                 """));
     }
@@ -141,6 +145,8 @@ class RateLimitPropertiesTests {
                       methods: GET,POST
                       phase: AFTER_AUTHENTICATION
                       rejectionDelay: PT2S
+                      maxWait: PT1.5S
+                      queueLimit: "7"
                       retryJitter: 1ms - 5ms
                       status: "503"
                       mode: Shadow
@@ -171,6 +177,8 @@ class RateLimitPropertiesTests {
         assertThat(policy.methods()).containsExactly("GET", "POST");
         assertThat(policy.phase()).isEqualTo(Phase.AFTER_AUTHENTICATION);
         assertThat(policy.rejectionDelay()).isEqualTo(RejectionDelay.of("2s"));
+        assertThat(policy.maxWait()).isEqualTo(MaxWait.of("1500ms"));
+        assertThat(policy.queueLimit()).isEqualTo(7);
         assertThat(policy.retryJitter()).isEqualTo(RetryJitter.of("1ms-5ms"));
         assertThat(policy.status()).isEqualTo(503);
         assertThat(policy.mode()).isEqualTo(Mode.SHADOW);

@@ -48,6 +48,12 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
             logger.info(PolicyDescription.of(policy, limit.key(), limit.cost(), "call", configured) + "; calls of "
                     + shown(operations.placesOf(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
+            if (configured != null && configured.queueLimit() != null && !operations.letsWait(policy.name())) {
+                logger.warn(
+                        "Throttle policy '" + policy.name() + "' has a queue-limit, but lets no call wait. Say for how"
+                                + " long they may, as in '" + RateLimitProperties.property(policy.name())
+                                + ".max-wait: 2s', or remove the queue-limit");
+            }
         } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
             logger.warn(
                     "Throttle policy '" + policy.name() + "' limits nothing: it applies to annotated methods, and no"

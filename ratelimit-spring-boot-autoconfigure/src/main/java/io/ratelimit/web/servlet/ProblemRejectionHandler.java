@@ -3,11 +3,9 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
-import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -66,7 +64,8 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         }
         boolean text = AcceptHeader.prefersText(request.getHeader(HttpHeaders.ACCEPT));
         String detail = detail(decision, first);
-        write(request, response, text, text ? detail + "\n" : problem(decision, violations, status, detail));
+        String body = text ? detail + "\n" : problem(decision, violations, status, detail);
+        new RejectionBody(text, body).write(request, response);
     }
 
     private Status status(Decision decision, Answer first) {
@@ -80,6 +79,11 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         return switch (decision.outcome()) {
             case NEVER_FITS -> "The request can never be allowed by " + policy + ", it costs more than the limit.";
             case MISSING_KEY -> "The request is refused by " + policy + ", it lacks what the limit is counted by.";
+            case TOO_LONG ->
+                "The request would have to wait too long for " + policy + ", please retry after " + millis(decision)
+                        + " ms.";
+            case QUEUE_FULL ->
+                "Too many requests wait for " + policy + " already, please retry after " + millis(decision) + " ms.";
             default -> "The request is throttled by " + policy + ", please retry after " + millis(decision) + " ms.";
         };
     }
@@ -108,27 +112,5 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
     private static long millis(Decision decision) {
         return (decision.retryNanos() - 1) / MILLISECOND + 1;
-    }
-
-    private static void write(HttpServletRequest request, HttpServletResponse response, boolean text, String body)
-            throws IOException {
-        byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
-        response.setContentType(text ? "text/plain;charset=UTF-8" : "application/problem+json");
-        response.setContentLength(bytes.length);
-        if (!request.getMethod().equals("HEAD")) {
-            write(response, bytes);
-        }
-    }
-
-    /** Whoever was refused may have asked for the writer already, and then the stream can't be had. */
-    private static void write(HttpServletResponse response, byte[] ascii) throws IOException {
-        ServletOutputStream stream;
-        try {
-            stream = response.getOutputStream();
-        } catch (IllegalStateException hasWriter) {
-            response.getWriter().write(new String(ascii, StandardCharsets.US_ASCII));
-            return;
-        }
-        stream.write(ascii);
     }
 }

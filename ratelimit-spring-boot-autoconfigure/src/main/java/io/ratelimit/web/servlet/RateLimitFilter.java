@@ -1,5 +1,6 @@
 package io.ratelimit.web.servlet;
 
+import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
@@ -60,7 +61,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
     }
 
-    /** Decides, and when the response is known, gives back what is not to be paid for it. */
+    /** Decides, perhaps after a wait, and when the response is known, gives back what is not to be paid for it. */
     private void settle(RequestBill bill, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         boolean failed = true;
@@ -79,7 +80,31 @@ public class RateLimitFilter extends OncePerRequestFilter {
 
     private void decide(RequestBill bill, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        Decision decision = throttlers.decide(policies.get().charges(phase, request, bill));
+        List<Charge> charges = policies.get().charges(phase, request, bill);
+        Decision decision;
+        try {
+            decision = throttlers.acquire(charges);
+        } catch (InterruptedException stopped) {
+            stop(request, response);
+            return;
+        }
+        answer(decision, bill, request, response, chain);
+    }
+
+    /** The thread is wanted for something else; that is no reason to let the request pass. */
+    private void stop(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        Thread.currentThread().interrupt();
+        headers.remove(response);
+        rejection.writeInterrupted(request, response);
+    }
+
+    private void answer(
+            Decision decision,
+            RequestBill bill,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            FilterChain chain)
+            throws ServletException, IOException {
         if (decision.allowed()) {
             Answer shown = bill.scarcest();
             bill.add(decision, policies.get());

@@ -12,7 +12,7 @@ public enum RateLimitHeaders {
     /**
      * {@code RateLimit-Policy} and {@code RateLimit} of draft-ietf-httpapi-ratelimit-headers-11: q is the capacity, w
      * the seconds from empty to full, r the tokens left, t the seconds to the next token, on a refusal to all that
-     * were asked for, left out when full.
+     * were asked for, left out when full. Times count from the answer, so a wait for it is no part of them.
      */
     DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
@@ -26,8 +26,9 @@ public enum RateLimitHeaders {
                 policies.append(";w=").append(seconds(spec.timeToFull().toNanos()));
                 item(limits, answer);
                 limits.append(";r=").append(answer.decision().remaining());
-                long wait = Math.max(
-                        answer.decision().retryNanos(), answer.decision().nextTokenNanos());
+                long next =
+                        answer.decision().nextTokenNanos() - answer.decision().waitNanos();
+                long wait = Math.max(answer.decision().retryNanos(), next);
                 if (wait > 0) {
                     limits.append(";t=").append(seconds(wait));
                 }
@@ -53,7 +54,9 @@ public enum RateLimitHeaders {
             response.setHeader(
                     "X-RateLimit-Remaining", Long.toString(first.decision().remaining()));
             response.setHeader(
-                    "X-RateLimit-Reset", Long.toString(seconds(first.decision().resetNanos())));
+                    "X-RateLimit-Reset",
+                    Long.toString(seconds(
+                            first.decision().resetNanos() - first.decision().waitNanos())));
         }
     },
 

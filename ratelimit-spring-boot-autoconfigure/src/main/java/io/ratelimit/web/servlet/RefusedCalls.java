@@ -1,6 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.annotation.RateLimitInterruptedException;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -44,7 +45,7 @@ public final class RefusedCalls {
 
     /** Whether the failure was a refusal, and there was still time to say so. */
     boolean answer(HttpServletRequest request, HttpServletResponse response, Throwable failure) throws IOException {
-        RateLimitExceededException refused = refusalIn(failure);
+        RuntimeException refused = refusalIn(failure);
         if (refused == null || response.isCommitted()) {
             return false;
         }
@@ -52,16 +53,20 @@ public final class RefusedCalls {
         response.setLocale(null); // which servers keep beside the header
         OF_THE_BODY.forEach(name -> response.setHeader(name, null));
         headers.remove(response);
-        rejection.write(request, response, refused.decision());
+        if (refused instanceof RateLimitExceededException exceeded) {
+            rejection.write(request, response, exceeded.decision());
+        } else {
+            rejection.writeInterrupted(request, response);
+        }
         return true;
     }
 
     /** Looks through what wraps any failure. What the application wraps it in is the application's to answer. */
-    private static @Nullable RateLimitExceededException refusalIn(Throwable failure) {
+    private static @Nullable RuntimeException refusalIn(Throwable failure) {
         Throwable current = failure;
         for (int i = 0; i < DEEPEST && current != null; i++) {
-            if (current instanceof RateLimitExceededException refused) {
-                return refused;
+            if (current instanceof RateLimitExceededException || current instanceof RateLimitInterruptedException) {
+                return (RuntimeException) current;
             }
             current = isWrapper(current) ? current.getCause() : null;
         }

@@ -44,4 +44,22 @@ public final class Rejection {
         cors.apply(request, response);
         handler.reject(request, response, decision);
     }
+
+    /**
+     * For a request that waited for its tokens until somebody else wanted the thread. The answer is sent before the thread
+     * is marked as interrupted again: Tomcat writes nothing for one that is.
+     */
+    void writeInterrupted(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        boolean marked = Thread.interrupted();
+        try {
+            RequestBill.of(request).giveBack(throttlers);
+            cors.apply(request, response);
+            InterruptedAnswer.write(request, response);
+            response.flushBuffer();
+        } finally {
+            if (marked) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
 }

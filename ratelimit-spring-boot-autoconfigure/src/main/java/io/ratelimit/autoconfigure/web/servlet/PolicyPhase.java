@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
+import io.ratelimit.autoconfigure.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.Known;
@@ -10,7 +11,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
-/** When a policy is asked: as it is written, or as early as all that it asks for is known. */
+/**
+ * When a policy is asked: as it is written, or as early as all that it asks for is known; but where it lets requests wait,
+ * not before it is known whose they are.
+ */
 final class PolicyPhase {
 
     private PolicyPhase() {}
@@ -21,9 +25,7 @@ final class PolicyPhase {
     static Phase of(String property, Policy policy) {
         List<Ask> asks = asks(policy);
         if (policy.phase() == null) {
-            return asks.stream().allMatch(ask -> ask.known == Known.AT_ONCE)
-                    ? Phase.BEFORE_AUTHENTICATION
-                    : Phase.AFTER_AUTHENTICATION;
+            return isKnownAtOnce(asks) && !letsWait(policy) ? Phase.BEFORE_AUTHENTICATION : Phase.AFTER_AUTHENTICATION;
         }
         if (policy.phase() == Phase.BEFORE_AUTHENTICATION) {
             asks.stream()
@@ -35,6 +37,20 @@ final class PolicyPhase {
                     });
         }
         return policy.phase();
+    }
+
+    /** Whether it is asked after authentication for no other reason than that it lets requests wait. */
+    static boolean isLateToWait(Policy policy) {
+        return policy.phase() == null && letsWait(policy) && isKnownAtOnce(asks(policy));
+    }
+
+    private static boolean isKnownAtOnce(List<Ask> asks) {
+        return asks.stream().allMatch(ask -> ask.known == Known.AT_ONCE);
+    }
+
+    private static boolean letsWait(Policy policy) {
+        MaxWait maxWait = policy.maxWait();
+        return maxWait != null && !maxWait.duration().isZero();
     }
 
     private static List<Ask> asks(Policy policy) {

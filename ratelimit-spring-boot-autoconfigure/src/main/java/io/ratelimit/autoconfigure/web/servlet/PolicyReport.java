@@ -83,6 +83,7 @@ final class PolicyReport implements SmartInitializingSingleton {
                 + (request.excludePaths().isEmpty() ? "" : " but " + texts(request.excludePaths()))
                 + (request.condition() == null ? "" : ", if " + request.condition()) + ", "
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "before" : "after") + " authentication"
+                + (configured != null && PolicyPhase.isLateToWait(configured) ? ", since it lets requests wait" : "")
                 + (request.refundOn() == null ? "" : ", gives back on " + request.refundOn());
     }
 

@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.KeyBeans;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
@@ -158,6 +159,16 @@ public final class RateLimitWebServletAutoConfiguration {
     PolicyReport rateLimitPolicyReport(
             RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, RateLimitProperties properties) {
         return new PolicyReport(policies, throttlers, endpoints, properties);
+    }
+
+    @Bean
+    @Lazy(false)
+    WaitingReport rateLimitWaitingReport(
+            Throttlers throttlers,
+            RateLimitedOperations operations,
+            Environment environment,
+            ListableBeanFactory beans) {
+        return new WaitingReport(throttlers, operations, ContainerThreads.of(beans, environment));
     }
 
     @Bean

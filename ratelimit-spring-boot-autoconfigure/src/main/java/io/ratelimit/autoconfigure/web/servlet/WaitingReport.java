@@ -1,0 +1,57 @@
+package io.ratelimit.autoconfigure.web.servlet;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttler;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+
+/** Says in the log, when the application starts, whether as many requests may wait in line as can be served at all. */
+final class WaitingReport implements SmartInitializingSingleton {
+
+    private static final Log logger = LogFactory.getLog(WaitingReport.class);
+
+    private final Throttlers throttlers;
+    private final RateLimitedOperations operations;
+    private final ContainerThreads threads;
+
+    WaitingReport(Throttlers throttlers, RateLimitedOperations operations, ContainerThreads threads) {
+        this.throttlers = throttlers;
+        this.operations = operations;
+        this.threads = threads;
+    }
+
+    @Override
+    public void afterSingletonsInstantiated() {
+        List<ThrottlePolicy> waiting = throttlers.all().stream()
+                .map(Throttler::policy)
+                .filter(this::letsWait)
+                .toList();
+        long most = waiting.stream()
+                .mapToLong(policy -> policy.waiting().queueLimit())
+                .sum();
+        if (most >= threads.most()) {
+            warn(most, waiting);
+        }
+    }
+
+    private boolean letsWait(ThrottlePolicy policy) {
+        boolean waits = !policy.waiting().maxWait().isZero() || operations.letsWait(policy.name());
+        return waits && policy.mode() == Mode.ENFORCE;
+    }
+
+    private void warn(long most, List<ThrottlePolicy> waiting) {
+        String each = waiting.stream()
+                .map(policy -> policy.name() + ": " + policy.waiting().queueLimit())
+                .collect(Collectors.joining(", "));
+        logger.warn("As many as " + most + " requests may wait in line (" + each + "), and " + threads.container()
+                + " has " + threads.most() + " threads: while so many wait, nobody else is served, not even whom"
+                + " no policy limits. Say a lower 'queue-limit', a higher '" + threads.property()
+                + "', or 'spring.threads.virtual.enabled: true' on Java 21 or later");
+    }
+}
