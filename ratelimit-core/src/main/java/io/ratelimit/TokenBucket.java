@@ -21,12 +21,12 @@ import java.util.concurrent.Future;
  * <p>Who waits is served in the order of arrival. Tokens are taken ahead, so the wait is known before it begins, is
  * refused at once where it is too long, and nobody who comes later goes before.
  */
-public final class TokenBucket {
+public sealed class TokenBucket permits StripedBucket {
 
     private final TimeSource time;
     private volatile Level level;
 
-    private TokenBucket(BucketSpec spec, TimeSource time) {
+    TokenBucket(BucketSpec spec, TimeSource time) {
         this.time = time;
         long nanos = time.nanoTime();
         this.level = new Level(Ticks.of(spec, nanos), nanos);
@@ -40,6 +40,27 @@ public final class TokenBucket {
     /** A full bucket on the given clock. */
     public static TokenBucket of(BucketSpec spec, TimeSource time) {
         return new TokenBucket(spec, time);
+    }
+
+    /** Like {@link #striped(BucketSpec, int, TimeSource)}, on the machine's clock. */
+    public static TokenBucket striped(BucketSpec spec, int stripes) {
+        return striped(spec, stripes, TimeSource.system());
+    }
+
+    /**
+     * A full bucket for many threads that take a few of very many tokens each: it sets tokens aside for so many stripes,
+     * and a thread that calls {@link #tryAcquire(long)} takes from its own stripe's. All else asks the whole, one call at
+     * a time, and is slower than with {@link #of(BucketSpec) one that isn't striped}, as is a bucket that is almost empty.
+     *
+     * <p>It never grants more than one bucket, and denies only when all stripes together haven't the tokens; the last ones
+     * are gathered from them, for any cost up to the capacity. To a lone thread it answers exactly as one bucket. Where
+     * several take, it may have fewer tokens than one bucket would: those set aside for a stripe come back no sooner for
+     * not being used. What is set aside is never more than a quarter of the capacity.
+     *
+     * @param stripes from 1 to 256; about as many as there are processors
+     */
+    public static TokenBucket striped(BucketSpec spec, int stripes, TimeSource time) {
+        return new StripedBucket(spec, stripes, time);
     }
 
     /**
@@ -148,7 +169,7 @@ public final class TokenBucket {
         return new Reservation(this, take(tokens, wait.toNanos(), Taken::of));
     }
 
-    private <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {
+    <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {
         checkPositive(tokens);
         T taken = level.take(tokens, maxWaitNanos, time, result);
         while (taken == null) {
@@ -207,7 +228,11 @@ public final class TokenBucket {
         return time;
     }
 
-    private static void checkPositive(long tokens) {
+    Level level() {
+        return level;
+    }
+
+    static void checkPositive(long tokens) {
         check(tokens >= 1, "tokens", "at least 1", tokens);
     }
 }
