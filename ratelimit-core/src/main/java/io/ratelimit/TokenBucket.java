@@ -3,6 +3,8 @@ package io.ratelimit;
 import static io.ratelimit.Check.check;
 
 import io.ratelimit.Reservation.Taken;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -222,6 +224,51 @@ public sealed class TokenBucket permits StripedBucket {
             }
             Thread.onSpinWait();
         }
+    }
+
+    /**
+     * A stream that writes to the other one no faster than this bucket allows: each byte costs a token, and the writer
+     * waits for them. Closing it closes the other.
+     */
+    public OutputStream shape(OutputStream out) {
+        return shape(out, Waiting.LONGEST);
+    }
+
+    /**
+     * A stream that writes to the other one no faster than this bucket allows: each byte costs a token, and the writer
+     * waits for them, piece by piece. Pieces are no larger than the bucket, nor than what comes in ten milliseconds, so
+     * that streams may share a bucket. Of a bucket of less than a millisecond's worth it makes less than the rate.
+     *
+     * <p>Writing throws an IOException where a piece would have to wait too long, and an
+     * {@link java.io.InterruptedIOException}, with the thread's flag set again, where it is interrupted while it waits.
+     * Nothing of that piece is written then, nor are its tokens gone; the message says how much was.
+     *
+     * @param maxWait the longest wait of a piece; above 365 days the same as 365 days
+     * @throws IllegalArgumentException if the wait is negative
+     */
+    public OutputStream shape(OutputStream out, Duration maxWait) {
+        return new ShapedOutputStream(out, new Shaper(this, maxWait));
+    }
+
+    /**
+     * A stream that reads from the other one no faster than this bucket allows: each byte costs a token, and the reader
+     * waits for them. Closing it closes the other.
+     */
+    public InputStream shape(InputStream in) {
+        return shape(in, Waiting.LONGEST);
+    }
+
+    /**
+     * A stream that reads from the other one no faster than this bucket allows, like
+     * {@link #shape(OutputStream, Duration)}. What has come is paid for before it is handed out, and what hasn't come
+     * costs nothing: neither the end, nor waiting for a slow source. So the source is asked for one piece ahead of its
+     * tokens. Bytes whose tokens couldn't be waited for are kept for the next call.
+     *
+     * @param maxWait the longest wait of a piece; above 365 days the same as 365 days
+     * @throws IllegalArgumentException if the wait is negative
+     */
+    public InputStream shape(InputStream in, Duration maxWait) {
+        return new ShapedInputStream(in, new Shaper(this, maxWait));
     }
 
     TimeSource time() {
