@@ -44,6 +44,8 @@ final class StripedBucket extends TokenBucket {
     /** A share that serves fewer calls isn't worth the lock. */
     private static final int LEAST_CALLS = 8;
 
+    private static final int MOST_LOOKS = 8;
+
     private final AtomicReferenceArray<Share> shares;
     private final StampedLock lock = new StampedLock();
 
@@ -70,16 +72,25 @@ final class StripedBucket extends TokenBucket {
         return !lacks(tokens) && alone(() -> takeAlone(tokens, stripe));
     }
 
-    /** Whether nothing was lent and the tokens weren't there. */
+    /** Whether nothing was lent and the tokens weren't there; looks again while others take. */
     private boolean lacks(long tokens) {
-        long stamp = lock.tryOptimisticRead();
-        Level level = level();
-        if (stamp == 0 || lent) {
-            return false;
+        for (int i = 0; i < MOST_LOOKS; i++) {
+            long stamp = lock.tryOptimisticRead();
+            Level level = level();
+            if (stamp != 0 && (lent || !lacks(level, tokens))) {
+                return false;
+            }
+            if (lock.validate(stamp)) {
+                return true;
+            }
+            Thread.onSpinWait();
         }
+        return false;
+    }
+
+    private boolean lacks(Level level, long tokens) {
         long before = level.fullAt();
-        boolean lacked = !level.ticks().fits(tokens) || level.lacked(before, tokens, time().nanoTime(), 0);
-        return lacked && lock.validate(stamp);
+        return !level.ticks().fits(tokens) || level.lacked(before, tokens, time().nanoTime(), 0);
     }
 
     private boolean takeAlone(long tokens, int stripe) {
@@ -93,7 +104,8 @@ final class StripedBucket extends TokenBucket {
         long nanos = time().nanoTime();
         long rest = own == null ? 0 : own.rest(nanos);
         long price = level().ticks().of(tokens);
-        return level().ticks().fits(tokens) && (open(stripe, price, rest, nanos) || open(stripe, price, 0, gather()));
+        return level().ticks().fits(tokens)
+                && (open(stripe, price, rest, nanos) || lent && open(stripe, price, 0, gather()));
     }
 
     /** Takes the price, of which the stripe has a rest, and opens a new share behind it; or nothing, if it isn't there. */

@@ -52,7 +52,8 @@ public sealed class TokenBucket permits StripedBucket {
     /**
      * A full bucket for many threads that take a few of very many tokens each: it sets tokens aside for so many stripes,
      * and a thread that calls {@link #tryAcquire(long)} takes from its own stripe's. All else asks the whole, one call at
-     * a time, and is slower than with {@link #of(BucketSpec) one that isn't striped}, as is a bucket that is almost empty.
+     * a time, and is slower than with {@link #of(BucketSpec) one that isn't striped}. Measured on two cores, it is about
+     * three times as fast with two threads and more while calls are allowed, and up to twice as slow where most are denied.
      *
      * <p>It never grants more than one bucket, and denies only when all stripes together haven't the tokens; the last ones
      * are gathered from them, for any cost up to the capacity. To a lone thread it answers exactly as one bucket. Where
@@ -237,7 +238,8 @@ public sealed class TokenBucket permits StripedBucket {
     /**
      * A stream that writes to the other one no faster than this bucket allows: each byte costs a token, and the writer
      * waits for them, piece by piece. Pieces are no larger than the bucket, nor than what comes in ten milliseconds, so
-     * that streams may share a bucket. Of a bucket of less than a millisecond's worth it makes less than the rate.
+     * that streams may share a bucket. One that is full in less than a millisecond makes its rate only where many bytes
+     * are written at once; it is never faster.
      *
      * <p>Writing throws an IOException where a piece would have to wait too long, and an
      * {@link java.io.InterruptedIOException}, with the thread's flag set again, where it is interrupted while it waits.
