@@ -296,6 +296,23 @@ final class Level {
         return reopened;
     }
 
+    /**
+     * Takes ticks that are there, for a caller that alone writes to this level.
+     *
+     * @return the tick that it is full at then
+     */
+    long takeTicks(long price, long nanos) {
+        long now = ticks.at(nanos);
+        long after = now + missing(fullAt, now) + price;
+        fullAt = after;
+        return after;
+    }
+
+    /** Puts ticks back that were taken and are still to come, for a caller that alone writes to this level. */
+    void giveBackTicks(long price) {
+        FULL_AT.getAndAdd(this, -price);
+    }
+
     /** Closes this level: nobody takes from it any more. */
     void close() {
         fullAt = CLOSED;

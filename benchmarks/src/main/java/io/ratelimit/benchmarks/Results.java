@@ -9,6 +9,8 @@ import java.nio.file.Path;
 import java.time.LocalDate;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
@@ -17,22 +19,28 @@ import java.util.stream.Stream;
  *
  * @param oneThread one bucket
  * @param twoThreads one bucket
+ * @param striped one limit, by the number of threads that take from it
  * @param keys many buckets
  * @param filter requests through the filters
  * @param annotation calls of annotated methods
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
+ * @param shaping bytes a second, and percent off the rate, by what was measured
  * @param startup milliseconds until the application and the process have started, by variant
  */
 record Results(
         List<Measurement> oneThread,
         List<Measurement> twoThreads,
+        Map<Integer, List<Measurement>> striped,
         List<Measurement> keys,
         List<Measurement> filter,
         List<Measurement> annotation,
         Samples memory,
         Samples http,
+        Samples shaping,
         Samples startup) {
+
+    private static final List<Integer> THREADS = List.of(2, 4, 8);
 
     /** Reads the files of a directory and writes the text to a file. */
     public static void main(String[] args) throws IOException {
@@ -43,12 +51,21 @@ record Results(
         return new Results(
                 Measurement.read(directory.resolve("bucket-one-thread.json")),
                 Measurement.read(directory.resolve("bucket-two-threads.json")),
+                readStriped(directory),
                 Measurement.read(directory.resolve("keys.json")),
                 Measurement.read(directory.resolve("filter.json")),
                 Measurement.read(directory.resolve("annotation.json")),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
+                Samples.read(directory.resolve("shaping.tsv")),
                 Samples.read(directory.resolve("startup.tsv")));
+    }
+
+    private static Map<Integer, List<Measurement>> readStriped(Path directory) {
+        Map<Integer, List<Measurement>> striped = new TreeMap<>();
+        THREADS.forEach(
+                count -> striped.put(count, Measurement.read(directory.resolve("striped-" + count + "-threads.json"))));
+        return striped;
     }
 
     String toMarkdown() throws IOException {
@@ -60,11 +77,13 @@ record Results(
         new Reach(this).write(text);
         bucket(text, "One bucket, one thread", oneThread);
         bucket(text, "One bucket, two threads", twoThreads);
+        striped(text);
         keys(text);
         filter(text);
         annotation(text);
         memory(text);
         http(text);
+        shaping(text);
         startup(text);
         return text.toString();
     }
@@ -96,6 +115,21 @@ record Results(
         for (Measurement one : measurements) {
             row(text, one, one.ratioTo(one.name().endsWith("Allowed") ? allowed : denied));
         }
+    }
+
+    private void striped(Markdown text) {
+        if (striped.values().stream().allMatch(List::isEmpty)) {
+            return;
+        }
+        text.table("One limit, several threads", "load, stripes", "threads", "ns", "±", "to one bucket", "bytes");
+        striped.forEach((count, measurements) -> measurements.forEach(one -> text.row(
+                String.join(", ", one.parameters()).toLowerCase(Locale.ROOT),
+                count.toString(),
+                number(one.nanos(), 1),
+                number(one.error(), 1),
+                ratio(one.ratioTo(Measurement.of(
+                        measurements, one.name(), one.parameters().get(0), 0))),
+                number(one.bytes(), 0))));
     }
 
     private void keys(Markdown text) {
@@ -178,6 +212,16 @@ record Results(
     /** The CPU of a request, to that of one without limits. */
     double cpu(String variant) {
         return http.median(variant, 0) / http.median("without", 0);
+    }
+
+    private void shaping(Markdown text) {
+        if (shaping.variants().isEmpty()) {
+            return;
+        }
+        text.table("Shaped streams, ten seconds", "stream", "bytes a second", "% off");
+        for (String variant : shaping.variants()) {
+            text.row(variant, number(shaping.median(variant, 0), 0), number(shaping.median(variant, 1), 2));
+        }
     }
 
     private void startup(Markdown text) {

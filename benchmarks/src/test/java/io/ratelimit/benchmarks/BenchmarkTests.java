@@ -22,6 +22,7 @@ class BenchmarkTests {
     @Test
     void everyBenchmarkRunsOnceAndItsResultHasAPlaceInTheText() throws Exception {
         assertThat(run("Bucket.*Benchmark", "bucket-one-thread.json")).hasSize(4 * 3 + 2 + 8);
+        assertThat(run("StripedBenchmark", "striped-2-threads.json")).hasSize(2 * 3);
         assertThat(run("KeysBenchmark", "keys.json")).hasSize(KeyedLimiter.values().length);
         assertThat(run("Filter.*Benchmark", "filter.json")).hasSize(3 + 2);
         assertThat(run("AnnotationBenchmark", "annotation.json")).hasSize(4);
@@ -31,6 +32,7 @@ class BenchmarkTests {
                 .containsPattern("headers included, allowed \\| .* \\| -?[0-9.]+ µs")
                 .containsPattern("constantKey \\| .*")
                 .contains("| decide, 1000, ratelimit |")
+                .containsPattern("allowed, 8 \\| 2 \\| .* \\| [0-9.]+ ×")
                 .contains("start-up | 60 ms more than without | – ms");
     }
 
