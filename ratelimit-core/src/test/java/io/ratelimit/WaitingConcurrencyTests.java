@@ -20,8 +20,7 @@ class WaitingConcurrencyTests {
     private static final Duration DAY = Duration.ofDays(1);
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final TokenBucket bucket =
-            TokenBucket.of(BucketSpec.of("1/1s").withCapacity(10), time);
+    private final TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(10), time);
 
     /** Due moments are those of one line without a gap: each starts where another ends. */
     @Test
@@ -80,7 +79,8 @@ class WaitingConcurrencyTests {
             var random = new SplittableRandom(thread);
             for (int i = 0; i < 3_000; i++) {
                 if (thread == 0 && i % 100 == 0) {
-                    bucket.reconfigure(BucketSpec.of(i % 200 == 0 ? "1/2s" : "1/1s").withCapacity(10));
+                    bucket.reconfigure(
+                            BucketSpec.of(i % 200 == 0 ? "1/2s" : "1/1s").withCapacity(10));
                 }
                 long cost = 1 + random.nextInt(10);
                 Reservation reservation = bucket.reserve(cost, DAY);
@@ -100,16 +100,19 @@ class WaitingConcurrencyTests {
         }
     }
 
-    /** S3.5: time stands still, so the tokens there and those granted are as many as at first, whatever the rate was. */
+    /**
+     * S3.5: time stands still, so the tokens there and those granted are as many as at first, whatever the rate was. A hundred
+     * are over, so that nobody is short of what others hold for a moment.
+     */
     @Test
     void nothingIsLostOrWonWhenTheSpecChangesUnderLoad() {
-        TokenBucket large = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(100_000), time);
+        TokenBucket large = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(100_100), time);
         LongAdder granted = new LongAdder();
         AtomicBoolean done = new AtomicBoolean();
         Threads.run(THREADS + 1, thread -> {
             if (thread == THREADS) {
                 for (int i = 0; !done.get(); i++) {
-                    large.reconfigure(BucketSpec.of((1 + i % 3) + "/1s").withCapacity(100_000));
+                    large.reconfigure(BucketSpec.of((1 + i % 3) + "/1s").withCapacity(100_100));
                 }
                 return;
             }
@@ -127,7 +130,7 @@ class WaitingConcurrencyTests {
             done.set(granted.sum() >= THREADS * 12_500L);
         });
         assertThat(granted.sum()).isEqualTo(THREADS * 12_500L);
-        assertThat(large.snapshot().available()).isZero();
+        assertThat(large.snapshot().available()).isEqualTo(100);
     }
 
     @Test
@@ -146,7 +149,8 @@ class WaitingConcurrencyTests {
             int count = i;
             if (i % 100 == 0) {
                 Threads.await(() -> served.size() == count);
-                assertThat(served).allMatch(due -> due <= Duration.ofSeconds(count).toNanos());
+                assertThat(served)
+                        .allMatch(due -> due <= Duration.ofSeconds(count).toNanos());
             }
         }
         calls.forEach(CompletableFuture::join);
