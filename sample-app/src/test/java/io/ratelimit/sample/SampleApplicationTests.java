@@ -1,6 +1,7 @@
 package io.ratelimit.sample;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.ManualTimeSource;
 import java.io.IOException;
@@ -10,7 +11,10 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -136,9 +140,77 @@ class SampleApplicationTests {
     }
 
     @Test
+    void checkoutsWaitInLineForTheirTurnAndTheThirteenthIsRefused() throws Exception {
+        for (int i = 0; i < 2; i++) {
+            assertThat(checkout().join().statusCode()).isEqualTo(200);
+        }
+        List<CompletableFuture<HttpResponse<String>>> waiting = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            waiting.add(checkout());
+            int inLine = i + 1;
+            await().until(() -> time.waiting() == inLine);
+        }
+        HttpResponse<String> refused = checkout().join();
+        assertThat(refused.statusCode()).isEqualTo(429);
+        assertThat(refused.headers().firstValue("Retry-After")).hasValue("6");
+
+        time.advance(Duration.ofMillis(500));
+
+        assertThat(waiting.get(0).join().body()).isEqualTo("{\"number\":3}");
+        assertThat(waiting.get(1)).isNotDone();
+        time.advance(Duration.ofSeconds(5));
+        assertThat(waiting).allMatch(answer -> answer.join().statusCode() == 200);
+    }
+
+    @Test
+    void theSixthVoucherTriedIsAnsweredTwoSecondsLate() throws Exception {
+        for (int i = 0; i < 5; i++) {
+            assertThat(get("/api/vouchers/guess" + i, "alice").body()).isEqualTo("{\"good\":false}");
+        }
+        CompletableFuture<HttpResponse<String>> refused =
+                client.sendAsync(request("/api/vouchers/tea-time"), HttpResponse.BodyHandlers.ofString());
+        await().until(() -> time.waiting() == 1);
+        assertThat(refused).isNotDone();
+
+        time.advance(Duration.ofSeconds(2));
+
+        assertThat(refused.join().statusCode()).isEqualTo(429);
+        assertThat(refused.join().headers().firstValue("Retry-After")).hasValue("10");
+    }
+
+    @Test
+    void theCatalogueComesAtHalfAMillionBytesASecond() {
+        CompletableFuture<HttpResponse<String>> download =
+                client.sendAsync(request("/api/catalogue"), HttpResponse.BodyHandlers.ofString());
+        while (!download.isDone()) {
+            await().pollDelay(Duration.ZERO)
+                    .pollInterval(Duration.ofMillis(1))
+                    .until(() -> time.waiting() == 1 || download.isDone());
+            time.advance(Duration.ofMillis(10));
+        }
+        assertThat(download.join().body()).hasSize(2_000_000);
+        assertThat(Duration.ofNanos(time.nanoTime())).isBetween(Duration.ofMillis(3_900), Duration.ofMillis(4_000));
+    }
+
+    @Test
     void theHomePageAndTheGreetingAreOpen() throws Exception {
         assertThat(get("/", null).body()).contains("A shop with limits");
         assertThat(get("/api/hello", null).body()).isEqualTo("{\"text\":\"hello\"}");
+    }
+
+    private CompletableFuture<HttpResponse<String>> checkout() {
+        HttpRequest request = authorized("/api/checkout")
+                .POST(HttpRequest.BodyPublishers.noBody())
+                .build();
+        return client.sendAsync(request, HttpResponse.BodyHandlers.ofString());
+    }
+
+    private HttpRequest request(String path) {
+        return authorized(path).build();
+    }
+
+    private HttpRequest.Builder authorized(String path) {
+        return authorized(HttpRequest.newBuilder(), path, "alice", "alice");
     }
 
     private HttpResponse<String> get(String path, @Nullable String user) throws IOException, InterruptedException {
@@ -166,11 +238,16 @@ class SampleApplicationTests {
     private HttpResponse<String> send(
             HttpRequest.Builder request, String path, @Nullable String user, @Nullable String password)
             throws IOException, InterruptedException {
+        return client.send(authorized(request, path, user, password).build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private HttpRequest.Builder authorized(
+            HttpRequest.Builder request, String path, @Nullable String user, @Nullable String password) {
         request.uri(URI.create("http://localhost:" + port + path));
         if (user != null) {
             byte[] credentials = (user + ":" + password).getBytes(StandardCharsets.UTF_8);
             request.header("Authorization", "Basic " + Base64.getEncoder().encodeToString(credentials));
         }
-        return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+        return request;
     }
 }
