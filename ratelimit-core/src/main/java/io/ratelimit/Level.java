@@ -292,7 +292,9 @@ final class Level {
         long seen = (long) FULL_AT.getAndSet(this, CLOSED);
         long nanos = time.nanoTime(); // not before closing: what others took since would look like a debt
         Level reopened = new Level(other, nanos, missing(seen, other, nanos));
-        reopened.line = new Line(reopened.fullAt, other.notBefore(served(seen, nanos)));
+        long served = served(seen, nanos);
+        // Without a promise no step of the other clock is waited for: the next reopening would count it as a debt.
+        reopened.line = new Line(reopened.fullAt, served == nanos ? other.at(nanos) : other.notBefore(served));
         return reopened;
     }
 

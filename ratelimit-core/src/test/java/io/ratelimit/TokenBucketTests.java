@@ -326,6 +326,20 @@ class TokenBucketTests {
         assertThat(bucket.tryAcquire(1)).isFalse();
     }
 
+    /** S3.5: where nobody waits there is no promise, not even until the next tick. */
+    @Test
+    void reconfiguringAgainWithinAPeriodKeepsTheTokens() {
+        time.advance(Duration.ofSeconds(10));
+        BucketSpec spec = BucketSpec.of("5/1m").withCapacity(20).withRefill(Refill.INTERVAL);
+        TokenBucket bucket = TokenBucket.of(spec, time);
+        assertThat(bucket.tryAcquire(16)).isTrue();
+        bucket.reconfigure(spec.withCapacity(7));
+        assertThat(bucket.snapshot().available()).isEqualTo(4);
+        bucket.reconfigure(spec.withCapacity(6));
+        assertThat(bucket.snapshot().available()).isEqualTo(4);
+        assertThat(bucket.snapshot().resetAfter()).isEqualTo(Duration.ofSeconds(50));
+    }
+
     @Test
     void aBucketShowsNoLessThanNothing() {
         var clock = new Object() {
