@@ -74,7 +74,6 @@ final class Levels {
             }
             Level opened = level == null ? new Level(ticks, nanos, missing) : level.reopen(ticks, time);
             opened.renewedAt = ticker.read();
-            keepAtLeast(ticks.nanosUntil(opened.missing(nanos), nanos));
             return opened;
         });
     }

@@ -28,7 +28,8 @@ public interface TimeSource {
     }
 
     /**
-     * Makes a call when the moment has come, or at once if it is past; on another thread, which it may hold.
+     * Makes a call when the moment has come, or at once if it is past; on a thread that others wait for too, so it should
+     * not hold it.
      *
      * @return what cancels it
      */

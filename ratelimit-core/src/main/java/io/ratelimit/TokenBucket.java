@@ -111,7 +111,8 @@ public sealed class TokenBucket permits StripedBucket {
 
     /**
      * Like {@link #tryAcquire(long, Duration)}, but holds no thread. To cancel the future, or to complete it exceptionally
-     * as {@link CompletableFuture#orTimeout} does, gives the tokens back.
+     * as {@link CompletableFuture#orTimeout} does, gives the tokens back. It completes on a thread of the common pool, of
+     * which there may be only one: what holds a thread wants an executor, as {@link CompletableFuture#thenRunAsync} takes.
      *
      * @return the decision when the tokens are due, or at once if none were taken
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative

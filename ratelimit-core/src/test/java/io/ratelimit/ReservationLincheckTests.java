@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
  * nanoseconds, and a position that many tokens after the start. Public, for Lincheck calls it.
  */
 @Param(name = "tokens", gen = IntGen.class, conf = "1:2")
-@Param(name = "position", gen = IntGen.class, conf = "3:6")
+@Param(name = "position", gen = IntGen.class, conf = "4:6")
 public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;
@@ -20,12 +20,13 @@ public class ReservationLincheckTests {
 
     public ReservationLincheckTests() {
         level.take(2, 0);
-        level.take(1, 0, TOKEN);
+        level.take(2, 0, 4 * TOKEN);
+        level.take(1, 0, 4 * TOKEN);
     }
 
     @Operation
     public long reserve(@Param(name = "tokens") int tokens) {
-        return level.take(tokens, 0, 4 * TOKEN);
+        return level.take(tokens, 0, 5 * TOKEN);
     }
 
     @Operation
