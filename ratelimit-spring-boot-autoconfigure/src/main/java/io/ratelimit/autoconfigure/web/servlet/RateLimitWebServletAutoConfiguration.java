@@ -27,6 +27,7 @@ import io.ratelimit.web.servlet.RejectionHandler;
 import io.ratelimit.web.servlet.RequestPolicies;
 import jakarta.servlet.DispatcherType;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -165,10 +166,12 @@ public final class RateLimitWebServletAutoConfiguration {
     @Lazy(false)
     WaitingReport rateLimitWaitingReport(
             Throttlers throttlers,
-            RateLimitedOperations operations,
+            ObjectProvider<RateLimitedOperations> operations,
             Environment environment,
             ListableBeanFactory beans) {
-        return new WaitingReport(throttlers, operations, ContainerThreads.of(beans, environment));
+        RateLimitedOperations calls = operations.getIfAvailable();
+        Predicate<String> letsCallsWait = calls == null ? policy -> false : calls::letsWait;
+        return new WaitingReport(throttlers, letsCallsWait, ContainerThreads.of(beans, environment));
     }
 
     @Bean

@@ -4,8 +4,8 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
-import io.ratelimit.annotation.RateLimitedOperations;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -17,12 +17,15 @@ final class WaitingReport implements SmartInitializingSingleton {
     private static final Log logger = LogFactory.getLog(WaitingReport.class);
 
     private final Throttlers throttlers;
-    private final RateLimitedOperations operations;
+    private final Predicate<String> letsCallsWait;
     private final ContainerThreads threads;
 
-    WaitingReport(Throttlers throttlers, RateLimitedOperations operations, ContainerThreads threads) {
+    /**
+     * @param letsCallsWait whether annotations let calls wait for tokens of the policy of a name
+     */
+    WaitingReport(Throttlers throttlers, Predicate<String> letsCallsWait, ContainerThreads threads) {
         this.throttlers = throttlers;
-        this.operations = operations;
+        this.letsCallsWait = letsCallsWait;
         this.threads = threads;
     }
 
@@ -41,7 +44,7 @@ final class WaitingReport implements SmartInitializingSingleton {
     }
 
     private boolean letsWait(ThrottlePolicy policy) {
-        boolean waits = !policy.waiting().maxWait().isZero() || operations.letsWait(policy.name());
+        boolean waits = !policy.waiting().maxWait().isZero() || letsCallsWait.test(policy.name());
         return waits && policy.mode() == Mode.ENFORCE;
     }
 
