@@ -1,0 +1,115 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import redis.embedded.RedisServer;
+import redis.embedded.core.RedisServerBuilder;
+
+/**
+ * A real Redis for tests: a binary that Maven fetched, on a free port, one for all tests of a JVM and gone with it. The
+ * environment variable {@code RATELIMIT_TEST_REDIS=host:port} names another one; each test has a key prefix of its own.
+ */
+final class TestRedis implements AutoCloseable {
+
+    private static final String OTHER = "RATELIMIT_TEST_REDIS";
+    private static final AtomicInteger PREFIXES = new AtomicInteger();
+
+    private final RedisServer server;
+    private final RedisClient client;
+    private final RedisClient transactions;
+    private final StatefulRedisConnection<byte[], byte[]> connection;
+
+    private TestRedis(RedisServer server, RedisURI uri) {
+        this.server = server;
+        this.client = RedisClient.create(uri);
+        this.transactions = RedisClient.create(uri);
+        transactions.setOptions(ClientOptions.builder().autoReconnect(false).build());
+        this.connection = client.connect(ByteArrayCodec.INSTANCE);
+    }
+
+    private static final class Shared {
+        private static final TestRedis REDIS = shared();
+
+        private static TestRedis shared() {
+            String other = System.getenv(OTHER);
+            TestRedis redis = other == null ? start() : new TestRedis(null, RedisURI.create("redis://" + other));
+            Runtime.getRuntime().addShutdownHook(new Thread(redis::close));
+            return redis;
+        }
+    }
+
+    /** The server of all tests that leave it as it is. */
+    static TestRedis shared() {
+        return Shared.REDIS;
+    }
+
+    /** A server of its own, for a test that changes its settings; always the binary. */
+    static TestRedis start(String... settings) {
+        try {
+            int port = freePort();
+            RedisServerBuilder builder = RedisServer.newRedisServer()
+                    .port(port)
+                    .bind("127.0.0.1")
+                    .setting("save \"\"")
+                    .onShutdownForceStop(true);
+            for (String setting : settings) {
+                builder.setting(setting);
+            }
+            RedisServer server = builder.build();
+            server.start();
+            return new TestRedis(server, RedisURI.create("127.0.0.1", port));
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    /** Keys that no other test has. */
+    static RedisKeys keys() {
+        return new RedisKeys(prefix(), "");
+    }
+
+    static String prefix() {
+        return "test" + ProcessHandle.current().pid() + "-" + PREFIXES.incrementAndGet();
+    }
+
+    StatefulRedisConnection<byte[], byte[]> connection() {
+        return connection;
+    }
+
+    RedisClient client() {
+        return client;
+    }
+
+    OwnConnections ownConnections() {
+        return new OwnConnections(
+                () -> CompletableFuture.supplyAsync(() -> transactions.connect(ByteArrayCodec.INSTANCE)));
+    }
+
+    @Override
+    public void close() {
+        client.shutdown();
+        transactions.shutdown();
+        if (server != null) {
+            try {
+                server.stop();
+            } catch (IOException failed) {
+                throw new UncheckedIOException(failed);
+            }
+        }
+    }
+}
