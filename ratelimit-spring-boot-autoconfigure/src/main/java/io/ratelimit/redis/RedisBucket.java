@@ -31,7 +31,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
             return new RedisBucket(
                     RedisTicks.named(parts[2]), Long.parseLong(parts[0]), promised, Long.parseLong(parts[1]));
         } catch (NumberFormatException | ArrayIndexOutOfBoundsException other) {
-            throw new IllegalArgumentException("what a key of ratelimit holds is no bucket", other);
+            throw new MisconfiguredRedisException("what a key of ratelimit holds is no bucket", other);
         }
     }
 
@@ -44,7 +44,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
 
     /** How long what is written at a moment must be kept. */
     long millisToKeep(long now) {
-        long micros = ticks.microsUntil(Math.max(missing, promised), 0) + at - now;
+        long micros = ticks.microsUntil(Math.max(missing, promised), at) + at - now;
         return (micros + 999) / 1_000 + SLACK_MILLIS;
     }
 

@@ -27,6 +27,8 @@ record RedisTicks(long perStep, long perToken, long capacity, long stepMicros) {
 
     static final long LONGEST_WAIT_MICROS = Duration.ofDays(365).toNanos() / 1_000;
 
+    private static final long LONGEST_PERIOD_MICROS = LONGEST_WAIT_MICROS;
+
     private static final long HALF = MOST / 2;
     private static final long HOUR_MICROS = Duration.ofHours(1).toNanos() / 1_000;
     private static final long[] STEPS = {1, 1_000};
@@ -94,9 +96,18 @@ record RedisTicks(long perStep, long perToken, long capacity, long stepMicros) {
 
     /** The rate that results of a spec's: the spec's own, but where it was rounded down. */
     Rate rate(BucketSpec spec) {
-        return spec.refill() == Refill.INTERVAL || isOfRate(spec.rate())
-                ? spec.rate()
-                : new Rate(perStep, Duration.ofNanos(1_000 * stepMicros * perToken));
+        return spec.refill() == Refill.INTERVAL || isOfRate(spec.rate()) ? spec.rate() : rounded();
+    }
+
+    /** As a rate can be written: the period of a token's ticks may be more than 365 days. */
+    private Rate rounded() {
+        BigInteger microsOfSteps = product(perToken, stepMicros);
+        BigInteger longest = BigInteger.valueOf(LONGEST_PERIOD_MICROS);
+        BigInteger n = BigInteger.valueOf(perStep);
+        BigInteger tokens = n.min(longest.multiply(n).divide(microsOfSteps));
+        BigInteger[] period = tokens.multiply(microsOfSteps).divideAndRemainder(n);
+        long micros = period[0].longValueExact() + period[1].signum();
+        return new Rate(tokens.longValueExact(), Duration.ofNanos(1_000 * micros));
     }
 
     /** The ticks of a full bucket. */

@@ -136,7 +136,7 @@ local function write(key, bucket)
     if bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
         value = value .. string.format(' %.0f', bucket.promised)
     end
-    local micros = math.ceil(longest / bucket.n) * bucket.s + bucket.at - now
+    local micros = math.ceil(longest / bucket.n) * bucket.s - bucket.at % bucket.s + bucket.at - now
     redis.call('SET', key, value, 'PX', string.format('%.0f', math.ceil(micros / 1000) + SLACK))
 end
 
