@@ -31,6 +31,37 @@ public abstract class RedisBucketStore implements BucketStore {
         this.timeout = timeout;
     }
 
+    /**
+     * Buckets that are counted by a script in Redis.
+     *
+     * @param prefix what their keys begin with
+     * @param secret without which nobody can tell whose a key is; empty for none
+     * @param timeout how long all that one call does in Redis may take
+     */
+    public static RedisBucketStore script(
+            RedisConnections connections, String prefix, String secret, Duration timeout) {
+        return new RedisScriptBucketStore(
+                connections::shared,
+                new RedisKeys(prefix, secret),
+                timeout,
+                connections.isCluster(),
+                () -> SERVER_TIME);
+    }
+
+    /**
+     * Buckets that are read, counted with here, and written by transactions, for servers that allow no scripts.
+     *
+     * @param connections that don't reconnect by themselves, to a single server
+     * @param prefix what their keys begin with
+     * @param secret without which nobody can tell whose a key is; empty for none
+     * @param timeout how long all that one call does in Redis may take
+     */
+    public static RedisBucketStore transaction(
+            RedisConnections connections, String prefix, String secret, Duration timeout) {
+        return new RedisTransactionBucketStore(
+                connections.toThemselves(), new RedisKeys(prefix, secret), timeout, () -> SERVER_TIME);
+    }
+
     @Override
     public final Decision take(List<Charge> charges) {
         return take(charges, false, Deadline.in(timeout));

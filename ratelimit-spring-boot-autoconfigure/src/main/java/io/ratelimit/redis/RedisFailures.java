@@ -1,12 +1,8 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisBusyException;
 import io.lettuce.core.RedisCommandExecutionException;
-import io.lettuce.core.RedisLoadingException;
 import io.ratelimit.BackendException;
 import java.util.List;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
 
 /** Tells apart why Redis failed. */
 final class RedisFailures {
@@ -17,24 +13,26 @@ final class RedisFailures {
 
     private RedisFailures() {}
 
-    /** The failure of a call, as the caller of a store sees it. */
+    /** The failure of a call, as the caller of a store sees it: an error that Redis answered says most. */
     static BackendException of(Throwable failure) {
-        Throwable cause = failure;
-        while ((cause instanceof ExecutionException || cause instanceof CompletionException)
-                && cause.getCause() != null) {
-            cause = cause.getCause();
+        Throwable innermost = failure;
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof BackendException known) {
+                return known;
+            }
+            if (cause instanceof RedisCommandExecutionException) {
+                return ofAnswer(cause);
+            }
+            innermost = cause;
         }
-        if (cause instanceof BackendException known) {
-            return known;
-        }
-        String message = "Redis failed: " + cause.getMessage();
-        return isAnswer(cause) ? new MisconfiguredRedisException(message, cause) : new BackendException(message, cause);
+        return new BackendException("Redis failed: " + innermost, innermost);
     }
 
-    private static boolean isAnswer(Throwable cause) {
-        return cause instanceof RedisCommandExecutionException
-                && !(cause instanceof RedisBusyException || cause instanceof RedisLoadingException)
-                && PASSING.stream().noneMatch(word -> startsWith(cause, word));
+    private static BackendException ofAnswer(Throwable error) {
+        String message = "Redis failed: " + error.getMessage();
+        return PASSING.stream().anyMatch(word -> startsWith(error, word))
+                ? new BackendException(message, error)
+                : new MisconfiguredRedisException(message, error);
     }
 
     /** Whether it is an error of Redis's own that begins with the word. */

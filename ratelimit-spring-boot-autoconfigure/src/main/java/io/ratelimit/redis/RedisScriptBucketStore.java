@@ -7,11 +7,16 @@ import io.ratelimit.BucketSnapshot;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -33,6 +38,7 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
     private final LongSupplier time;
+    private final Map<RedisTicks, byte[]> names = new ConcurrentHashMap<>();
     private volatile boolean oneKeyAScript;
 
     /**
@@ -86,8 +92,7 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     private Decision takeOneByOne(List<Charge> charges, boolean ahead, Deadline deadline) {
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
-            answers[i] = ask(Operation.TAKE, charges.subList(i, i + 1), ahead, deadline)
-                    .get(0);
+            answers[i] = takeOrGiveBack(charges.get(i), Arrays.asList(answers).subList(0, i), ahead, deadline);
             if (!answers[i].allowed()) {
                 giveBackAndLookAtOthers(charges, answers, i, ahead, deadline);
                 break;
@@ -96,22 +101,31 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         return Decision.of(List.of(answers));
     }
 
+    /** Where that fails, what was taken before is given back, if it can be, and nobody waits for it. */
+    private Answer takeOrGiveBack(Charge charge, List<Answer> before, boolean ahead, Deadline deadline) {
+        try {
+            return ask(Operation.TAKE, List.of(charge), ahead, deadline).get(0);
+        } catch (BackendException failed) {
+            startGivingBackEach(before);
+            throw failed;
+        }
+    }
+
     /** A server serves a connection in order, so what it is asked last is what all that was given back left. */
     private void giveBackAndLookAtOthers(
             List<Charge> charges, Answer[] answers, int denied, boolean ahead, Deadline deadline) {
         List<Call> back = startGivingBackEach(Arrays.asList(answers).subList(0, denied));
-        List<Call> looks = new ArrayList<>(answers.length);
-        for (int i = 0; i < answers.length; i++) {
-            looks.add(i == denied ? null : start(Operation.LOOK, charges.subList(i, i + 1), ahead));
-        }
-        back.forEach(call -> result(call, deadline));
+        Map<Integer, Call> looks = new LinkedHashMap<>();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
-                List<Charge> one = charges.subList(i, i + 1);
-                answers[i] = answers(Operation.LOOK, one, ahead, result(looks.get(i), deadline))
-                        .get(0);
+                looks.put(i, start(Operation.LOOK, List.of(charges.get(i)), ahead));
             }
         }
+        back.forEach(call -> result(call, deadline));
+        looks.forEach((i, look) -> {
+            List<Charge> one = List.of(charges.get(i));
+            answers[i] = answers(Operation.LOOK, one, ahead, result(look, deadline)).get(0);
+        });
     }
 
     private enum Operation {
@@ -119,7 +133,7 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         LOOK,
         GIVE;
 
-        private final String word = name().toLowerCase(java.util.Locale.ROOT);
+        private final String word = name().toLowerCase(Locale.ROOT);
     }
 
     private List<Answer> ask(Operation operation, List<Charge> charges, boolean ahead, Deadline deadline) {
@@ -154,12 +168,19 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     private void add(CommandArgs<byte[], byte[]> arguments, Charge charge, boolean ahead) {
         RedisTicks ticks = ticks(charge);
         arguments
-                .add(ticks.name())
+                .add(name(ticks))
                 .add(ticks.perStep())
                 .add(ticks.stepMicros())
                 .add(ticks.full())
                 .add(ticks.fits(charge.cost()) ? ticks.of(charge.cost()) : NEVER)
                 .add(waitMicros(charge, ahead));
+    }
+
+    private byte[] name(RedisTicks ticks) {
+        byte[] known = names.get(ticks);
+        return known != null
+                ? known
+                : names.computeIfAbsent(ticks, unknown -> unknown.name().getBytes(StandardCharsets.US_ASCII));
     }
 
     private List<Answer> answers(Operation operation, List<Charge> charges, boolean ahead, long[] reply) {
@@ -211,7 +232,7 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     private void add(CommandArgs<byte[], byte[]> arguments, Answer taken) {
         RedisTicks ticks = ticks(taken.charge());
         Position due = Position.of(taken, ticks);
-        arguments.add(ticks.name()).add(taken.charge().cost());
+        arguments.add(name(ticks)).add(taken.charge().cost());
         if (due == null) {
             arguments.add("").add("").add("");
         } else {

@@ -1,5 +1,6 @@
 package io.ratelimit.redis;
 
+import io.lettuce.core.RedisFuture;
 import io.lettuce.core.SetArgs;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.async.RedisAsyncCommands;
@@ -196,17 +197,35 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
             return true;
         }
         redis.multi();
-        buckets.forEach((key, bucket) -> write(redis, key.array(), bucket, now));
-        TransactionResult result = deadline.await(redis.exec().toCompletableFuture());
-        return !result.wasDiscarded();
+        List<CompletableFuture<?>> writes = new ArrayList<>(buckets.size());
+        buckets.forEach((key, bucket) -> writes.add(write(redis, key.array(), bucket, now)));
+        CompletableFuture<TransactionResult> committed = redis.exec().toCompletableFuture();
+        try {
+            return !deadline.await(committed).wasDiscarded();
+        } catch (MisconfiguredRedisException discarded) {
+            throw reason(writes, discarded);
+        }
     }
 
-    private static void write(RedisAsyncCommands<byte[], byte[]> redis, byte[] key, RedisBucket bucket, long now) {
-        String value = bucket.value();
-        if (value == null) {
-            redis.del(key);
-        } else {
-            redis.set(key, value.getBytes(StandardCharsets.US_ASCII), SetArgs.Builder.px(bucket.millisToKeep(now)));
+    /** Why the transaction was discarded: what the first write that was not taken in says. */
+    private static BackendException reason(List<CompletableFuture<?>> writes, BackendException discarded) {
+        for (CompletableFuture<?> write : writes) {
+            if (write.isCompletedExceptionally()) {
+                return RedisFailures.of(write.handle((result, failure) -> failure).join());
+            }
         }
+        return discarded;
+    }
+
+    private static CompletableFuture<?> write(
+            RedisAsyncCommands<byte[], byte[]> redis, byte[] key, RedisBucket bucket, long now) {
+        String value = bucket.value();
+        RedisFuture<?> written = value == null
+                ? redis.del(key)
+                : redis.set(
+                        key,
+                        value.getBytes(StandardCharsets.US_ASCII),
+                        SetArgs.Builder.px(bucket.millisToKeep(now)));
+        return written.toCompletableFuture();
     }
 }

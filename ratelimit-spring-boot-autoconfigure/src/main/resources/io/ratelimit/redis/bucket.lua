@@ -54,6 +54,28 @@ else
     now = time[1] * 1000000 + time[2]
 end
 
+-- What is asked most, without the tables and functions that the rest needs: to take from one bucket, which is under the
+-- spec already and where nobody waits. It is the same arithmetic as below, and twice as fast.
+if operation == 'take' and #KEYS == 1 and ARGV[8] == '0' then
+    local spec, n, s = ARGV[3], ARGV[4] + 0, ARGV[5] + 0
+    local missing, at, written = 0, now, spec
+    local value = redis.call('GET', KEYS[1])
+    if value then
+        missing, at, written = string.match(value, '^(%d+) (%d+) (%S+)$')
+    end
+    if written == spec and now >= at + 0 then
+        missing = math.max(missing - (math.floor(now / s) - math.floor(at / s)) * n, 0)
+        local after = missing + ARGV[7]
+        if after > ARGV[6] + 0 then
+            return {now, -missing - 1}
+        end
+        local micros = math.ceil(after / n) * s - now % s
+        value = string.format('%.0f %.0f %s', after, now, spec)
+        redis.call('SET', KEYS[1], value, 'PX', math.ceil(micros / 1000) + SLACK)
+        return {now, missing}
+    end
+end
+
 local function numbers(spec)
     local n, d, c, s = string.match(spec, '^(%d+)/(%d+)/(%d+)/(%d+)$')
     return tonumber(n), tonumber(d), tonumber(c), tonumber(s)
@@ -137,7 +159,7 @@ local function write(key, bucket)
         value = value .. string.format(' %.0f', bucket.promised)
     end
     local micros = math.ceil(longest / bucket.n) * bucket.s - bucket.at % bucket.s + bucket.at - now
-    redis.call('SET', key, value, 'PX', string.format('%.0f', math.ceil(micros / 1000) + SLACK))
+    redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
 end
 
 local buckets = {}

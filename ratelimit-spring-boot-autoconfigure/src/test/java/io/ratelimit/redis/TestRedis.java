@@ -54,8 +54,13 @@ final class TestRedis implements AutoCloseable {
 
     /** A server of its own, for a test that changes its settings; always the binary. */
     static TestRedis start(String... settings) {
+        int port = freePort();
+        return new TestRedis(serverAt(port, settings), RedisURI.create("127.0.0.1", port));
+    }
+
+    /** A server alone, at a port where there is none. */
+    static RedisServer serverAt(int port, String... settings) {
         try {
-            int port = freePort();
             RedisServerBuilder builder = RedisServer.newRedisServer()
                     .port(port)
                     .bind("127.0.0.1")
@@ -66,15 +71,17 @@ final class TestRedis implements AutoCloseable {
             }
             RedisServer server = builder.build();
             server.start();
-            return new TestRedis(server, RedisURI.create("127.0.0.1", port));
+            return server;
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }
     }
 
-    private static int freePort() throws IOException {
+    static int freePort() {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
         }
     }
 
