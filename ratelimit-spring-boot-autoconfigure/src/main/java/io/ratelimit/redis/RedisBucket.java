@@ -8,15 +8,16 @@ import org.jspecify.annotations.Nullable;
  *
  * @param missing the ticks that it is missing for being full; what is beyond those of a full bucket, it owes
  * @param promised the ticks until the last moment promised to who took ahead, where the debt doesn't show it any more
+ * @param moved whether that promise was made under another spec, so that no place in the line tells anything
  * @param at the moment, in microseconds of the server
  */
-record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
+record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved, long at) {
 
     private static final long SLACK_MILLIS = 1_000;
 
     /** The bucket of a key that is not there. */
     static RedisBucket full(RedisTicks ticks, long at) {
-        return new RedisBucket(ticks, 0, 0, at);
+        return new RedisBucket(ticks, 0, 0, false, at);
     }
 
     /** The bucket that a value tells of, under the spec it was written under; a full one if there is none. */
@@ -29,7 +30,11 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
         try {
             long promised = parts.length > 3 ? Long.parseLong(parts[3]) : 0;
             return new RedisBucket(
-                    RedisTicks.named(parts[2]), Long.parseLong(parts[0]), promised, Long.parseLong(parts[1]));
+                    RedisTicks.named(parts[2]),
+                    Long.parseLong(parts[0]),
+                    Math.abs(promised),
+                    promised < 0,
+                    Long.parseLong(parts[1]));
         } catch (NumberFormatException | ArrayIndexOutOfBoundsException other) {
             throw new MisconfiguredRedisException("what a key of ratelimit holds is no bucket", other);
         }
@@ -39,7 +44,10 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
     @Nullable
     String value() {
         String value = missing + " " + at + " " + ticks.name();
-        return missing == 0 && promised == 0 ? null : promised > debt() ? value + " " + promised : value;
+        if (missing == 0 && promised == 0) {
+            return null;
+        }
+        return moved ? value + " -" + promised : promised > debt() ? value + " " + promised : value;
     }
 
     /** How long what is written at a moment must be kept. */
@@ -54,36 +62,31 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
             return this;
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
-        return new RedisBucket(ticks, Math.max(missing - passed, 0), Math.max(promised - passed, 0), now);
+        long left = Math.max(promised - passed, 0);
+        return new RedisBucket(ticks, Math.max(missing - passed, 0), left, moved && left > 0, now);
     }
 
-    /** The same bucket under another spec. */
+    /** The same bucket under another spec: this one counts until the last who was promised a moment is served. */
     RedisBucket under(RedisTicks other) {
-        return other.equals(ticks) ? this : new RedisBucket(other, missingUnder(other), 0, at);
-    }
-
-    private long missingUnder(RedisTicks other) {
-        long kept = missingOfTokens(other);
-        long last = lastPromise();
-        if (last <= 0) {
-            return kept;
+        if (other.equals(ticks)) {
+            return this;
         }
-        long steps = other.step(at + ticks.microsUntil(last, at)) - other.step(at);
-        return Math.min(Math.max(kept, other.full() + other.ofSteps(steps)), RedisTicks.MOST);
+        long last = lastPromise();
+        long served = at + ticks.microsUntil(last, at);
+        long passed = ticks.ofSteps(ticks.step(served) - ticks.step(at));
+        long kept = missingUnder(other, ticks.full() - Math.max(missing - passed, 0));
+        long here = Math.min(kept + other.ofSteps(other.step(served) - other.step(at)), RedisTicks.MOST);
+        long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
+        return new RedisBucket(other, here, promise, last > 0, at);
     }
 
-    private long missingOfTokens(RedisTicks other) {
-        long have = ticks.full() - missing;
+    private long missingUnder(RedisTicks other, long have) {
         long tokens = ticks.tokens(have);
         if (tokens >= other.capacity()) {
             return 0;
         }
-        long most = Math.min(other.full() + other.ofSteps(other.step(RedisTicks.LONGEST_WAIT_MICROS)), RedisTicks.MOST);
-        if (-tokens > RedisTicks.MOST / other.perToken()) {
-            return most;
-        }
         long part = partOfToken(have - tokens * ticks.perToken(), ticks.perToken(), other.perToken());
-        return Math.min(other.full() - (tokens * other.perToken() + part), most);
+        return other.full() - (tokens * other.perToken() + part);
     }
 
     /** Just as the script does, which has doubles. */
@@ -109,7 +112,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
 
     /** The bucket after the tokens were taken. */
     RedisBucket take(long cost) {
-        return new RedisBucket(ticks, missing + ticks.of(cost), promised, at);
+        return new RedisBucket(ticks, missing + ticks.of(cost), promised, moved, at);
     }
 
     /**
@@ -120,10 +123,10 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, long at) {
     RedisBucket giveBack(long cost, @Nullable Position due) {
         long price = ticks.of(cost);
         long last = lastPromise();
-        long after = last == 0 ? 0 : due == null ? price : Math.max(last - due.ticksFrom(at, ticks), 0);
-        if (missing == 0 || after >= price) {
+        long behind = last == 0 ? 0 : due == null || moved ? price : last - due.ticksFrom(at, ticks);
+        if (missing == 0 || behind < 0 || behind >= price) {
             return this;
         }
-        return new RedisBucket(ticks, Math.max(missing - price + after, 0), after > 0 ? last : promised, at);
+        return new RedisBucket(ticks, Math.max(missing - price + behind, 0), behind > 0 ? last : promised, moved, at);
     }
 }

@@ -124,7 +124,8 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         back.forEach(call -> result(call, deadline));
         looks.forEach((i, look) -> {
             List<Charge> one = List.of(charges.get(i));
-            answers[i] = answers(Operation.LOOK, one, ahead, result(look, deadline)).get(0);
+            answers[i] =
+                    answers(Operation.LOOK, one, ahead, result(look, deadline)).get(0);
         });
     }
 
@@ -218,7 +219,11 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     }
 
     private List<Call> startGivingBackEach(List<Answer> taken) {
-        return taken.stream().map(answer -> startGivingBack(List.of(answer))).toList();
+        List<Call> calls = new ArrayList<>(taken.size());
+        for (int i = taken.size() - 1; i >= 0; i--) { // a second take from a bucket stands behind the first
+            calls.add(startGivingBack(List.of(taken.get(i))));
+        }
+        return calls;
     }
 
     private Call startGivingBack(List<Answer> taken) {

@@ -25,9 +25,8 @@ record RedisTicks(long perStep, long perToken, long capacity, long stepMicros) {
     /** The most ticks that anything has: below 2^53, with room for sums. */
     static final long MOST = 8_000_000_000_000_000L;
 
-    static final long LONGEST_WAIT_MICROS = Duration.ofDays(365).toNanos() / 1_000;
-
-    private static final long LONGEST_PERIOD_MICROS = LONGEST_WAIT_MICROS;
+    private static final long LONGEST_WAIT_MICROS = Duration.ofDays(365).toNanos() / 1_000;
+    private static final long LONGEST_PERIOD_MICROS = Duration.ofDays(365).toNanos() / 1_000;
 
     private static final long HALF = MOST / 2;
     private static final long HOUR_MICROS = Duration.ofHours(1).toNanos() / 1_000;
@@ -159,7 +158,7 @@ record RedisTicks(long perStep, long perToken, long capacity, long stepMicros) {
     /** The ticks from a bucket with so many of them missing until it has one more whole token. */
     long untilNextToken(long missing) {
         long owed = Math.max(missing - full(), 0);
-        return missing <= 0 ? 0 : owed > 0 ? owed + perToken : (missing - 1) % perToken + 1;
+        return missing <= 0 ? 0 : owed + (missing - owed - 1) % perToken + 1;
     }
 
     /** The longest wait for which any bucket of the spec can give tokens ahead; at least an hour. */

@@ -115,7 +115,7 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
 
     private Change<Boolean> giveBack(List<Answer> taken, List<ByteBuffer> keys, Reading reading) {
         Map<ByteBuffer, RedisBucket> changed = new LinkedHashMap<>();
-        for (int i = 0; i < keys.size(); i++) {
+        for (int i = keys.size() - 1; i >= 0; i--) { // a second take from a bucket stands behind the first
             Answer answer = taken.get(i);
             RedisTicks ticks = ticks(answer.charge());
             RedisBucket bucket = bucket(keys.get(i), ticks, reading, changed);
@@ -211,7 +211,8 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     private static BackendException reason(List<CompletableFuture<?>> writes, BackendException discarded) {
         for (CompletableFuture<?> write : writes) {
             if (write.isCompletedExceptionally()) {
-                return RedisFailures.of(write.handle((result, failure) -> failure).join());
+                return RedisFailures.of(
+                        write.handle((result, failure) -> failure).join());
             }
         }
         return discarded;
@@ -223,9 +224,7 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
         RedisFuture<?> written = value == null
                 ? redis.del(key)
                 : redis.set(
-                        key,
-                        value.getBytes(StandardCharsets.US_ASCII),
-                        SetArgs.Builder.px(bucket.millisToKeep(now)));
+                        key, value.getBytes(StandardCharsets.US_ASCII), SetArgs.Builder.px(bucket.millisToKeep(now)));
         return written.toCompletableFuture();
     }
 }

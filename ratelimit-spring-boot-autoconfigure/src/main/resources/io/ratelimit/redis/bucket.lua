@@ -21,9 +21,10 @@ Giving back takes the price away again, but undercuts no promise: those who took
 gone. Only what nobody behind stands on comes back. After that the debt no longer shows how far the last promise reaches,
 so its ticks are kept as the fourth part of the value, and shrink with time like what is missing.
 
-When a value was written under another spec, time until now counts by that; then the tokens are kept, cut to the new
-capacity, and so are debts, and nobody takes before the last who was promised a moment. That is written even where the
-call is denied, so that from now on time counts by the new spec.
+When a value was written under another spec, that counts until the last who was promised a moment is served, or until now;
+the tokens that are there then are kept, cut to the new capacity. Where somebody waits, the moment is kept as a promise,
+with a minus before it: until then nothing comes back, since places in the line tell nothing any more. A change is written
+even where the call is denied, so that from now on time counts by the new spec.
 
 Numbers. Lua has only doubles, which are exact for whole numbers up to 2^53, about 9.007e15. What is kept is at most MOST.
 A product that could be more is only compared with less, or bounded by it: rounding keeps the order. The quotient of two
@@ -43,7 +44,6 @@ than that and negative.
 ]]
 
 local MOST = 8e15
-local LONGEST_WAIT = 365 * 86400 * 1e6
 local SLACK = 1000
 
 local operation, now = ARGV[1], tonumber(ARGV[2])
@@ -89,6 +89,7 @@ local function pass(bucket)
         bucket.missing = math.max(bucket.missing - steps * bucket.n, 0)
         if bucket.promised > 0 then
             bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)
+            bucket.moved = bucket.moved and bucket.promised > 0
         end
         bucket.at = now
     end
@@ -103,8 +104,14 @@ end
 local function convert(bucket, spec)
     local _, old_d = numbers(bucket.spec)
     local n, d, c, s = numbers(spec)
-    local full, missing = c * d, 0
-    local have = bucket.full - bucket.missing
+    local full, kept = c * d, 0
+    local promised = last_promise(bucket)
+    local served, steps = bucket.at, 0
+    if promised > 0 then
+        steps = math.ceil(promised / bucket.n)
+        served = bucket.at + steps * bucket.s - bucket.at % bucket.s
+    end
+    local have = bucket.full - math.max(bucket.missing - steps * bucket.n, 0)
     local tokens = math.floor(have / old_d)
     if tokens < c then
         local rest = have - tokens * old_d
@@ -112,17 +119,13 @@ local function convert(bucket, spec)
         if rest * d > MOST then
             part = math.max(math.floor(rest / old_d * d) - 1, 0)
         end
-        local most = math.min(full + math.floor(LONGEST_WAIT / s) * n, MOST)
-        missing = math.min(full - (tokens * d + part), most)
+        kept = full - (tokens * d + part)
     end
-    local promised = last_promise(bucket)
-    if promised > 0 then
-        local micros = math.ceil(promised / bucket.n) * bucket.s - bucket.at % bucket.s
-        local steps = math.floor((bucket.at + micros) / s) - math.floor(bucket.at / s)
-        missing = math.min(math.max(missing, full + steps * n), MOST)
-    end
+    local first = math.floor(bucket.at / s)
+    bucket.missing = math.min(kept + (math.floor(served / s) - first) * n, MOST)
+    bucket.promised = promised > 0 and math.min((math.ceil(served / s) - first) * n, MOST) or 0
+    bucket.moved = promised > 0
     bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, full
-    bucket.missing, bucket.promised = missing, 0
 end
 
 -- The bucket of a key, as it is now under the spec it was written under.
@@ -131,7 +134,7 @@ local function read(key, spec, n, s, full)
     if not value then
         return {missing = 0, promised = 0, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local missing, at, written, promised = string.match(value, '^(%d+) (%d+) (%S+) ?(%d*)$')
+    local missing, at, written, promised = string.match(value, '^(%d+) (%d+) (%S+) ?(%-?%d*)$')
     if written ~= spec then
         local d, c
         if written then
@@ -142,8 +145,9 @@ local function read(key, spec, n, s, full)
         end
         full = c * d
     end
-    local bucket = {missing = tonumber(missing), promised = tonumber(promised) or 0, at = tonumber(at), spec = written,
-        n = n, s = s, full = full}
+    promised = tonumber(promised) or 0
+    local bucket = {missing = tonumber(missing), promised = math.abs(promised), moved = promised < 0, at = tonumber(at),
+        spec = written, n = n, s = s, full = full}
     pass(bucket)
     return bucket
 end
@@ -155,7 +159,9 @@ local function write(key, bucket)
         return
     end
     local value = string.format('%.0f %.0f %s', bucket.missing, bucket.at, bucket.spec)
-    if bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
+    if bucket.moved then
+        value = value .. string.format(' -%.0f', bucket.promised)
+    elseif bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
         value = value .. string.format(' %.0f', bucket.promised)
     end
     local micros = math.ceil(longest / bucket.n) * bucket.s - bucket.at % bucket.s + bucket.at - now
@@ -166,8 +172,8 @@ local buckets = {}
 local changed = {}
 
 if operation == 'give' then
-    for i, key in ipairs(KEYS) do
-        local a = 5 * i - 2
+    for i = #KEYS, 1, -1 do -- where a bucket was taken from twice, the second take stands behind the first
+        local key, a = KEYS[i], 5 * i - 2
         local spec, step, modulus, rest = ARGV[a], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
@@ -179,10 +185,11 @@ if operation == 'give' then
             local after = 0
             if promised > 0 then
                 after = price
-                if modulus and bucket.spec == spec then
+                if modulus and bucket.spec == spec and not bucket.moved then
                     local half = math.floor(modulus / 2)
                     local steps = (step - math.floor(bucket.at / s) + half) % modulus - half
-                    after = math.max(promised - (steps * n + rest), 0)
+                    local behind = promised - (steps * n + rest)
+                    after = behind < 0 and price or behind
                 end
             end
             if after < price then

@@ -52,9 +52,8 @@ class RedisFailureTests {
         where.setUsername(user);
         where.setPassword(password);
         LettuceConnectionFactory application = new LettuceConnectionFactory(where);
-        connections = transactions
-                ? RedisConnections.forTransactions(application)
-                : RedisConnections.forScripts(application);
+        connections =
+                transactions ? RedisConnections.forTransactions(application) : RedisConnections.forScripts(application);
         return transactions
                 ? RedisBucketStore.transaction(connections, prefix, "", TIMEOUT)
                 : RedisBucketStore.script(connections, prefix, "", TIMEOUT);
@@ -73,7 +72,9 @@ class RedisFailureTests {
     }
 
     private RedisCommands<byte[], byte[]> admin() {
-        return ((RedisClient) connections.client()).connect(ByteArrayCodec.INSTANCE).sync();
+        return ((RedisClient) connections.client())
+                .connect(ByteArrayCodec.INSTANCE)
+                .sync();
     }
 
     @ParameterizedTest

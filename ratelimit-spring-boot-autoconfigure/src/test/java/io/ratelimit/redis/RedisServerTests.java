@@ -11,8 +11,8 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Specs;
-import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Threads;
+import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -179,8 +179,7 @@ class RedisServerTests {
         var random = new SplittableRandom(1);
         for (int i = 0; i < 300; i++) {
             BucketSpec spec = Specs.randomSpec(random);
-            Charge charge =
-                    new Charge(POLICY, spec, "user" + i, spec.capacity()).withMaxWait(Duration.ofDays(365));
+            Charge charge = new Charge(POLICY, spec, "user" + i, spec.capacity()).withMaxWait(Duration.ofDays(365));
             Decision first = store.take(List.of(charge));
             long full = first.resetAfter().toMillis();
             byte[] key = keys.of(charge);
@@ -227,7 +226,8 @@ class RedisServerTests {
         BucketStore store = store(strategy);
         assertThat(take(store, user("alice", 500))).isTrue();
         byte[] value = commands().get(keys.of(user("alice", 1)));
-        assertThat(take(store, user("bob", 1), user("alice", 1), user("carol", 501))).isFalse();
+        assertThat(take(store, user("bob", 1), user("alice", 1), user("carol", 501)))
+                .isFalse();
         assertThat(commands().get(keys.of(user("alice", 1)))).isEqualTo(value);
         assertThat(commands().exists(keys.of(user("carol", 1)))).isZero();
         if (strategy != Strategy.SCRIPT_A_KEY) {
