@@ -98,8 +98,8 @@ final class TestRedis implements AutoCloseable {
         return connection;
     }
 
-    RedisClient client() {
-        return client;
+    int port() {
+        return server.ports().get(0);
     }
 
     OwnConnections ownConnections() {
