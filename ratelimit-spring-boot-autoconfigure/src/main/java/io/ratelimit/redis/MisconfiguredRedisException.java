@@ -11,6 +11,6 @@ public final class MisconfiguredRedisException extends BackendException {
     private static final long serialVersionUID = 1;
 
     MisconfiguredRedisException(String message, Throwable cause) {
-        super(message, cause);
+        super(message, cause, true);
     }
 }
