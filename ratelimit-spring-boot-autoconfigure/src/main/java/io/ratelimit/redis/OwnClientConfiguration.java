@@ -6,6 +6,7 @@ import io.lettuce.core.ReadFrom;
 import io.lettuce.core.SslVerifyMode;
 import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.Delay;
 import java.time.Duration;
 import java.util.Optional;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
@@ -22,6 +23,8 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
         implements LettuceClientConfiguration {
 
     private static final int MOST_IN_FLIGHT = 10_000;
+
+    private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(250);
 
     /** To connect and to say hello is given so long, off the deadline of any request. */
     private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(2);
@@ -71,9 +74,12 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
         return application.isStartTls();
     }
 
+    /** The application's threads. By default Lettuce waits ever longer before it tries again, up to half a minute. */
     @Override
     public Optional<ClientResources> getClientResources() {
-        return application.getClientResources();
+        return application.getClientResources().map(theirs -> theirs.mutate()
+                .reconnectDelay(Delay.constant(BETWEEN_ATTEMPTS))
+                .build());
     }
 
     @Override

@@ -25,11 +25,13 @@ class ConfigurationFailureTests {
     private static final String FILE = "URL [file:application.yml] - ";
     private static final String POLICY = "ratelimit:\n  policies:\n    api:\n      rate: 5/s\n      ";
     private static final String PROPERTIES =
-            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, filter, policies.";
+            "Below 'ratelimit' there are: enabled, mode, backend, on-backend-failure, headers, exclude-paths, client-ip,"
+                    + " filter, redis, policies.";
     private static final String POLICY_PROPERTIES =
             "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, tiers, tier, overrides, key,"
                     + " ignore-case, on-missing-key, max-keys, applies-to, paths, exclude-paths, methods, condition,"
-                    + " phase, max-wait, queue-limit, refund-on, rejection-delay, retry-jitter, status, mode.";
+                    + " phase, max-wait, queue-limit, refund-on, rejection-delay, retry-jitter, status, mode,"
+                    + " backend, on-backend-failure.";
 
     @TempDir
     private Path directory;
