@@ -65,7 +65,7 @@ class ConfigurationMetadataTests {
                 .containsEntry("ratelimit.on-backend-failure", "local")
                 .containsEntry("ratelimit.redis.timeout", "100ms")
                 .containsEntry("ratelimit.redis.strategy", "script")
-                .containsEntry("ratelimit.redis.local-share", 1.0)
+                .containsEntry("ratelimit.redis.local-share", 1)
                 .containsEntry("ratelimit.headers", "draft-11")
                 .containsEntry("ratelimit.exclude-paths", List.of())
                 .containsEntry("ratelimit.client-ip.trusted-proxies", List.of())

@@ -120,11 +120,12 @@ public final class RateLimitRedisAutoConfiguration {
 
     /** Without it there is no connection. */
     @Configuration(proxyBeanMethods = false)
-    @Lazy(false)
     @ConditionalOnMissingClass(SPRING_DATA)
+    @ConditionalOnMissingBean(BucketStore.class)
     static class WithoutSpringData {
 
-        WithoutSpringData() {
+        @Bean
+        BucketStore bucketStore() {
             throw new RateLimitConfigurationException(
                     "Limits are to be kept in Redis ('backend: redis'), but 'spring-boot-data-redis' is not on the class"
                             + " path.",
@@ -135,12 +136,13 @@ public final class RateLimitRedisAutoConfiguration {
 
     /** Jedis blocks a thread for each call, whatever the deadline. */
     @Configuration(proxyBeanMethods = false)
-    @Lazy(false)
     @ConditionalOnClass(name = SPRING_DATA)
     @ConditionalOnMissingClass(LETTUCE)
+    @ConditionalOnMissingBean(BucketStore.class)
     static class WithoutLettuce {
 
-        WithoutLettuce() {
+        @Bean
+        BucketStore bucketStore() {
             throw new RateLimitConfigurationException(
                     "Limits are to be kept in Redis ('backend: redis'), which needs Lettuce, but 'lettuce-core' is not on"
                             + " the class path. Jedis can't be used.",

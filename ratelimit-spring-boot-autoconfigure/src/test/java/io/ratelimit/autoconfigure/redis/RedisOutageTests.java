@@ -220,7 +220,7 @@ class RedisOutageTests {
         redis.ask(commands -> switch (cause) {
             case "READONLY" -> commands.replicaof("127.0.0.1", redis.port());
             case "OOM" -> commands.configSet("maxmemory", "1");
-            case "NOPERM" -> commands.aclSetuser("default", AclSetuserArgs.Builder.removeCommand(CommandType.SET));
+            case "NOPERM" -> commands.aclSetuser("default", AclSetuserArgs.Builder.removeCommand(CommandType.EVALSHA));
             default -> {
                 commands.keys("ratelimit:shop:*").forEach(key -> {
                     commands.del(key);

@@ -5,7 +5,6 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.PolicyDescription;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
