@@ -709,7 +709,7 @@ class ConfigurationFailureTests {
     void aValueForRedisThatCanNotWork(String property, String written, String value, String reason) {
         String yaml = "ratelimit.redis." + property + ": '" + written + "'";
         assertThat(failure(yaml))
-                .isEqualTo(invalid("ratelimit.redis." + property, value, "1:" + (yaml.indexOf(':') + 3), reason + "."));
+                .isEqualTo(invalid("ratelimit.redis." + property, value, "1:" + (yaml.indexOf(":") + 3), reason));
     }
 
     @Test
