@@ -5,6 +5,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.PolicyDescription;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
@@ -71,6 +72,7 @@ final class PolicyReport implements SmartInitializingSingleton {
 
     private String describe(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
+        Policy configured = properties.policies().get(policy.name());
         return PolicyDescription.of(policy, request.key(), request.cost(), "request", properties)
                 + "; "
                 + (request.methods().isEmpty()
