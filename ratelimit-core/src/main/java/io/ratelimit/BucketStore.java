@@ -20,7 +20,8 @@ public interface BucketStore {
      * those without.
      *
      * @return what each bucket said, in the order of the charges; where not all could be taken, also what those that
-     *     had the tokens said, and they have them still
+     *     had the tokens said, and they have them still; but where asking takes time, those that needn't be asked after
+     *     another denied are left out
      */
     Decision take(List<Charge> charges);
 
@@ -40,9 +41,17 @@ public interface BucketStore {
      */
     void giveBack(List<Answer> taken);
 
-    /** The bucket that a charge would be taken from, as it is now; of a key that is not known, a full one. */
+    /**
+     * The bucket that a charge would be taken from, as it is now; of a key that is not known, a full one.
+     *
+     * @throws BackendException if it is not in this process and can't be seen
+     */
     BucketSnapshot look(Charge charge);
 
-    /** Forgets the bucket of a charge: the next one to ask finds it full. One that is shared with other keys stays. */
+    /**
+     * Forgets the bucket of a charge: the next one to ask finds it full. One that is shared with other keys stays.
+     *
+     * @throws BackendException if it is not in this process, and perhaps wasn't forgotten
+     */
     void forget(Charge charge);
 }

@@ -16,7 +16,8 @@ import java.util.List;
  *     several buckets the longest. Zero for at once, and when not allowed
  * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero when full
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
- * @param answers what each bucket said to its charge, in the order asked; empty for a bucket without a policy
+ * @param answers what each bucket said to its charge, in the order asked, without those that needn't be asked any more;
+ *     empty for a bucket without a policy
  */
 public record Decision(
         Outcome outcome,
@@ -37,6 +38,8 @@ public record Decision(
         TOO_LONG,
         /** The call would have waited for its tokens, but too many wait already; retry after the retry time. */
         QUEUE_FULL,
+        /** Nobody knows whether the tokens are there: the backend that has the bucket failed; retry after the retry time. */
+        BACKEND_FAILED,
         /** The call costs more than the bucket can ever hold. */
         NEVER_FITS,
         /** The call lacks the key that the policy needs, and the policy denies such calls. */
@@ -44,7 +47,7 @@ public record Decision(
 
         /** Whether it is a no that time mends: the same call could go ahead after the retry time. */
         public boolean isTemporary() {
-            return this == DENIED || this == TOO_LONG || this == QUEUE_FULL;
+            return this == DENIED || this == TOO_LONG || this == QUEUE_FULL || this == BACKEND_FAILED;
         }
     }
 
@@ -54,11 +57,16 @@ public record Decision(
      *
      * @param position where in the bucket's line the tokens were taken, in the store's own measure, so that it can
      *     {@link BucketStore#giveBack give} them back; {@link #UNKNOWN} if it wasn't noted
+     * @param standIn whether it was said in place of the bucket, by the policy's rule for a backend that failed
      */
-    public record Answer(Charge charge, Decision decision, long position) {
+    public record Answer(Charge charge, Decision decision, long position, boolean standIn) {
 
         /** No position: while others wait in line, nothing of it can be given back. */
         public static final long UNKNOWN = Long.MIN_VALUE;
+
+        public Answer(Charge charge, Decision decision, long position) {
+            this(charge, decision, position, false);
+        }
 
         public Answer(Charge charge, Decision decision) {
             this(charge, decision, UNKNOWN);
@@ -66,7 +74,7 @@ public record Decision(
 
         /** A no instead, for this reason. */
         Answer as(Outcome outcome) {
-            return new Answer(charge, decision.as(outcome), position);
+            return new Answer(charge, decision.as(outcome), position, standIn);
         }
 
         public boolean allowed() {

@@ -163,6 +163,7 @@ public final class Throttlers {
      *
      * @throws UnknownPolicyException if there is no policy of that name
      * @throws IllegalArgumentException if the parts are not those of the policy's key
+     * @throws BackendException if the bucket is not in this process and can't be seen
      */
     public BucketSnapshot snapshot(String policy, String... key) {
         return store.look(get(policy).forKey(key).charge(1));
@@ -173,6 +174,7 @@ public final class Throttlers {
      *
      * @throws UnknownPolicyException if there is no policy of that name
      * @throws IllegalArgumentException if the parts are not those of the policy's key
+     * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
      */
     public void reset(String policy, String... key) {
         store.forget(get(policy).forKey(key).charge(1));

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /** Random rates and specs of the whole domain: every order of magnitude is as likely as any other. */
-final class Specs {
+public final class Specs {
 
     private static final long LONGEST_PERIOD = Duration.ofDays(365).toNanos();
     private static final BigInteger TEN_YEARS =
@@ -18,14 +18,14 @@ final class Specs {
 
     private Specs() {}
 
-    static Rate randomRate(SplittableRandom random) {
+    public static Rate randomRate(SplittableRandom random) {
         long period = upTo(LONGEST_PERIOD, random);
         long unit = UNITS[random.nextInt(UNITS.length)];
         period = Math.max(period - period % unit, unit);
         return new Rate(upTo(10 * period, random), Duration.ofNanos(period));
     }
 
-    static BucketSpec randomSpec(SplittableRandom random) {
+    public static BucketSpec randomSpec(SplittableRandom random) {
         Rate rate = randomRate(random);
         Refill refill = Refill.values()[random.nextInt(2)];
         return new BucketSpec(rate, upTo(largestCapacity(rate, refill), random), refill);
@@ -41,13 +41,13 @@ final class Specs {
     }
 
     /** A number from 1 on, of a random order of magnitude. */
-    static long upTo(long most, SplittableRandom random) {
+    public static long upTo(long most, SplittableRandom random) {
         long cut = most >> random.nextInt(64 - Long.numberOfLeadingZeros(most));
         return random.nextLong(cut) + 1;
     }
 
     /** Answers that took these charges, without saying where. */
-    static List<Answer> taken(Charge... charges) {
+    public static List<Answer> taken(Charge... charges) {
         return Arrays.stream(charges)
                 .map(charge -> new Answer(charge, Decision.of(List.of())))
                 .toList();

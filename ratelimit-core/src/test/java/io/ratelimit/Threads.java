@@ -14,7 +14,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 
 /** Runs work in several threads that start together, and throws what one of them threw. */
-final class Threads {
+public final class Threads {
 
     private static final ExecutorService POOL = Executors.newCachedThreadPool(work -> {
         Thread thread = new Thread(work, "tests");
@@ -24,7 +24,7 @@ final class Threads {
 
     private Threads() {}
 
-    static void run(int count, IntConsumer work) {
+    public static void run(int count, IntConsumer work) {
         CyclicBarrier start = new CyclicBarrier(count);
         List<Future<?>> running = new ArrayList<>();
         for (int i = 0; i < count; i++) {

@@ -32,6 +32,7 @@ public final class RateLimitExceededException extends RuntimeException {
             case MISSING_KEY -> "the call is refused by " + policy + ", it lacks what the limit is counted by";
             case TOO_LONG -> "the call would have to wait too long for " + policy + ", retry after " + millis(decision);
             case QUEUE_FULL -> "too many calls wait for " + policy + " already, retry after " + millis(decision);
+            case BACKEND_FAILED -> "the limit of " + policy + " can't be asked, retry after " + millis(decision);
             default -> "the call is throttled by " + policy + ", retry after " + millis(decision);
         };
     }

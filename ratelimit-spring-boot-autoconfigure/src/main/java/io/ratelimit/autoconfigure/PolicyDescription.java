@@ -7,7 +7,6 @@ import io.ratelimit.key.RequestKey;
 import io.ratelimit.web.servlet.RejectionDelay;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A policy in words, as the log has it when the application starts.
@@ -15,20 +14,33 @@ import org.jspecify.annotations.Nullable;
  * @param unit what it limits, such as a request
  * @param status of a refusal
  * @param delay of a refusal
+ * @param place of its buckets
  */
 public record PolicyDescription(
-        ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit, int status, RejectionDelay delay) {
+        ThrottlePolicy policy,
+        RequestKey key,
+        RequestCost cost,
+        String unit,
+        int status,
+        RejectionDelay delay,
+        String place) {
 
     private static final int TOO_MANY_REQUESTS = 429;
 
     /**
-     * @param configured what the configuration says of the policy, if it does
+     * @param properties what the configuration says of the policy, if it does
      */
     public static PolicyDescription of(
-            ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit, @Nullable Policy configured) {
-        return configured == null
-                ? new PolicyDescription(policy, key, cost, unit, TOO_MANY_REQUESTS, RejectionDelay.NONE)
-                : new PolicyDescription(policy, key, cost, unit, configured.status(), configured.rejectionDelay());
+            ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit, RateLimitProperties properties) {
+        Policy configured = properties.policies().get(policy.name());
+        return new PolicyDescription(
+                policy,
+                key,
+                cost,
+                unit,
+                configured == null ? TOO_MANY_REQUESTS : configured.status(),
+                configured == null ? RejectionDelay.NONE : configured.rejectionDelay(),
+                PolicyPlace.of(policy, properties));
     }
 
     /** With all but where it applies. */
@@ -40,7 +52,7 @@ public record PolicyDescription(
                 + (status == TOO_MANY_REQUESTS ? "" : ", status " + status)
                 + (delay.isNone() ? "" : ", refusals " + delay + " late")
                 + (waits() ? ", " + policy.waiting() : "")
-                + ", in memory";
+                + ", " + place;
     }
 
     private String mode() {

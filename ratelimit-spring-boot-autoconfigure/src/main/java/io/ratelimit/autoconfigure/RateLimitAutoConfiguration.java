@@ -41,6 +41,7 @@ public final class RateLimitAutoConfiguration {
 
     RateLimitAutoConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
         PolicyNames.check(properties.policies().keySet(), environment);
+        properties.redis().check();
         this.policies = properties.toPolicies();
     }
 
@@ -64,7 +65,14 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    BucketStore bucketStore(TimeSource time) {
+    BucketStore bucketStore(RateLimitProperties properties, TimeSource time) {
+        if (properties.usesRedis()) {
+            throw new RateLimitConfigurationException(
+                    "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not there:"
+                            + " instances would share nothing.",
+                    "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'.",
+                    "ratelimit.backend");
+        }
         return BucketStore.local(time);
     }
 

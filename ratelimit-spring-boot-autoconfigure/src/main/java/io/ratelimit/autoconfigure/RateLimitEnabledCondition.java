@@ -12,7 +12,7 @@ import org.springframework.core.type.AnnotatedTypeMetadata;
  * Holds unless {@code ratelimit.enabled} is false, in any spelling that binds. To Spring Boot's own condition
  * {@code yes} is not true, so that limits would be off in silence. What is no boolean stops the start when it is bound.
  */
-class RateLimitEnabledCondition extends SpringBootCondition {
+public class RateLimitEnabledCondition extends SpringBootCondition {
 
     private static final String PROPERTY = RateLimitProperties.PREFIX + ".enabled";
 

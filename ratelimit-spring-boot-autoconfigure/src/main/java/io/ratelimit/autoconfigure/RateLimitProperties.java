@@ -13,6 +13,7 @@ import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;
+import io.ratelimit.redis.FailureRule;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RejectionDelay;
 import java.util.List;
@@ -22,6 +23,7 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
@@ -32,20 +34,26 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  * @param enabled whether rate limiting is there at all
  * @param mode how much the decisions of all policies count; the weaker of this and a policy's own mode holds, so off
  *     turns everything off
+ * @param backend where the buckets are: local (the memory of each instance) or redis (shared by all instances)
+ * @param onBackendFailure what holds while Redis is away: local (the same policies from memory), allow or deny (503)
  * @param headers the headers that tell clients of their limits, beside Retry-After and X-RetryAfterMs on refusals
  * @param excludePaths path patterns that no policy applies to, but those with a written phase before-authentication
  * @param clientIp how the address of a client is told
  * @param filter where the filters stand
+ * @param redis how the buckets in Redis are kept
  * @param policies throttle policies by name, of lower-case letters, digits and dashes
  */
 @ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
 public record RateLimitProperties(
         @DefaultValue("true") boolean enabled,
         @DefaultValue("enforce") Mode mode,
+        @DefaultValue("local") BackendKind backend,
+        @DefaultValue("local") FailureRule onBackendFailure,
         @DefaultValue("draft-11") Headers headers,
         @DefaultValue List<String> excludePaths,
         @DefaultValue ClientAddress clientIp,
         @DefaultValue Filter filter,
+        @DefaultValue @NestedConfigurationProperty RedisProperties redis,
         @DefaultValue Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
@@ -139,6 +147,8 @@ public record RateLimitProperties(
      * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
      * @param status the HTTP status of a refusal
      * @param mode how much its decisions count: enforce, shadow (decide and log, refuse nothing) or off
+     * @param backend where its buckets are: local or redis; by default where the application's are
+     * @param onBackendFailure what holds for it while Redis is away: local, allow or deny; by default the application's
      */
     public record Policy(
             @Nullable Rate rate,
@@ -168,7 +178,9 @@ public record RateLimitProperties(
             @DefaultValue("0s") RejectionDelay rejectionDelay,
             @Nullable RetryJitter retryJitter,
             @DefaultValue("429") int status,
-            @DefaultValue("enforce") Mode mode) {
+            @DefaultValue("enforce") Mode mode,
+            @Nullable BackendKind backend,
+            @Nullable FailureRule onBackendFailure) {
 
         /** What a request takes, cut to the most. */
         public RequestCost cutCost() {
@@ -233,6 +245,26 @@ public record RateLimitProperties(
     /** The property of a policy. */
     public static String property(String policy) {
         return PREFIX + ".policies." + policy;
+    }
+
+    /** Where the buckets of a policy are; one of an annotation's own limit has no configuration. */
+    public BackendKind backendOf(ThrottlePolicy policy) {
+        Policy configured = policies.get(policy.name());
+        return configured == null || configured.backend == null ? backend : configured.backend;
+    }
+
+    /** Whether any policy, or a limit of an annotation, has its buckets in Redis. */
+    boolean usesRedis() {
+        return backend == BackendKind.REDIS
+                || policies.values().stream().anyMatch(policy -> policy.backend == BackendKind.REDIS);
+    }
+
+    /** What holds for a policy while Redis is away. */
+    public FailureRule failureRuleOf(ThrottlePolicy policy) {
+        Policy configured = policies.get(policy.name());
+        return configured == null || configured.onBackendFailure == null
+                ? onBackendFailure
+                : configured.onBackendFailure;
     }
 
     /** The policies as the core has them. */

@@ -21,6 +21,7 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
     private static final ConfigurationPropertyName POLICIES = PREFIX.append("policies");
     private static final ConfigurationPropertyName CLIENT_IP = PREFIX.append("client-ip");
     private static final ConfigurationPropertyName FILTER = PREFIX.append("filter");
+    private static final ConfigurationPropertyName REDIS = PREFIX.append("redis");
 
     @Override
     protected @Nullable FailureAnalysis analyze(Throwable rootFailure, UnboundConfigurationPropertiesException cause) {
@@ -43,6 +44,7 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
                 + (isBelow(POLICIES, unknown) ? "\nA policy, whose name has no dot, has: " + names(Policy.class) : "")
                 + (isBelow(CLIENT_IP, unknown) ? "\nBelow 'client-ip' there are: " + names(ClientAddress.class) : "")
                 + (isBelow(FILTER, unknown) ? "\nBelow 'filter' there are: " + names(Filter.class) : "")
+                + (isBelow(REDIS, unknown) ? "\nBelow 'redis' there are: " + names(RedisProperties.class) : "")
                 + (isIn(".overrides[", unknown) ? "\nAn override has: " + names(PolicyOverride.class) : "")
                 + (isIn(".tiers.", unknown) ? "\nA tier has: " + names(PolicyTier.class) : "");
     }

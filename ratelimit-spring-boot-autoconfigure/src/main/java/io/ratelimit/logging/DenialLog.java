@@ -2,6 +2,7 @@ package io.ratelimit.logging;
 
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -27,7 +28,9 @@ public final class DenialLog implements ThrottleListener {
     public void decided(Decision decision) {
         if (!decision.allowed()) {
             for (Answer violation : decision.violations()) {
-                log(violation.policy());
+                if (violation.decision().outcome() != Outcome.BACKEND_FAILED) {
+                    log(violation.policy());
+                }
             }
         }
     }

@@ -86,7 +86,7 @@ class ClientIpConfigurationTests {
     void anUnknownProperty() {
         assertThat(failure("ratelimit.client-ip.proxies: 10.0.0.0/8"))
                 .endsWith(
-                        "exclude-paths, client-ip, filter, policies.\nBelow 'client-ip' there are: trusted-proxies, header,"
+                        "exclude-paths, client-ip, filter, redis, policies.\nBelow 'client-ip' there are: trusted-proxies, header,"
                                 + " ipv6-prefix.");
     }
 

@@ -25,11 +25,13 @@ class ConfigurationFailureTests {
     private static final String FILE = "URL [file:application.yml] - ";
     private static final String POLICY = "ratelimit:\n  policies:\n    api:\n      rate: 5/s\n      ";
     private static final String PROPERTIES =
-            "Below 'ratelimit' there are: enabled, mode, headers, exclude-paths, client-ip, filter, policies.";
+            "Below 'ratelimit' there are: enabled, mode, backend, on-backend-failure, headers, exclude-paths, client-ip,"
+                    + " filter, redis, policies.";
     private static final String POLICY_PROPERTIES =
             "\nA policy, whose name has no dot, has: rate, capacity, refill, cost, max-cost, tiers, tier, overrides, key,"
                     + " ignore-case, on-missing-key, max-keys, applies-to, paths, exclude-paths, methods, condition,"
-                    + " phase, max-wait, queue-limit, refund-on, rejection-delay, retry-jitter, status, mode.";
+                    + " phase, max-wait, queue-limit, refund-on, rejection-delay, retry-jitter, status, mode,"
+                    + " backend, on-backend-failure.";
 
     @TempDir
     private Path directory;
@@ -661,8 +663,8 @@ class ConfigurationFailureTests {
 
     @Test
     void anUnknownPropertyOfTheApplication() {
-        assertThat(failure("ratelimit:\n  backend: redis"))
-                .isEqualTo(unknown("ratelimit.backend, with the value \"redis\": " + FILE + "2:12", ""));
+        assertThat(failure("ratelimit:\n  backends: redis"))
+                .isEqualTo(unknown("ratelimit.backends, with the value \"redis\": " + FILE + "2:13", ""));
     }
 
     @Test
@@ -686,15 +688,28 @@ class ConfigurationFailureTests {
                         "\nBelow 'filter' there are: after-authentication-order."));
     }
 
-    /** What a later version binds must not be bound and ignored. */
-    @ParameterizedTest
-    @ValueSource(strings = {"on-backend-failure", "redis.timeout", "policies.api.backend"})
-    void aPropertyThatIsNotThereYet(String property) {
-        assertThat(new YamlApplication(directory, "ratelimit.policies.api.rate: 5/s\nratelimit." + property + ": 1")
-                        .failure(output))
+    @Test
+    void anUnknownPropertyOfRedis() {
+        assertThat(failure("ratelimit.redis.host: here"))
                 .isEqualTo(unknown(
-                        "ratelimit." + property + ", with the value \"1\": " + FILE + "2:" + (property.length() + 13),
-                        property.startsWith("policies") ? POLICY_PROPERTIES : ""));
+                        "ratelimit.redis.host, with the value \"here\": " + FILE + "1:23",
+                        "\nBelow 'redis' there are: key-prefix, key-secret, timeout, strategy, local-share."));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "timeout     | 0s  | 0s     | timeout must be between 1ms and 10s, but was 0ms: so long a request may wait for Redis",
+                "timeout     | 11s | 11s    | timeout must be between 1ms and 10s, but was 11000ms: so long a request may wait for Redis",
+                "local-share | 0   | 0      | local-share must be above 0 and at most 1, but was 0.0: say 0.25 where there are four instances",
+                "local-share | 4   | 4      | local-share must be above 0 and at most 1, but was 4.0: say 0.25 where there are four instances",
+                "key-prefix  | ' ' | ' '    | key-prefix must be more than blanks: without it the name of the application is taken",
+            })
+    void aValueForRedisThatCanNotWork(String property, String written, String value, String reason) {
+        String yaml = "ratelimit.redis." + property + ": '" + written + "'";
+        assertThat(failure(yaml))
+                .isEqualTo(invalid("ratelimit.redis." + property, value, "1:" + (yaml.indexOf(":") + 3), reason));
     }
 
     @Test

@@ -33,12 +33,16 @@ class ConfigurationMetadataTests {
         assertThat(items("properties").keySet())
                 .containsExactlyInAnyOrderElementsOf(Stream.concat(
                                 RateLimitProperties.namesOf(RateLimitProperties.class).stream()
-                                        .filter(name -> !name.equals("client-ip") && !name.equals("filter")),
-                                Stream.concat(
-                                        RateLimitProperties.namesOf(ClientAddress.class).stream()
-                                                .map("client-ip."::concat),
-                                        RateLimitProperties.namesOf(Filter.class).stream()
-                                                .map("filter."::concat)))
+                                        .filter(name -> !List.of("client-ip", "filter", "redis")
+                                                .contains(name)),
+                                Map.of(
+                                                "client-ip.", ClientAddress.class,
+                                                "filter.", Filter.class,
+                                                "redis.", RedisProperties.class)
+                                        .entrySet()
+                                        .stream()
+                                        .flatMap(nested -> RateLimitProperties.namesOf(nested.getValue()).stream()
+                                                .map(nested.getKey()::concat)))
                         .map("ratelimit."::concat)
                         .toList());
     }
@@ -57,6 +61,11 @@ class ConfigurationMetadataTests {
         assertThat(defaults)
                 .containsEntry("ratelimit.enabled", true)
                 .containsEntry("ratelimit.mode", "enforce")
+                .containsEntry("ratelimit.backend", "local")
+                .containsEntry("ratelimit.on-backend-failure", "local")
+                .containsEntry("ratelimit.redis.timeout", "100ms")
+                .containsEntry("ratelimit.redis.strategy", "script")
+                .containsEntry("ratelimit.redis.local-share", 1)
                 .containsEntry("ratelimit.headers", "draft-11")
                 .containsEntry("ratelimit.exclude-paths", List.of())
                 .containsEntry("ratelimit.client-ip.trusted-proxies", List.of())

@@ -11,6 +11,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
@@ -35,14 +36,15 @@ class OptionalDependenciesTests {
     private static final String SECURITY = "spring-security-.*|spring-boot-(starter-)?security";
     private static final String ACTUATOR =
             "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health" + "|micrometer-(core|jakarta9)";
+    private static final String REDIS = "lettuce-core|spring-data-redis|spring-boot-(starter-)?data-redis|netty-.*";
     private static final String JACKSON = "jackson-.*|spring-boot-(starter-)?jackson";
 
     @TempDir
     private Path directory;
 
     @Test
-    void aWebApplicationNeedsNeitherSpringSecurityNorActuatorNorJackson() throws Exception {
-        String output = run(WebApplication.class, without(TEST_TOOLS, SECURITY, ACTUATOR, JACKSON));
+    void aWebApplicationNeedsNeitherSpringSecurityNorActuatorNorJacksonNorRedis() throws Exception {
+        String output = run(WebApplication.class, without(TEST_TOOLS, SECURITY, ACTUATOR, JACKSON, REDIS));
 
         assertThat(output)
                 .contains("SEES [jakarta.servlet.Filter, org.springframework.web.context.WebApplicationContext,"
@@ -61,6 +63,23 @@ class OptionalDependenciesTests {
                         + "|ratelimit-core|micrometer-(commons|observation)"));
 
         assertThat(output).contains("SEES []").contains("DECISIONS true false");
+    }
+
+    @Test
+    void limitsOnRedisNeedWhatConnectsToIt() throws Exception {
+        assertThat(run(PlainApplication.class, without(TEST_TOOLS, REDIS), "--ratelimit.backend=redis"))
+                .contains("""
+                        Description:
+
+                        Limits are to be kept in Redis ('backend: redis'), but 'spring-boot-data-redis' is not on the class path.
+                        """)
+                .contains("Add 'spring-boot-starter-data-redis', or keep limits in the memory of each instance:"
+                        + " 'ratelimit.backend: local', and no 'backend: redis' at a policy.");
+        assertThat(run(
+                        PlainApplication.class,
+                        without(TEST_TOOLS, "lettuce-core"),
+                        "--ratelimit.policies.site.backend=redis"))
+                .contains("which needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be used.");
     }
 
     /** Also where Spring MVC is there without what Spring Boot has for it. */
@@ -84,22 +103,24 @@ class OptionalDependenciesTests {
     }
 
     /** Runs a main class on those jars of this class path that are wanted, and on all of it that is no jar. */
-    private String run(Class<?> main, Predicate<String> wanted) throws Exception {
+    private String run(Class<?> main, Predicate<String> wanted, String... arguments) throws Exception {
         String classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
                 .filter(entry -> !entry.endsWith(".jar") || wanted.test(new File(entry).getName()))
                 .collect(Collectors.joining(File.pathSeparator));
         Path output = directory.resolve("output");
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        Process process = new ProcessBuilder(
-                        java,
-                        "-XX:TieredStopAtLevel=1",
-                        "-cp",
-                        classPath,
-                        main.getName(),
-                        "--server.port=0",
-                        "--ratelimit.policies.site.rate=1/1d",
-                        "--ratelimit.policies.roles.rate=1/1d",
-                        "--ratelimit.policies.roles.condition=roles.contains('ADMIN')")
+        List<String> command = new ArrayList<>(List.of(
+                java,
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                classPath,
+                main.getName(),
+                "--server.port=0",
+                "--ratelimit.policies.site.rate=1/1d",
+                "--ratelimit.policies.roles.rate=1/1d",
+                "--ratelimit.policies.roles.condition=roles.contains('ADMIN')"));
+        command.addAll(List.of(arguments));
+        Process process = new ProcessBuilder(command)
                 .redirectErrorStream(true)
                 .redirectOutput(output.toFile())
                 .start();

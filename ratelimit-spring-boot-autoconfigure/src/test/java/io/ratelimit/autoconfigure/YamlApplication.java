@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,6 +15,7 @@ import org.springframework.boot.Banner;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.web.context.servlet.AnnotationConfigServletWebApplicationContext;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfiguration;
@@ -156,13 +158,20 @@ final class YamlApplication {
     }
 
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class})
+    @ImportAutoConfiguration({
+        DataRedisAutoConfiguration.class,
+        RateLimitRedisAutoConfiguration.class,
+        RateLimitAutoConfiguration.class,
+        RateLimitAnnotationAutoConfiguration.class
+    })
     static class Plain {}
 
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({
         DispatcherServletAutoConfiguration.class,
         WebMvcAutoConfiguration.class,
+        DataRedisAutoConfiguration.class,
+        RateLimitRedisAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
         RateLimitAnnotationAutoConfiguration.class,
         RateLimitWebServletAutoConfiguration.class

@@ -45,7 +45,7 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
         Policy configured = properties.policies().get(policy.name());
         AnnotatedPolicy limit = operations.limit(policy.name());
         if (limit != null) {
-            logger.info(PolicyDescription.of(policy, limit.key(), limit.cost(), "call", configured) + "; calls of "
+            logger.info(PolicyDescription.of(policy, limit.key(), limit.cost(), "call", properties) + "; calls of "
                     + shown(operations.placesOf(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
             if (configured != null && configured.queueLimit() != null && !operations.letsWait(policy.name())) {

@@ -20,6 +20,8 @@ import org.springframework.http.HttpStatus;
 public final class ProblemRejectionHandler implements RejectionHandler {
 
     private static final String QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+    private static final String REDUCED_CAPACITY =
+            "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final RateLimitHeaders headers;
@@ -30,6 +32,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
         private static final Status TOO_MANY_REQUESTS = of(HttpStatus.TOO_MANY_REQUESTS.value());
         private static final Status FORBIDDEN = of(HttpStatus.FORBIDDEN.value());
+        private static final Status UNAVAILABLE = of(HttpStatus.SERVICE_UNAVAILABLE.value());
 
         static Status of(int code) {
             HttpStatus known = HttpStatus.resolve(code);
@@ -59,7 +62,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                     Long.toString(Math.max(1, RateLimitHeaders.seconds(decision.retryNanos()))));
             response.setHeader("X-RetryAfterMs", Long.toString(millis(decision)));
         }
-        if (decision.outcome() != Outcome.MISSING_KEY) {
+        if (decision.outcome() != Outcome.MISSING_KEY && decision.outcome() != Outcome.BACKEND_FAILED) {
             headers.write(violations, response);
         }
         boolean text = AcceptHeader.prefersText(request.getHeader(HttpHeaders.ACCEPT));
@@ -69,9 +72,11 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     }
 
     private Status status(Decision decision, Answer first) {
-        return decision.outcome() == Outcome.MISSING_KEY
-                ? Status.FORBIDDEN
-                : statuses.getOrDefault(first.policy().name(), Status.TOO_MANY_REQUESTS);
+        return switch (decision.outcome()) {
+            case MISSING_KEY -> Status.FORBIDDEN;
+            case BACKEND_FAILED -> Status.UNAVAILABLE;
+            default -> statuses.getOrDefault(first.policy().name(), Status.TOO_MANY_REQUESTS);
+        };
     }
 
     private static String detail(Decision decision, Answer first) {
@@ -84,6 +89,9 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                         + " ms.";
             case QUEUE_FULL ->
                 "Too many requests wait for " + policy + " already, please retry after " + millis(decision) + " ms.";
+            case BACKEND_FAILED ->
+                "The limit of " + policy + " can't be asked at the moment, please retry after " + millis(decision)
+                        + " ms.";
             default -> "The request is throttled by " + policy + ", please retry after " + millis(decision) + " ms.";
         };
     }
@@ -91,7 +99,8 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     private static String problem(Decision decision, List<Answer> violations, Status status, String detail) {
         StringBuilder json = new StringBuilder(320).append('{');
         if (decision.outcome() != Outcome.MISSING_KEY) {
-            json.append("\"type\":\"").append(QUOTA_EXCEEDED).append("\",");
+            String type = decision.outcome() == Outcome.BACKEND_FAILED ? REDUCED_CAPACITY : QUOTA_EXCEEDED;
+            json.append("\"type\":\"").append(type).append("\",");
         }
         json.append("\"title\":\"")
                 .append(status.title())

@@ -73,7 +73,7 @@ final class PolicyReport implements SmartInitializingSingleton {
     private String describe(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
         Policy configured = properties.policies().get(policy.name());
-        return PolicyDescription.of(policy, request.key(), request.cost(), "request", configured)
+        return PolicyDescription.of(policy, request.key(), request.cost(), "request", properties)
                 + "; "
                 + (request.methods().isEmpty()
                         ? "all methods"

@@ -1,0 +1,103 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.BackendState;
+import io.ratelimit.TimeSource;
+import io.ratelimit.redis.CircuitBreaker.Round;
+import java.util.function.Supplier;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Calls of Redis that never take long and never throw: within the request's deadline, and not at all while Redis is away.
+ * Thread-safe.
+ */
+final class GuardedCalls implements Backend {
+
+    private static final Log logger = LogFactory.getLog(FailoverBucketStore.class);
+
+    private final TimeSource time;
+    private final RequestDeadline deadline;
+    private final CircuitBreaker breaker;
+    private final BackendWatch watch;
+
+    GuardedCalls(TimeSource time, RequestDeadline deadline) {
+        this.time = time;
+        this.deadline = deadline;
+        this.breaker = new CircuitBreaker(time);
+        this.watch = new BackendWatch(time);
+    }
+
+    @Override
+    public String name() {
+        return "Redis";
+    }
+
+    @Override
+    public BackendState state() {
+        return watch.state();
+    }
+
+    /** Notes that it failed before anybody called: calls are kept away until a probe finds it back. */
+    void failedAtStart(BackendException failure) {
+        if (failure.isMisconfiguration()) {
+            watch.misconfigured(failure);
+        } else {
+            breaker.open();
+            watch.down(failure);
+        }
+    }
+
+    /** What the call returned; null if it failed, or wasn't made. It is made once at most. */
+    <T> @Nullable T call(Supplier<T> call) {
+        Round round = deadline.isOver() ? null : breaker.enter();
+        return round == null ? null : call(call, round);
+    }
+
+    private <T> @Nullable T call(Supplier<T> call, Round round) {
+        long began = time.nanoTime();
+        long allowed = deadline.left();
+        BackendException failure = null;
+        T result = null;
+        try {
+            result = call.get();
+        } catch (BackendException failed) {
+            failure = failed;
+        } catch (RuntimeException bug) {
+            failure = unexpected(bug);
+        } catch (Error fatal) {
+            breaker.failed(round);
+            throw fatal;
+        }
+        boolean late = time.nanoTime() - began > allowed;
+        deadline.spent(began, failure != null || late);
+        report(round, failure, late);
+        return result;
+    }
+
+    /** Of ours, or of a library's: its message may have what a client sent. */
+    private static BackendException unexpected(RuntimeException bug) {
+        logger.debug("A call of Redis failed as no call should", bug);
+        return new BackendException(bug.getClass().getName(), bug, true);
+    }
+
+    /** A misconfigured server answers, and quickly: there is no reason to keep other calls away from it. */
+    private void report(Round round, @Nullable BackendException failure, boolean late) {
+        if (failure != null && failure.isMisconfiguration()) {
+            breaker.succeeded(round);
+            watch.misconfigured(failure);
+        } else if (failure != null || late) {
+            BackendException why = failure != null ? failure : new BackendException("it answers too late");
+            if (breaker.failed(round)) {
+                watch.down(why);
+            }
+        } else {
+            if (breaker.succeeded(round)) {
+                watch.back();
+            }
+            watch.succeeded();
+        }
+    }
+}

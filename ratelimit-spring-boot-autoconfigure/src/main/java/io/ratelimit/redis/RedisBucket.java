@@ -1,0 +1,132 @@
+package io.ratelimit.redis;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A bucket as Redis keeps it, at one moment: the arithmetic of {@code bucket.lua}, told there, for whom scripts are not
+ * allowed. It says the same to the last tick.
+ *
+ * @param missing the ticks that it is missing for being full; what is beyond those of a full bucket, it owes
+ * @param promised the ticks until the last moment promised to who took ahead, where the debt doesn't show it any more
+ * @param moved whether that promise was made under another spec, so that no place in the line tells anything
+ * @param at the moment, in microseconds of the server
+ */
+record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved, long at) {
+
+    private static final long SLACK_MILLIS = 1_000;
+
+    /** The bucket of a key that is not there. */
+    static RedisBucket full(RedisTicks ticks, long at) {
+        return new RedisBucket(ticks, 0, 0, false, at);
+    }
+
+    /** The bucket that a value tells of, under the spec it was written under; a full one if there is none. */
+    static RedisBucket read(@Nullable String value, RedisTicks otherwise, long now) {
+        return value == null ? full(otherwise, now) : parse(value).at(now);
+    }
+
+    private static RedisBucket parse(String value) {
+        String[] parts = value.split(" ", -1);
+        try {
+            long promised = parts.length > 3 ? Long.parseLong(parts[3]) : 0;
+            return new RedisBucket(
+                    RedisTicks.named(parts[2]),
+                    Long.parseLong(parts[0]),
+                    Math.abs(promised),
+                    promised < 0,
+                    Long.parseLong(parts[1]));
+        } catch (NumberFormatException | ArrayIndexOutOfBoundsException other) {
+            throw new MisconfiguredRedisException("what a key of ratelimit holds is no bucket", other);
+        }
+    }
+
+    /** What is written; null for a bucket that is not kept. */
+    @Nullable
+    String value() {
+        String value = missing + " " + at + " " + ticks.name();
+        if (missing == 0 && promised == 0) {
+            return null;
+        }
+        return moved ? value + " -" + promised : promised > debt() ? value + " " + promised : value;
+    }
+
+    /** How long what is written at a moment must be kept. */
+    long millisToKeep(long now) {
+        long micros = ticks.microsUntil(Math.max(missing, promised), at) + at - now;
+        return (micros + 999) / 1_000 + SLACK_MILLIS;
+    }
+
+    /** The same bucket at a later moment. */
+    private RedisBucket at(long now) {
+        if (now <= at) {
+            return this;
+        }
+        long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
+        long left = Math.max(promised - passed, 0);
+        return new RedisBucket(ticks, Math.max(missing - passed, 0), left, moved && left > 0, now);
+    }
+
+    /** The same bucket under another spec: this one counts until the last who was promised a moment is served. */
+    RedisBucket under(RedisTicks other) {
+        if (other.equals(ticks)) {
+            return this;
+        }
+        long last = lastPromise();
+        long served = at + ticks.microsUntil(last, at);
+        long passed = ticks.ofSteps(ticks.step(served) - ticks.step(at));
+        long kept = missingUnder(other, ticks.full() - Math.max(missing - passed, 0));
+        long here = Math.min(kept + other.ofSteps(other.step(served) - other.step(at)), RedisTicks.MOST);
+        long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
+        return new RedisBucket(other, here, promise, last > 0, at);
+    }
+
+    private long missingUnder(RedisTicks other, long have) {
+        long tokens = ticks.tokens(have);
+        if (tokens >= other.capacity()) {
+            return 0;
+        }
+        long part = partOfToken(have - tokens * ticks.perToken(), ticks.perToken(), other.perToken());
+        return other.full() - (tokens * other.perToken() + part);
+    }
+
+    /** Just as the script does, which has doubles. */
+    private static long partOfToken(double rest, double of, double to) {
+        return rest * to > RedisTicks.MOST
+                ? (long) Math.max(Math.floor(rest / of * to) - 1, 0)
+                : (long) Math.floor(rest * to / of);
+    }
+
+    private long debt() {
+        return Math.max(missing - ticks.full(), 0);
+    }
+
+    /** The ticks until the last moment promised to who took ahead. */
+    private long lastPromise() {
+        return Math.max(debt(), promised);
+    }
+
+    /** Whether a call that may wait so long would find the tokens. */
+    boolean has(long cost, long waitMicros) {
+        return ticks.fits(cost) && missing + ticks.of(cost) <= ticks.limit(waitMicros, at);
+    }
+
+    /** The bucket after the tokens were taken. */
+    RedisBucket take(long cost) {
+        return new RedisBucket(ticks, missing + ticks.of(cost), promised, moved, at);
+    }
+
+    /**
+     * The bucket after the tokens were given back: those that nobody behind stands on.
+     *
+     * @param due when they were due, or null if it wasn't noted
+     */
+    RedisBucket giveBack(long cost, @Nullable Position due) {
+        long price = ticks.of(cost);
+        long last = lastPromise();
+        long behind = last == 0 ? 0 : due == null || moved ? price : last - due.ticksFrom(at, ticks);
+        if (missing == 0 || behind < 0 || behind >= price) {
+            return this;
+        }
+        return new RedisBucket(ticks, Math.max(missing - price + behind, 0), behind > 0 ? last : promised, moved, at);
+    }
+}

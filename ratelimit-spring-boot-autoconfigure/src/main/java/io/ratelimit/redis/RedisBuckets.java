@@ -1,0 +1,93 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/** The buckets of an application in its Redis, with the connections that they need. Thread-safe. */
+public final class RedisBuckets implements AutoCloseable {
+
+    /** So much that instances that start at once don't deny each other the test. */
+    private static final ThrottlePolicy SELF_TEST = ThrottlePolicy.of("self-test", BucketSpec.of("100000/1s"));
+
+    private static final Duration PATIENCE_AT_START = Duration.ofSeconds(3);
+
+    private final RedisConnections connections;
+    private final RedisBucketStore store;
+    private final RequestDeadline request;
+
+    private RedisBuckets(RedisConnections connections, RedisBucketStore store, RequestDeadline request) {
+        this.connections = connections;
+        this.store = store;
+        this.request = request;
+    }
+
+    /**
+     * Buckets that are taken from by a script.
+     *
+     * @param application where Redis is
+     * @param prefix of all keys
+     * @param secret of the hash in keys; empty for none
+     */
+    public static RedisBuckets byScript(
+            LettuceConnectionFactory application, String prefix, String secret, RequestDeadline request) {
+        RedisConnections connections = RedisConnections.forScripts(application);
+        return new RedisBuckets(
+                connections, RedisBucketStore.script(connections, prefix, secret, PATIENCE_AT_START), request);
+    }
+
+    /**
+     * Buckets that are taken from by optimistic transactions, where scripts are not allowed.
+     *
+     * @param application where Redis is
+     * @param prefix of all keys
+     * @param secret of the hash in keys; empty for none
+     * @throws IllegalArgumentException if it is a cluster
+     */
+    public static RedisBuckets byTransaction(
+            LettuceConnectionFactory application, String prefix, String secret, RequestDeadline request) {
+        RedisConnections connections = RedisConnections.forTransactions(application);
+        return new RedisBuckets(
+                connections, RedisBucketStore.transaction(connections, prefix, secret, PATIENCE_AT_START), request);
+    }
+
+    public BucketStore store() {
+        return new WithinDeadline(store, request);
+    }
+
+    /**
+     * Connects, and takes from a bucket as requests will, which also loads the script; takes a few seconds at most.
+     *
+     * @throws BackendException if that fails
+     */
+    public void selfTest() {
+        Deadline deadline = Deadline.in(PATIENCE_AT_START);
+        deadline.await(connections.connect());
+        Decision decision = store.take(List.of(Charge.of(SELF_TEST, "", 1)), false, deadline);
+        if (!decision.allowed()) {
+            throw new BackendException("a bucket that nobody else uses is empty", null, true);
+        }
+    }
+
+    /**
+     * What Redis says of its memory.
+     *
+     * @throws BackendException if it doesn't
+     */
+    public RedisMemory memory() {
+        Deadline deadline = Deadline.in(PATIENCE_AT_START);
+        return RedisMemory.read(
+                deadline.await(connections.shared().info("memory").toCompletableFuture()));
+    }
+
+    @Override
+    public void close() {
+        connections.close();
+    }
+}

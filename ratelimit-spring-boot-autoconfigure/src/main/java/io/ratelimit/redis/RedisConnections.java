@@ -1,0 +1,114 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.AbstractRedisClient;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
+import io.lettuce.core.codec.ByteArrayCodec;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * Connections to the Redis of the application, made by a client of our own: the application's would wait as long as suits
+ * the application. They are made in the background, and nobody waits for one longer than his deadline. Thread-safe.
+ */
+public final class RedisConnections implements AutoCloseable {
+
+    private final LettuceConnectionFactory own;
+    private final AbstractRedisClient client;
+    private final BackgroundConnection<RedisClusterAsyncCommands<byte[], byte[]>> shared;
+
+    private RedisConnections(LettuceConnectionFactory own) {
+        this.own = own;
+        this.client = own.getRequiredNativeClient();
+        this.shared = new BackgroundConnection<>(this::connectShared);
+    }
+
+    /** Connections to where the application's lead, made again by themselves when they are lost; none is made yet. */
+    public static RedisConnections forScripts(LettuceConnectionFactory application) {
+        return of(application, true);
+    }
+
+    /**
+     * Connections to where the application's lead, closed when they are lost: a new one would watch nothing of what the
+     * server was told to watch. None is made yet.
+     *
+     * @throws IllegalArgumentException if it is a cluster, where one transaction can't have keys of several nodes
+     */
+    public static RedisConnections forTransactions(LettuceConnectionFactory application) {
+        if (application.isClusterAware()) {
+            throw new IllegalArgumentException("transactions need a single Redis or Sentinel, not a cluster");
+        }
+        return of(application, false);
+    }
+
+    private static RedisConnections of(LettuceConnectionFactory application, boolean reconnects) {
+        LettuceConnectionFactory own = new LettuceConnectionFactory(
+                configuration(application),
+                new OwnClientConfiguration(application.getClientConfiguration(), reconnects));
+        own.afterPropertiesSet();
+        own.start();
+        return new RedisConnections(own);
+    }
+
+    private static RedisConfiguration configuration(LettuceConnectionFactory application) {
+        if (application.getClusterConfiguration() != null) {
+            return application.getClusterConfiguration();
+        }
+        if (application.getSentinelConfiguration() != null) {
+            return application.getSentinelConfiguration();
+        }
+        RedisConfiguration socket = application.getSocketConfiguration();
+        return socket != null ? socket : application.getStandaloneConfiguration();
+    }
+
+    AbstractRedisClient client() {
+        return client;
+    }
+
+    /** Whether it is a cluster, so that a script may have one key. */
+    public boolean isCluster() {
+        return client instanceof RedisClusterClient;
+    }
+
+    /**
+     * The commands of the one connection that all calls share.
+     *
+     * @throws io.ratelimit.BackendException if there is none yet; it is being made
+     */
+    RedisClusterAsyncCommands<byte[], byte[]> shared() {
+        return shared.get();
+    }
+
+    private RedisClusterAsyncCommands<byte[], byte[]> connectShared() {
+        return client instanceof RedisClusterClient cluster
+                ? cluster.connect(ByteArrayCodec.INSTANCE).async()
+                : ((RedisClient) client).connect(ByteArrayCodec.INSTANCE).async();
+    }
+
+    /** Begins to make the connection that all calls share; whoever has time may wait for it. */
+    public CompletableFuture<?> connect() {
+        return shared.begin();
+    }
+
+    /** Connections to a single server that calls have to themselves. */
+    OwnConnections toThemselves() {
+        return new OwnConnections(() -> inBackground(() -> ((RedisClient) client).connect(ByteArrayCodec.INSTANCE)));
+    }
+
+    /** To connect may take long, so it has a thread of its own; there are few. */
+    static <T> CompletableFuture<T> inBackground(Supplier<T> connect) {
+        return CompletableFuture.supplyAsync(connect, work -> {
+            Thread thread = new Thread(work, "ratelimit-redis-connect");
+            thread.setDaemon(true);
+            thread.start();
+        });
+    }
+
+    @Override
+    public void close() {
+        own.destroy();
+    }
+}

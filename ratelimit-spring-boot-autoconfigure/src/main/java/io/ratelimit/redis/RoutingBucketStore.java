@@ -1,0 +1,136 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+
+/**
+ * Some policies' buckets in memory, the others' in Redis. What is in memory is taken from first, as that costs next to
+ * nothing: where it denies, Redis isn't asked; where Redis denies, it is given back. Thread-safe.
+ */
+public final class RoutingBucketStore implements BucketStore {
+
+    private final BucketStore local;
+    private final FailoverBucketStore redis;
+    private final Predicate<ThrottlePolicy> onRedis;
+
+    /**
+     * @param onRedis which policies have their buckets there
+     */
+    public RoutingBucketStore(BucketStore local, FailoverBucketStore redis, Predicate<ThrottlePolicy> onRedis) {
+        this.local = local;
+        this.redis = redis;
+        this.onRedis = onRedis;
+    }
+
+    @Override
+    public Decision take(List<Charge> charges) {
+        return take(charges, false);
+    }
+
+    @Override
+    public Decision reserve(List<Charge> charges) {
+        return take(charges, true);
+    }
+
+    private Decision take(List<Charge> charges, boolean ahead) {
+        List<Charge> remote = remote(charges);
+        if (remote.isEmpty() || remote.size() == charges.size()) {
+            return take(remote.isEmpty() ? local : redis, charges, ahead);
+        }
+        List<Charge> here = new ArrayList<>(charges);
+        here.removeIf(charge -> onRedis.test(charge.policy()));
+        Decision first = take(local, here, ahead);
+        if (!first.allowed()) {
+            return joined(charges, first.answers(), redis.remembered(remote));
+        }
+        Decision second = take(redis, remote, ahead);
+        return joined(charges, second.allowed() ? first.answers() : givenBack(first.answers()), second.answers());
+    }
+
+    private static Decision take(BucketStore store, List<Charge> charges, boolean ahead) {
+        return ahead ? store.reserve(charges) : store.take(charges);
+    }
+
+    private List<Charge> remote(List<Charge> charges) {
+        List<Charge> remote = new ArrayList<>(charges.size());
+        for (int i = 0; i < charges.size(); i++) {
+            if (onRedis.test(charges.get(i).policy())) {
+                remote.add(charges.get(i));
+            }
+        }
+        return remote;
+    }
+
+    private List<Answer> givenBack(List<Answer> taken) {
+        local.giveBack(taken);
+        return taken.stream().map(this::asItIs).toList();
+    }
+
+    /** What the bucket says that had the tokens and has them still. */
+    private Answer asItIs(Answer taken) {
+        BucketSnapshot now = local.look(taken.charge());
+        Decision had = new Decision(
+                Outcome.ALLOWED,
+                now.available(),
+                0,
+                0,
+                taken.decision().nextTokenNanos(),
+                now.resetAfter().toNanos(),
+                List.of());
+        return new Answer(taken.charge(), had);
+    }
+
+    /** In the order of the charges. */
+    private static Decision joined(List<Charge> charges, List<Answer> some, List<Answer> others) {
+        List<Answer> answers = new ArrayList<>(charges.size());
+        for (Charge charge : charges) {
+            addOf(charge, some, answers);
+            addOf(charge, others, answers);
+        }
+        return Decision.of(answers);
+    }
+
+    private static void addOf(Charge charge, List<Answer> answers, List<Answer> to) {
+        for (Answer answer : answers) {
+            if (answer.charge() == charge) {
+                to.add(answer);
+            }
+        }
+    }
+
+    @Override
+    public void giveBack(List<Answer> taken) {
+        List<Answer> here = new ArrayList<>(taken);
+        List<Answer> remote = new ArrayList<>(taken);
+        here.removeIf(answer -> onRedis.test(answer.policy()));
+        remote.removeIf(answer -> !onRedis.test(answer.policy()));
+        if (!here.isEmpty()) {
+            local.giveBack(here);
+        }
+        if (!remote.isEmpty()) {
+            redis.giveBack(remote);
+        }
+    }
+
+    @Override
+    public BucketSnapshot look(Charge charge) {
+        return store(charge).look(charge);
+    }
+
+    @Override
+    public void forget(Charge charge) {
+        store(charge).forget(charge);
+    }
+
+    private BucketStore store(Charge charge) {
+        return onRedis.test(charge.policy()) ? redis : local;
+    }
+}

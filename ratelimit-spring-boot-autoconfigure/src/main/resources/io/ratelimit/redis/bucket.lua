@@ -1,0 +1,244 @@
+--[[
+Takes from token buckets, looks at them, or gives back.
+
+What is kept. A bucket is what it is missing for being full, and the moment at which that was counted, in microseconds of
+the server's clock. Time brings tokens, so what is missing shrinks by itself; a bucket that is missing nothing isn't kept.
+Both numbers are whole. The unit, the tick, is chosen (in Java, once for each spec) so that a step of the clock is n ticks
+and a token is d: counting rounds nothing. A spec is those numbers, "n/d/c/s", c being the capacity in tokens and s the
+microseconds of a step: one, a thousand where no microsecond fits, or the period where tokens come back in batches. The
+value is
+
+    missing micros n/d/c/s [promised]
+
+At 600/1m and a capacity of 800, n is 1, d is 100000, and "250000 1795000000000000 1/100000/800/1" is a bucket that is two
+and a half tokens short, and full again a quarter of a second after that moment.
+
+Taking adds the price of the tokens to what is missing, if the sum is not more than a full bucket holds. A call that may
+wait takes ahead: then the sum may be more by what comes back within its wait. What is beyond full is the bucket's debt,
+and the wait. While there is a debt nobody else takes at once, so the first to come is the first served.
+
+Giving back takes the price away again, but undercuts no promise: those who took ahead later count on these tokens being
+gone. Only what nobody behind stands on comes back. After that the debt no longer shows how far the last promise reaches,
+so its ticks are kept as the fourth part of the value, and shrink with time like what is missing.
+
+When a value was written under another spec, that counts until the last who was promised a moment is served, or until now;
+the tokens that are there then are kept, cut to the new capacity. Where somebody waits, the moment is kept as a promise,
+with a minus before it: until then nothing comes back, since places in the line tell nothing any more. A change is written
+even where the call is denied, so that from now on time counts by the new spec.
+
+Numbers. Lua has only doubles, which are exact for whole numbers up to 2^53, about 9.007e15. What is kept is at most MOST.
+A product that could be more is only compared with less, or bounded by it: rounding keeps the order. The quotient of two
+such numbers, rounded down or up, is exact too. tostring keeps 14 digits, hence the formats.
+
+Time. The clock is the server's, read once; tests pass their own. If it steps back, a bucket's time stands still. All is
+computed before the first write, so an error leaves nothing half done, and a denial takes nothing and mostly writes nothing.
+
+KEYS     the buckets; one may be named twice
+ARGV[1]  take, look (says what take would, and writes nothing) or give
+ARGV[2]  the time, in tests only
+then, for each bucket
+  to take or look: spec, n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
+  to give back: spec, the tokens, and, if it was noted, when they were due: the step, modulo the third, and the ticks
+Returns the time, and to take or look, for each bucket, what it was missing before, or, if it hasn't the tokens, one more
+than that and negative.
+]]
+
+local MOST = 8e15
+local SLACK = 1000
+
+local operation, now = ARGV[1], tonumber(ARGV[2])
+if now then
+    SLACK = 600000 -- The time of tests may stand still while the server's goes on.
+else
+    local time = redis.call('TIME')
+    now = time[1] * 1000000 + time[2]
+end
+
+-- What is asked most, without the tables and functions that the rest needs: to take from one bucket, which is under the
+-- spec already and where nobody waits. It is the same arithmetic as below, and twice as fast.
+if operation == 'take' and #KEYS == 1 and ARGV[8] == '0' then
+    local spec, n, s = ARGV[3], ARGV[4] + 0, ARGV[5] + 0
+    local missing, at, written = 0, now, spec
+    local value = redis.call('GET', KEYS[1])
+    if value then
+        missing, at, written = string.match(value, '^(%d+) (%d+) (%S+)$')
+    end
+    if written == spec and now >= at + 0 then
+        missing = math.max(missing - (math.floor(now / s) - math.floor(at / s)) * n, 0)
+        local after = missing + ARGV[7]
+        if after > ARGV[6] + 0 then
+            return {now, -missing - 1}
+        end
+        local micros = math.ceil(after / n) * s - now % s
+        value = string.format('%.0f %.0f %s', after, now, spec)
+        redis.call('SET', KEYS[1], value, 'PX', math.ceil(micros / 1000) + SLACK)
+        return {now, missing}
+    end
+end
+
+local function numbers(spec)
+    local n, d, c, s = string.match(spec, '^(%d+)/(%d+)/(%d+)/(%d+)$')
+    return tonumber(n), tonumber(d), tonumber(c), tonumber(s)
+end
+
+-- Brings a bucket to the present.
+local function pass(bucket)
+    local at, s = bucket.at, bucket.s
+    if now > at then
+        local steps = s == 1 and now - at or math.floor(now / s) - math.floor(at / s)
+        bucket.missing = math.max(bucket.missing - steps * bucket.n, 0)
+        if bucket.promised > 0 then
+            bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)
+            bucket.moved = bucket.moved and bucket.promised > 0
+        end
+        bucket.at = now
+    end
+end
+
+-- How far the last promise reaches, in ticks.
+local function last_promise(bucket)
+    return math.max(bucket.missing - bucket.full, bucket.promised)
+end
+
+-- Puts a bucket under another spec.
+local function convert(bucket, spec)
+    local _, old_d = numbers(bucket.spec)
+    local n, d, c, s = numbers(spec)
+    local full, kept = c * d, 0
+    local promised = last_promise(bucket)
+    local served, steps = bucket.at, 0
+    if promised > 0 then
+        steps = math.ceil(promised / bucket.n)
+        served = bucket.at + steps * bucket.s - bucket.at % bucket.s
+    end
+    local have = bucket.full - math.max(bucket.missing - steps * bucket.n, 0)
+    local tokens = math.floor(have / old_d)
+    if tokens < c then
+        local rest = have - tokens * old_d
+        local part = math.floor(rest * d / old_d)
+        if rest * d > MOST then
+            part = math.max(math.floor(rest / old_d * d) - 1, 0)
+        end
+        kept = full - (tokens * d + part)
+    end
+    local first = math.floor(bucket.at / s)
+    bucket.missing = math.min(kept + (math.floor(served / s) - first) * n, MOST)
+    bucket.promised = promised > 0 and math.min((math.ceil(served / s) - first) * n, MOST) or 0
+    bucket.moved = promised > 0
+    bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, full
+end
+
+-- The bucket of a key, as it is now under the spec it was written under.
+local function read(key, spec, n, s, full)
+    local value = redis.call('GET', key)
+    if not value then
+        return {missing = 0, promised = 0, at = now, spec = spec, n = n, s = s, full = full}
+    end
+    local missing, at, written, promised = string.match(value, '^(%d+) (%d+) (%S+) ?(%-?%d*)$')
+    if written ~= spec then
+        local d, c
+        if written then
+            n, d, c, s = numbers(written)
+        end
+        if not n then
+            error('BADVALUE what a key of ratelimit holds is no bucket')
+        end
+        full = c * d
+    end
+    promised = tonumber(promised) or 0
+    local bucket = {missing = tonumber(missing), promised = math.abs(promised), moved = promised < 0, at = tonumber(at),
+        spec = written, n = n, s = s, full = full}
+    pass(bucket)
+    return bucket
+end
+
+local function write(key, bucket)
+    local longest = math.max(bucket.missing, bucket.promised)
+    if longest == 0 then
+        redis.call('DEL', key)
+        return
+    end
+    local value = string.format('%.0f %.0f %s', bucket.missing, bucket.at, bucket.spec)
+    if bucket.moved then
+        value = value .. string.format(' -%.0f', bucket.promised)
+    elseif bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
+        value = value .. string.format(' %.0f', bucket.promised)
+    end
+    local micros = math.ceil(longest / bucket.n) * bucket.s - bucket.at % bucket.s + bucket.at - now
+    redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
+end
+
+local buckets = {}
+local changed = {}
+
+if operation == 'give' then
+    for i = #KEYS, 1, -1 do -- where a bucket was taken from twice, the second take stands behind the first
+        local key, a = KEYS[i], 5 * i - 2
+        local spec, step, modulus, rest = ARGV[a], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+        local n, d, c, s = numbers(spec)
+        local bucket = buckets[key] or read(key, spec, n, s, c * d)
+        buckets[key] = bucket
+        if bucket.missing > 0 then
+            local _, own_d, own_c = numbers(bucket.spec)
+            local price = math.min(tonumber(ARGV[a + 1]), own_c) * own_d
+            local promised = last_promise(bucket)
+            local after = 0
+            if promised > 0 then
+                after = price
+                if modulus and bucket.spec == spec and not bucket.moved then
+                    local half = math.floor(modulus / 2)
+                    local steps = (step - math.floor(bucket.at / s) + half) % modulus - half
+                    local behind = promised - (steps * n + rest)
+                    after = behind < 0 and price or behind
+                end
+            end
+            if after < price then
+                bucket.missing = math.max(bucket.missing - price + after, 0)
+                bucket.promised = after > 0 and promised or bucket.promised
+                changed[key] = bucket
+            end
+        end
+    end
+    for key, bucket in pairs(changed) do
+        write(key, bucket)
+    end
+    return {now}
+end
+
+local reply = {now}
+local all = true
+for i, key in ipairs(KEYS) do
+    local a = 6 * i - 3
+    local spec, n, s, full = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
+    local price, wait = tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+    local seen = buckets[key]
+    local bucket = seen or read(key, spec, n, s, full)
+    buckets[key] = bucket
+    if bucket.spec ~= spec then
+        convert(bucket, spec)
+        bucket.converted = not seen and bucket.missing
+    end
+    local limit = full
+    if wait > 0 then
+        limit = math.min(full + math.floor((wait + bucket.at % s) / s) * n, MOST)
+    end
+    local missing = bucket.missing
+    if missing + price <= limit then
+        bucket.missing = missing + price
+        reply[i + 1] = missing
+    else
+        all = false
+        reply[i + 1] = -missing - 1
+    end
+end
+if operation == 'take' then
+    for key, bucket in pairs(buckets) do
+        if all then
+            write(key, bucket)
+        elseif bucket.converted then
+            bucket.missing = bucket.converted
+            write(key, bucket)
+        end
+    end
+end
+return reply

@@ -1,0 +1,118 @@
+package io.ratelimit.autoconfigure.redis;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendState.Condition;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import org.springframework.boot.Banner;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.env.YamlPropertySourceLoader;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.core.io.ByteArrayResource;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.RestController;
+
+/** An application on a real Tomcat and a real Redis, configured by the text of its application.yml. */
+final class RedisApplication implements AutoCloseable {
+
+    private static final List<String> SECURITY = List.of(
+            "SecurityAutoConfiguration",
+            "UserDetailsServiceAutoConfiguration",
+            "web.servlet.ServletWebSecurityAutoConfiguration",
+            "web.servlet.SecurityFilterAutoConfiguration",
+            "actuate.web.servlet.ManagementWebSecurityAutoConfiguration");
+
+    private static final HttpClient HTTP = HttpClient.newHttpClient();
+
+    private final ConfigurableApplicationContext context;
+
+    private RedisApplication(ConfigurableApplicationContext context) {
+        this.context = context;
+    }
+
+    static RedisApplication start(int redisPort, String yaml) {
+        String security = SECURITY.stream()
+                .map("org.springframework.boot.security.autoconfigure."::concat)
+                .toList()
+                .toString();
+        String where = "spring:\n  application.name: shop\n  data.redis: { host: 127.0.0.1, port: " + redisPort
+                + " }\n  autoconfigure.exclude: " + security + "\n";
+        return new RedisApplication(new SpringApplicationBuilder(Api.class)
+                .bannerMode(Banner.Mode.OFF)
+                .properties("server.port=0", "server.tomcat.threads.max=60")
+                .initializers(starting -> {
+                    for (String text : List.of(where, yaml)) {
+                        try {
+                            starting.getEnvironment()
+                                    .getPropertySources()
+                                    .addFirst(new YamlPropertySourceLoader()
+                                            .load(
+                                                    "yaml " + text.hashCode(),
+                                                    new ByteArrayResource(text.getBytes(StandardCharsets.UTF_8)))
+                                            .get(0));
+                        } catch (IOException failed) {
+                            throw new UncheckedIOException(failed);
+                        }
+                    }
+                })
+                .run());
+    }
+
+    HttpResponse<String> get(String path) {
+        try {
+            return HTTP.send(
+                    HttpRequest.newBuilder(URI.create("http://127.0.0.1:"
+                                    + context.getEnvironment().getProperty("local.server.port") + path))
+                            .timeout(Duration.ofSeconds(30))
+                            .build(),
+                    BodyHandlers.ofString());
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
+    }
+
+    int status(String path) {
+        return get(path).statusCode();
+    }
+
+    Condition condition() {
+        return bean(Backend.class).state().condition();
+    }
+
+    <T> T bean(Class<T> type) {
+        return context.getBean(type);
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    @Import(Answers.class)
+    static class Api {}
+
+    @RestController
+    static class Answers {
+
+        @GetMapping("/{name}")
+        String hello(@PathVariable String name) {
+            return name;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Throttlers;
+import java.net.http.HttpResponse;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** Limits on a Redis that is well. */
+@ExtendWith(OutputCaptureExtension.class)
+class RedisBackendTests {
+
+    private static final RedisProcess redis = RedisProcess.started();
+
+    @BeforeEach
+    void empty() {
+        redis.ask(commands -> {
+            commands.configSet("maxmemory-policy", "noeviction");
+            commands.configSet("maxmemory", "0");
+            return commands.flushall();
+        });
+    }
+
+    @AfterAll
+    static void stop() {
+        redis.close();
+    }
+
+    private static List<Integer> statuses(int count, RedisApplication... applications) {
+        return IntStream.range(0, count)
+                .map(i -> applications[i % applications.length].status("/a"))
+                .boxed()
+                .toList();
+    }
+
+    /** S4.3, S5.1, S5.2: one line, and all instances share every limit. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void twoInstancesShareALimit(String strategy) {
+        String yaml = """
+                ratelimit:
+                  backend: redis
+                  redis: { strategy: %s, timeout: 5s }
+                  policies:
+                    per-ip: { key: ip, rate: 5/1d }
+                """.formatted(strategy);
+        try (RedisApplication one = RedisApplication.start(redis.port(), yaml);
+                RedisApplication other = RedisApplication.start(redis.port(), yaml)) {
+            assertThat(statuses(8, one, other)).containsExactly(200, 200, 200, 200, 200, 429, 429, 429);
+            HttpResponse<String> refusal = other.get("/a");
+            assertThat(refusal.headers().firstValue("RateLimit"))
+                    .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-ip\";r=0;t="));
+            assertThat(refusal.body()).contains("#quota-exceeded");
+            assertThat(one.condition()).isEqualTo(Condition.UP);
+            assertThat(redis.keys()).allMatch(key -> key.startsWith("ratelimit:shop:"));
+
+            one.bean(Throttlers.class).reset("per-ip", "127.0.0.1");
+            assertThat(one.status("/a")).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void aPolicyChoosesForItselfAndMemoryIsAskedFirst() {
+        String yaml = """
+                ratelimit:
+                  redis.timeout: 5s
+                  policies:
+                    quota: { key: ip, rate: 5/1d, backend: redis }
+                    node: { rate: 3/1d }
+                """;
+        try (RedisApplication one = RedisApplication.start(redis.port(), yaml);
+                RedisApplication other = RedisApplication.start(redis.port(), yaml)) {
+            assertThat(statuses(4, one)).containsExactly(200, 200, 200, 429);
+            assertThat(statuses(4, other)).containsExactly(200, 200, 429, 429);
+            assertThat(one.bean(Throttlers.class).snapshot("quota", "127.0.0.1").available())
+                    .isZero();
+            assertThat(other.bean(Throttlers.class).snapshot("node").available())
+                    .as("given back where Redis denied")
+                    .isEqualTo(1);
+        }
+    }
+
+    @Test
+    void aFloodOnADrainedKeyHardlyReachesRedis() {
+        String yaml = """
+                ratelimit:
+                  backend: redis
+                  redis.timeout: 5s
+                  policies:
+                    per-ip: { key: ip, rate: 1/1d }
+                """;
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml)) {
+            statuses(2, application);
+            long before = redis.calls();
+            long began = System.nanoTime();
+            assertThat(statuses(1_000, application)).containsOnly(429);
+            long seconds = (System.nanoTime() - began) / 1_000_000_000;
+            assertThat(redis.calls() - before).isLessThanOrEqualTo(2 * seconds + 2);
+        }
+    }
+
+    @Test
+    void theStartSaysWhereLimitsAre(CapturedOutput output) {
+        String yaml = """
+                ratelimit:
+                  backend: redis
+                  on-backend-failure: deny
+                  policies:
+                    shared: { key: ip, rate: 5/1d }
+                    shared-too: { rate: 5/1d, on-backend-failure: allow }
+                    own: { rate: 5/1d, backend: local }
+                """;
+        RedisApplication.start(redis.port(), yaml).close();
+
+        assertThat(output)
+                .contains(
+                        "'shared' is enforced: 5/1d, capacity 5, a bucket for each ip, on Redis (while it is away all is"
+                                + " refused); ")
+                .contains("'shared-too' is enforced: 5/1d, capacity 5, one bucket, on Redis (while it is away all is"
+                        + " allowed); ")
+                .contains("'own' is enforced: 5/1d, capacity 5, one bucket, in memory; ")
+                .doesNotContain("Redis is away", "Redis may", "has no name");
+    }
+
+    @Test
+    void aMemoryPolicyThatEvictsIsWarnedOf(CapturedOutput output) {
+        redis.ask(commands -> {
+            commands.configSet("maxmemory", "1gb");
+            return commands.configSet("maxmemory-policy", "volatile-lru");
+        });
+        String yaml = "ratelimit: { backend: redis, policies: { api: { rate: 5/1d } } }\nspring.application.name: ''";
+        RedisApplication.start(redis.port(), yaml).close();
+
+        assertThat(output)
+                .contains("Redis may throw away buckets when its memory is full (maxmemory-policy is 'volatile-lru')")
+                .contains("The application has no name, so its keys in Redis begin with 'ratelimit'");
+        assertThat(redis.keys()).allMatch(key -> key.startsWith("ratelimit:self-test:"));
+    }
+}

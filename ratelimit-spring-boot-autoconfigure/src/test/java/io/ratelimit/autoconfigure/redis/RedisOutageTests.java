@@ -1,0 +1,264 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.lettuce.core.AclSetuserArgs;
+import io.lettuce.core.protocol.CommandType;
+import io.ratelimit.BackendState.Condition;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** Limits on a Redis that goes away and comes back, over HTTP. */
+@ExtendWith(OutputCaptureExtension.class)
+class RedisOutageTests {
+
+    private static final int CLIENTS = 50;
+
+    /** Above the deadline and its 20 ms, for a machine that has other things to do, too. */
+    private static final Duration GENEROUS = Duration.ofMillis(120 + 400);
+
+    private final RedisProcess redis = RedisProcess.notStarted();
+    private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
+
+    private record Answer(int status, long began, long nanos) {}
+
+    @AfterEach
+    void stop() {
+        redis.close();
+    }
+
+    private static String yaml(String rule) {
+        return """
+                ratelimit:
+                  backend: redis
+                  on-backend-failure: %s
+                  redis.local-share: 0.5
+                  policies:
+                    early: { key: ip, rate: 1000000/1s }
+                    late: { key: ip, rate: 20/1h, capacity: 40, phase: after-authentication }
+                """.formatted(rule);
+    }
+
+    /** Clients that ask all the time while something happens. */
+    private void underLoad(RedisApplication application, Runnable happening) throws Exception {
+        AtomicBoolean over = new AtomicBoolean();
+        ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
+        List<Future<?>> running = new ArrayList<>();
+        for (int i = 0; i < CLIENTS; i++) {
+            running.add(clients.submit(() -> {
+                while (!over.get()) {
+                    long began = System.nanoTime();
+                    int status = application.status("/a");
+                    answers.add(new Answer(status, began, System.nanoTime() - began));
+                }
+            }));
+        }
+        try {
+            happening.run();
+        } finally {
+            over.set(true);
+            clients.shutdown();
+            for (Future<?> client : running) {
+                client.get(30, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    private void goes(boolean killed) {
+        if (killed) {
+            redis.kill();
+        } else {
+            redis.freeze();
+        }
+    }
+
+    private void comesBack(boolean killed) {
+        if (killed) {
+            redis.start();
+        } else {
+            redis.thaw();
+        }
+    }
+
+    private static void awaitCondition(RedisApplication application, Condition condition, Duration atMost) {
+        await().pollInterval(Duration.ofMillis(20)).atMost(atMost).until(() -> application.condition() == condition);
+    }
+
+    /** G3 and G4: each outage lasts until it was noticed by all; what is granted meanwhile is bounded over all of them. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aServerThatGoesAndComesUnderLoad(boolean killed) throws Exception {
+        redis.start();
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("local"))) {
+            warmUp(application);
+            underLoad(application, () -> {
+                for (int flap = 0; flap < 3; flap++) {
+                    goes(killed);
+                    awaitCondition(application, Condition.DOWN, Duration.ofSeconds(10));
+                    answersComeIn(500);
+                    comesBack(killed);
+                    awaitCondition(application, Condition.UP, Duration.ofSeconds(killed ? 3 : 2));
+                }
+            });
+        }
+        assertThat(answers).extracting(Answer::status).containsOnly(200, 429);
+        assertThat(answers.stream().filter(answer -> answer.status() == 200).count())
+                .as("40 of Redis, 40 again where it was killed and forgot, and 20 of this node whatever happens")
+                .isLessThanOrEqualTo(killed ? 40 * 4 + 20 : 40 + 20);
+        assertThat(percentile(0.99)).isLessThan(GENEROUS);
+    }
+
+    /** Lettuce by itself would try again ever more seldom. */
+    @Test
+    void howeverLongItWasAwayItIsUsedWithinTwoSeconds() throws Exception {
+        redis.start();
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("local"))) {
+            redis.kill();
+            long gone = System.nanoTime();
+            await().atMost(Duration.ofSeconds(6)).until(() -> {
+                application.status("/a");
+                return System.nanoTime() - gone > 4_300_000_000L;
+            });
+            assertThat(application.condition()).isEqualTo(Condition.DOWN);
+            redis.start();
+            await().atMost(Duration.ofSeconds(2)).until(() -> {
+                application.status("/a");
+                return application.condition() == Condition.UP;
+            });
+        }
+    }
+
+    private static void warmUp(RedisApplication application) {
+        for (int i = 0; i < 3; i++) {
+            application.status("/a");
+        }
+    }
+
+    private void answersComeIn(int more) {
+        int before = answers.size();
+        await().atMost(Duration.ofSeconds(20)).until(() -> answers.size() >= before + more);
+    }
+
+    private Duration percentile(double part) {
+        long[] sorted = answers.stream().mapToLong(Answer::nanos).sorted().toArray();
+        return Duration.ofNanos(sorted[(int) (part * (sorted.length - 1))]);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"deny, 503", "allow, 200"})
+    void theOtherRulesUnderLoad(String rule, int status) throws Exception {
+        redis.start();
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml(rule))) {
+            warmUp(application);
+            underLoad(application, () -> {
+                redis.freeze();
+                awaitCondition(application, Condition.DOWN, Duration.ofSeconds(10));
+                answersComeIn(500);
+            });
+            assertThat(answers).extracting(Answer::status).contains(status).doesNotContain(500);
+            assertThat(percentile(0.99)).isLessThan(GENEROUS);
+            redis.thaw();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"local, 200", "deny, 503", "allow, 200"})
+    void theApplicationStartsWithoutRedisAndUsesItWhenItComes(String rule, int status, CapturedOutput output) {
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml(rule))) {
+            assertThat(output).contains("WARN").contains("Redis is away (");
+            assertThat(application.condition()).isEqualTo(Condition.DOWN);
+            assertThat(application.status("/a")).isEqualTo(status);
+            assertThat(application.get("/a").headers().firstValue("Retry-After").isPresent())
+                    .isEqualTo(status == 503);
+
+            redis.start();
+            await().atMost(Duration.ofSeconds(5)).until(() -> {
+                application.status("/a");
+                return application.condition() == Condition.UP;
+            });
+            assertThat(output).contains("Redis is back: limits are shared again");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"READONLY", "OOM", "NOPERM", "WRONGTYPE"})
+    void aMisconfigurationIsNamedAndThePolicysRuleHolds(String cause, CapturedOutput output) {
+        redis.start();
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml("deny"))) {
+            assertThat(application.status("/a")).isEqualTo(200);
+            misconfigure(cause);
+
+            assertThat(application.status("/a")).isEqualTo(503);
+            assertThat(application.status("/a")).isEqualTo(503);
+            assertThat(application.condition()).isEqualTo(Condition.MISCONFIGURED);
+            assertThat(output.getOut().lines().filter(line -> line.contains("ERROR")))
+                    .singleElement()
+                    .asString()
+                    .contains("Redis can't keep limits as it is (")
+                    .contains(cause)
+                    .doesNotContain("127.0.0.1");
+        }
+    }
+
+    private void misconfigure(String cause) {
+        redis.ask(commands -> switch (cause) {
+            case "READONLY" -> commands.replicaof("127.0.0.1", redis.port());
+            case "OOM" -> commands.configSet("maxmemory", "1");
+            case "NOPERM" -> commands.aclSetuser("default", AclSetuserArgs.Builder.removeCommand(CommandType.EVALSHA));
+            default -> {
+                commands.keys("ratelimit:shop:*").forEach(key -> {
+                    commands.del(key);
+                    commands.lpush(key, "none of ours");
+                });
+                yield "";
+            }
+        });
+    }
+
+    @Test
+    void aSlowRedisCostsARequestOneDeadlineOverBothPhases() throws Exception {
+        redis.start();
+        try (TcpProxy proxy = new TcpProxy(redis.port());
+                RedisApplication application = RedisApplication.start(proxy.port(), yaml("local"))) {
+            warmUp(application);
+            proxy.delay(Duration.ofMillis(60));
+            List<Long> took = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                long began = System.nanoTime();
+                assertThat(application.status("/a")).isIn(200, 429);
+                took.add((System.nanoTime() - began) / 1_000_000);
+            }
+            took.sort(null);
+            assertThat(took.get(17)).as("%s", took).isLessThan(100 + 20 + 40);
+        }
+    }
+
+    @Test
+    void answersInPiecesAreAnswersAndACutConnectionIsMadeAgain() throws Exception {
+        redis.start();
+        try (TcpProxy proxy = new TcpProxy(redis.port());
+                RedisApplication application = RedisApplication.start(proxy.port(), yaml("deny"))) {
+            proxy.slice();
+            assertThat(application.status("/a")).isEqualTo(200);
+            proxy.cut();
+            await().atMost(Duration.ofSeconds(5)).until(() -> application.status("/a") == 200);
+            assertThat(application.condition()).isEqualTo(Condition.UP);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.ratelimit.autoconfigure.redis;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.api.sync.RedisCommands;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.List;
+import java.util.function.Function;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import redis.embedded.RedisServer;
+
+/** A real Redis of one test's own, which can be stopped, killed, and started again at the same port. */
+final class RedisProcess implements AutoCloseable {
+
+    private static final Pattern CALLS = Pattern.compile("cmdstat_(?:evalsha|eval|exec):calls=(\\d+)");
+
+    private final int port;
+    private RedisServer server;
+    private long pid;
+
+    private RedisProcess(int port) {
+        this.port = port;
+    }
+
+    static RedisProcess started() {
+        RedisProcess process = notStarted();
+        process.start();
+        return process;
+    }
+
+    static RedisProcess notStarted() {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return new RedisProcess(socket.getLocalPort());
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    int port() {
+        return port;
+    }
+
+    void start() {
+        try {
+            server = RedisServer.newRedisServer()
+                    .port(port)
+                    .bind("127.0.0.1")
+                    .setting("save \"\"")
+                    .onShutdownForceStop(true)
+                    .build();
+            server.start();
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+        pid = Long.parseLong(ask(redis -> redis.info("server")).replaceAll("(?s).*process_id:(\\d+).*", "$1"));
+    }
+
+    <T> T ask(Function<RedisCommands<String, String>, T> question) {
+        RedisClient client = RedisClient.create(RedisURI.create("127.0.0.1", port));
+        try (StatefulRedisConnection<String, String> connection = client.connect()) {
+            return question.apply(connection.sync());
+        } finally {
+            client.shutdown();
+        }
+    }
+
+    List<String> keys() {
+        return ask(redis -> redis.keys("*"));
+    }
+
+    /** How often buckets were asked. */
+    long calls() {
+        Matcher found = CALLS.matcher(ask(redis -> redis.info("commandstats")));
+        long calls = 0;
+        while (found.find()) {
+            calls += Long.parseLong(found.group(1));
+        }
+        return calls;
+    }
+
+    void freeze() {
+        signal("-STOP");
+    }
+
+    void thaw() {
+        signal("-CONT");
+    }
+
+    void kill() {
+        signal("-KILL");
+        try {
+            server.stop();
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+        server = null;
+    }
+
+    private void signal(String name) {
+        try {
+            new ProcessBuilder("kill", name, Long.toString(pid)).start().waitFor();
+        } catch (IOException | InterruptedException failed) {
+            throw new IllegalStateException(failed);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (server != null) {
+            thaw();
+            kill();
+        }
+    }
+}

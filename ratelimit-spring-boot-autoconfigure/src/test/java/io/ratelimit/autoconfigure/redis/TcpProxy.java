@@ -1,0 +1,110 @@
+package io.ratelimit.autoconfigure.redis;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
+
+/** Stands between an application and its Redis, and makes answers late, cuts them into pieces, or cuts the line. */
+final class TcpProxy implements AutoCloseable {
+
+    private final ServerSocket listening;
+    private final int target;
+    private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    private volatile Duration delay = Duration.ZERO;
+    private volatile boolean sliced;
+
+    TcpProxy(int target) {
+        this.target = target;
+        try {
+            this.listening = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+        start(this::accept);
+    }
+
+    int port() {
+        return listening.getLocalPort();
+    }
+
+    void delay(Duration delay) {
+        this.delay = delay;
+    }
+
+    /** From now on answers come byte by byte. */
+    void slice() {
+        sliced = true;
+    }
+
+    /** Ends all connections there are. */
+    void cut() {
+        sockets.forEach(TcpProxy::close);
+    }
+
+    private static void start(Runnable run) {
+        Thread thread = new Thread(run, "tcp-proxy");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void accept() {
+        try {
+            while (true) {
+                Socket client = listening.accept();
+                Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
+                client.setTcpNoDelay(true);
+                server.setTcpNoDelay(true);
+                sockets.add(client);
+                sockets.add(server);
+                start(() -> copy(client, server, false));
+                start(() -> copy(server, client, true));
+            }
+        } catch (IOException closed) {
+            cut();
+        }
+    }
+
+    private void copy(Socket from, Socket to, boolean answers) {
+        byte[] buffer = new byte[8192];
+        try {
+            InputStream in = from.getInputStream();
+            OutputStream out = to.getOutputStream();
+            for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
+                if (answers && !delay.isZero()) {
+                    LockSupport.parkNanos(delay.toNanos());
+                }
+                for (int i = 0; i < read; i += answers && sliced ? 1 : read) {
+                    out.write(buffer, i, answers && sliced ? 1 : read);
+                    out.flush();
+                }
+            }
+        } catch (IOException cut) {
+            // the other end goes, too
+        } finally {
+            close(from);
+            close(to);
+        }
+    }
+
+    private static void close(Socket socket) {
+        try {
+            socket.close();
+        } catch (IOException gone) {
+            throw new UncheckedIOException(gone);
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        listening.close();
+        cut();
+    }
+}

@@ -1,0 +1,445 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BackendState.Condition;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** What holds while the backend fails. The server of these tests is memory that can be taken away. */
+@ExtendWith(OutputCaptureExtension.class)
+class FailoverBucketStoreTests {
+
+    private static final Duration TIMEOUT = Duration.ofMillis(100);
+    private static final BucketSpec SPEC = BucketSpec.of("10/1s").withCapacity(100);
+    private static final ThrottlePolicy LOCAL = ThrottlePolicy.of("local", SPEC, "user");
+    private static final ThrottlePolicy ALLOW = ThrottlePolicy.of("allow", SPEC, "user");
+    private static final ThrottlePolicy DENY = ThrottlePolicy.of("deny", SPEC, "user");
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final FragileStore redis = new FragileStore(time);
+    private final RequestDeadline deadline = new RequestDeadline(time, TIMEOUT);
+    private final FailoverBucketStore store = store(0.5);
+    private CapturedOutput output;
+
+    private FailoverBucketStore store(double share) {
+        return new FailoverBucketStore(
+                redis,
+                BucketStore.local(time),
+                share,
+                policy -> FailureRule.valueOf(policy.name().toUpperCase(Locale.ROOT)),
+                time,
+                deadline);
+    }
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    private static Charge charge(ThrottlePolicy policy, long cost) {
+        return Charge.of(policy, "alice", cost);
+    }
+
+    private Decision take(ThrottlePolicy policy, long cost) {
+        return store.take(List.of(charge(policy, cost)));
+    }
+
+    /** Takes tokens one by one until there are none. */
+    private int drain(ThrottlePolicy policy) {
+        int granted = 0;
+        while (take(policy, 1).allowed()) {
+            granted++;
+        }
+        return granted;
+    }
+
+    private List<String> lines() {
+        return output.getOut()
+                .lines()
+                .filter(line -> line.contains("FailoverBucketStore"))
+                .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
+                .toList();
+    }
+
+    @Test
+    void whileRedisIsThereItDecides() {
+        Decision decision = take(LOCAL, 30);
+
+        assertThat(decision.allowed()).isTrue();
+        assertThat(decision.remaining()).isEqualTo(70);
+        assertThat(decision.answers()).noneMatch(Answer::standIn);
+        assertThat(store.look(charge(LOCAL, 1)).available()).isEqualTo(70);
+        store.giveBack(decision.answers());
+        assertThat(redis.available(charge(LOCAL, 1))).isEqualTo(100);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        assertThat(lines()).isEmpty();
+    }
+
+    @Test
+    void locallyThereIsTheShareOfCapacityAndRate() {
+        redis.breakDown();
+
+        assertThat(drain(LOCAL)).isEqualTo(50);
+        Decision denied = take(LOCAL, 1);
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.retryNanos()).isEqualTo(Duration.ofMillis(200).toNanos());
+        assertThat(denied.answers()).allMatch(Answer::standIn);
+        assertThat(denied.answers().get(0).charge())
+                .as("the charge that was asked")
+                .isEqualTo(charge(LOCAL, 1));
+        time.advance(Duration.ofSeconds(2));
+        assertThat(drain(LOCAL)).isEqualTo(10);
+    }
+
+    @Test
+    void allowedIsWhatCanEverBe() {
+        redis.breakDown();
+
+        Decision decision = take(ALLOW, 100);
+        assertThat(decision.allowed()).isTrue();
+        assertThat(decision.answers()).allMatch(Answer::standIn);
+        assertThat(drainSome(ALLOW, 1_000)).isEqualTo(1_000);
+        assertThat(take(ALLOW, 101).outcome()).isEqualTo(Outcome.NEVER_FITS);
+    }
+
+    private int drainSome(ThrottlePolicy policy, int most) {
+        int granted = 0;
+        for (int i = 0; i < most && take(policy, 1).allowed(); i++) {
+            granted++;
+        }
+        return granted;
+    }
+
+    @Test
+    void deniedIsNoDenialButAFailure() {
+        redis.breakDown();
+
+        Decision decision = take(DENY, 1);
+        assertThat(decision.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(decision.retryAfter()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(take(DENY, 101).outcome()).isEqualTo(Outcome.NEVER_FITS);
+    }
+
+    @Test
+    void aRequestOfSeveralRulesTakesAllOrNothing() {
+        redis.breakDown();
+
+        Decision refused = store.take(List.of(charge(LOCAL, 50), charge(DENY, 1), charge(ALLOW, 1)));
+        assertThat(refused.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(refused.violations()).extracting(Answer::policy).containsExactly(DENY);
+
+        Decision allowed = store.take(List.of(charge(ALLOW, 1), charge(LOCAL, 50)));
+        assertThat(allowed.allowed()).isTrue();
+        assertThat(allowed.answers()).extracting(Answer::policy).containsExactly(ALLOW, LOCAL);
+        Decision denied = store.take(List.of(charge(ALLOW, 1), charge(LOCAL, 1)));
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.violations()).extracting(Answer::policy).containsExactly(LOCAL);
+    }
+
+    @Test
+    void aCostThatOnlyTheShareIsTooSmallForCanStillFitLater() {
+        redis.breakDown();
+
+        assertThat(take(LOCAL, 51).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(take(LOCAL, 51).retryNanos()).isPositive();
+        assertThat(take(LOCAL, 101).outcome()).isEqualTo(Outcome.NEVER_FITS);
+    }
+
+    @Test
+    void whatStoodInIsGivenBackToItAndNotToRedis() {
+        take(LOCAL, 100);
+        redis.breakDown();
+        Decision decision = take(LOCAL, 50);
+        redis.mend();
+
+        store.giveBack(decision.answers());
+
+        assertThat(redis.available(charge(LOCAL, 1))).isZero();
+        redis.breakDown();
+        assertThat(take(LOCAL, 50).allowed()).isTrue();
+    }
+
+    @Test
+    void whatNobodyTookIsNotGivenBack() {
+        take(ALLOW, 40);
+        redis.breakDown();
+        Decision decision = take(ALLOW, 60);
+        redis.mend();
+
+        store.giveBack(decision.answers());
+
+        assertThat(redis.available(charge(ALLOW, 1)))
+                .as("also the call that failed took")
+                .isZero();
+    }
+
+    @Test
+    void whileRedisIsAwayWhatItGaveStaysTaken() {
+        Decision decision = take(LOCAL, 60);
+        breakUntilOpen();
+
+        store.giveBack(decision.answers());
+
+        assertThat(redis.calls()).isZero();
+        assertThat(redis.available(charge(LOCAL, 1))).isLessThanOrEqualTo(40);
+    }
+
+    @Test
+    void aCallThatFailedIsNotMadeAgain() {
+        redis.breakDown();
+        redis.calls();
+
+        take(LOCAL, 1);
+
+        assertThat(redis.calls()).isEqualTo(1);
+    }
+
+    private void breakUntilOpen() {
+        redis.breakDown();
+        for (int i = 0; i < 5; i++) {
+            take(LOCAL, 1);
+        }
+        redis.calls();
+    }
+
+    @Test
+    void anOutageKeepsCallsAwayButForAProbe() {
+        breakUntilOpen();
+        for (int i = 0; i < 100; i++) {
+            take(LOCAL, 1);
+        }
+        assertThat(redis.calls()).isZero();
+
+        time.advance(CircuitBreaker.PAUSE);
+        for (int i = 0; i < 100; i++) {
+            take(LOCAL, 1);
+        }
+        assertThat(redis.calls()).isEqualTo(1);
+        redis.mend();
+        time.advance(CircuitBreaker.PAUSE);
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+    }
+
+    @Test
+    void slowIsFailure() {
+        redis.slowDown(TIMEOUT.plusNanos(1));
+        for (int i = 0; i < 5; i++) {
+            assertThat(take(LOCAL, 1).answers())
+                    .as("what it said counts all the same")
+                    .noneMatch(Answer::standIn);
+        }
+        redis.calls();
+
+        assertThat(take(LOCAL, 1).answers()).allMatch(Answer::standIn);
+        assertThat(redis.calls()).isZero();
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
+        assertThat(store.backend().state().cause()).isEqualTo("it answers too late");
+    }
+
+    @Test
+    void anOutageAndItsEndAreALineEach() {
+        breakUntilOpen();
+        for (int i = 0; i < 10; i++) {
+            time.advance(CircuitBreaker.PAUSE);
+            take(LOCAL, 1);
+        }
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
+        assertThat(store.backend().state().cause()).isEqualTo("gone");
+
+        redis.mend();
+        time.advance(CircuitBreaker.PAUSE);
+        take(LOCAL, 1);
+
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        assertThat(lines())
+                .containsExactly(
+                        "WARN Redis is away (gone): until it is back, 'on-backend-failure' decides for each policy",
+                        "INFO Redis is back: limits are shared again");
+    }
+
+    @Test
+    void aMisconfigurationIsOneErrorInTenSecondsAndKeepsNobodyAway() {
+        redis.fail(new BackendException("READONLY", new IllegalStateException("alice"), true));
+        for (int i = 0; i < 100; i++) {
+            assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        }
+        assertThat(redis.calls()).isEqualTo(100);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
+        assertThat(store.backend().state().cause()).isEqualTo("READONLY");
+        String line =
+                "ERROR Redis can't keep limits as it is (READONLY): until it is mended, 'on-backend-failure' decides"
+                        + " for what it refuses";
+        assertThat(lines()).containsExactly(line);
+
+        time.advance(Duration.ofSeconds(10));
+        take(DENY, 1);
+        take(DENY, 1);
+        assertThat(lines()).containsExactly(line, line);
+        assertThat(output).doesNotContain("alice");
+    }
+
+    @Test
+    void itIsMendedWhenNothingWasRefusedForTenSeconds() {
+        redis.fail(new BackendException("WRONGTYPE", null, true));
+        take(LOCAL, 1);
+        redis.mend();
+        take(LOCAL, 1);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
+
+        time.advance(Duration.ofSeconds(10));
+        take(LOCAL, 1);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        assertThat(lines()).last().isEqualTo("INFO Redis does what it is asked again");
+    }
+
+    @Test
+    void aBugIsNoAnswerEither() {
+        redis.fail(new IllegalStateException("key of alice"));
+
+        assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(store.backend().state().cause()).isEqualTo("java.lang.IllegalStateException");
+        assertThat(output).doesNotContain("alice");
+    }
+
+    @Test
+    void anErrorGoesThroughAndBlocksNoProbe() {
+        breakUntilOpen();
+        redis.fail(new StackOverflowError());
+        time.advance(CircuitBreaker.PAUSE);
+        assertThatExceptionOfType(StackOverflowError.class).isThrownBy(() -> take(LOCAL, 1));
+
+        redis.mend();
+        time.advance(CircuitBreaker.PAUSE);
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+    }
+
+    @Test
+    void whoLooksWhileRedisIsAwaySeesWhatStandsIn() {
+        redis.breakDown();
+        take(LOCAL, 20);
+
+        assertThat(store.look(charge(LOCAL, 1)).available()).isEqualTo(30);
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.look(charge(DENY, 1)));
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.look(charge(ALLOW, 1)));
+    }
+
+    @Test
+    void whoForgetsIsToldWhereThatFailed() {
+        redis.breakDown();
+        take(LOCAL, 50);
+
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.forget(charge(LOCAL, 1)));
+        assertThat(take(LOCAL, 50).allowed())
+                .as("what stands in is forgotten in any case")
+                .isTrue();
+        redis.mend();
+        store.forget(charge(LOCAL, 1));
+        assertThat(redis.available(charge(LOCAL, 1))).isEqualTo(100);
+    }
+
+    @Test
+    void tokensAreTakenAheadFromWhatStandsInToo() {
+        redis.breakDown();
+        take(LOCAL, 50);
+
+        Decision ahead = store.reserve(List.of(charge(LOCAL, 5).withMaxWait(Duration.ofSeconds(1))));
+
+        assertThat(ahead.allowed()).isTrue();
+        assertThat(ahead.waitFor()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(take(LOCAL, 1).allowed()).isFalse();
+        store.giveBack(ahead.answers());
+        time.advance(Duration.ofMillis(200));
+        assertThat(take(LOCAL, 1).allowed()).as("given back by its position").isTrue();
+        assertThat(store.reserve(List.of(charge(DENY, 1))).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+    }
+
+    /** G4: however often Redis comes and goes, a node grants at most its share of capacity and rate by itself. */
+    @RepeatedTest(20)
+    void flappingGivesNoFreshBurst(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        long granted = 0;
+        long began = time.nanoTime();
+        for (int flap = 0; flap < 200; flap++) {
+            if (random.nextBoolean()) {
+                redis.mend();
+            } else {
+                redis.fail(
+                        random.nextBoolean() ? new BackendException("gone") : new BackendException("OOM", null, true));
+            }
+            for (int i = random.nextInt(40); i > 0; i--) {
+                Decision decision = take(LOCAL, 1 + random.nextInt(3));
+                Answer answer = decision.answers().get(0);
+                granted +=
+                        decision.allowed() && answer.standIn() ? answer.charge().cost() : 0;
+            }
+            time.advance(Duration.ofMillis(random.nextInt(700)));
+        }
+        double seconds = (time.nanoTime() - began) / 1e9;
+        assertThat(granted)
+                .as("seed %d", run.getCurrentRepetition())
+                .isPositive()
+                .isLessThanOrEqualTo((long) (50 + 5 * seconds + 1));
+    }
+
+    @Test
+    void theCallsOfOneRequestShareTheTime() {
+        redis.slowDown(Duration.ofMillis(60));
+        deadline.open();
+        assertThat(deadline.left()).isEqualTo(TIMEOUT.toNanos());
+        take(LOCAL, 1);
+        assertThat(deadline.left()).isEqualTo(Duration.ofMillis(40).toNanos());
+        take(LOCAL, 1);
+        assertThat(deadline.isOver()).as("its answer came too late").isTrue();
+        redis.calls();
+        assertThat(take(LOCAL, 1).answers()).allMatch(Answer::standIn);
+        assertThat(redis.calls()).isZero();
+
+        deadline.close();
+        redis.slowDown(Duration.ZERO);
+        assertThat(deadline.left()).isEqualTo(TIMEOUT.toNanos());
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+    }
+
+    @Test
+    void aRequestWithinARequestIsTheSame() {
+        redis.breakDown();
+        assertThat(deadline.open()).isTrue();
+        take(LOCAL, 1);
+        assertThat(deadline.open()).isFalse();
+        assertThat(deadline.isOver()).isTrue();
+        deadline.close();
+        assertThat(deadline.isOver()).isFalse();
+    }
+
+    @Test
+    void aRequestThatAsksOftenAndIsAnsweredQuicklyGoesOnAsking() {
+        redis.slowDown(Duration.ofMillis(5));
+        deadline.open();
+        for (int i = 0; i < 50; i++) {
+            assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+        }
+        assertThat(deadline.left()).isEqualTo(TIMEOUT.toNanos() / 10);
+        deadline.close();
+    }
+}

@@ -1,0 +1,247 @@
+package io.ratelimit.redis;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.lettuce.core.api.sync.RedisCommands;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Specs;
+import io.ratelimit.Threads;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Both stores on a server that goes by its own clock. */
+class RedisServerTests {
+
+    private static final BucketSpec SPEC = BucketSpec.of("1/h").withCapacity(500);
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", SPEC, "user");
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
+
+    private final TestRedis redis = TestRedis.shared();
+    private final OwnConnections connections = redis.ownConnections();
+    private final RedisKeys keys = TestRedis.keys();
+
+    enum Strategy {
+        SCRIPT,
+        SCRIPT_A_KEY,
+        TRANSACTION
+    }
+
+    @AfterEach
+    void close() {
+        connections.close();
+    }
+
+    private RedisBucketStore store(Strategy strategy) {
+        return strategy == Strategy.TRANSACTION
+                ? new RedisTransactionBucketStore(connections, keys, TIMEOUT, () -> RedisBucketStore.SERVER_TIME)
+                : new RedisScriptBucketStore(
+                        redis.connection()::async,
+                        keys,
+                        TIMEOUT,
+                        strategy == Strategy.SCRIPT_A_KEY,
+                        () -> RedisBucketStore.SERVER_TIME);
+    }
+
+    private RedisCommands<byte[], byte[]> commands() {
+        return redis.connection().sync();
+    }
+
+    private static Charge user(String user, long cost) {
+        return Charge.of(POLICY, user, cost);
+    }
+
+    private static boolean take(BucketStore store, Charge... charges) {
+        return store.take(List.of(charges)).allowed();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void manyThreadsGetExactlyWhatIsThere(Strategy strategy) {
+        BucketStore store = store(strategy);
+        LongAdder granted = new LongAdder();
+        Threads.run(64, thread -> {
+            for (int i = 0; i < 20; i++) {
+                if (take(store, user("alice", 1))) {
+                    granted.increment();
+                }
+            }
+        });
+        assertThat(granted.sum()).isEqualTo(500);
+        assertThat(store.look(user("alice", 1)).available()).isZero();
+    }
+
+    /** What one node writes the other counts with. */
+    @Test
+    void scriptAndTransactionsShareTheirBuckets() {
+        BucketStore script = store(Strategy.SCRIPT);
+        BucketStore transaction = store(Strategy.TRANSACTION);
+        LongAdder granted = new LongAdder();
+        Threads.run(8, thread -> {
+            for (int i = 0; i < 100; i++) {
+                if (take(thread % 2 == 0 ? script : transaction, user("alice", 1))) {
+                    granted.increment();
+                }
+            }
+        });
+        assertThat(granted.sum()).isEqualTo(500);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void timeIsTheServers(Strategy strategy) {
+        BucketStore store = store(strategy);
+        ThrottlePolicy fast = ThrottlePolicy.of("fast", BucketSpec.of("20/s").withCapacity(1), "user");
+        Charge charge = Charge.of(fast, "alice", 1);
+        long start = System.nanoTime();
+        long granted = 0;
+        while (System.nanoTime() - start < Duration.ofMillis(500).toNanos()) {
+            granted += take(store, charge) ? 1 : 0;
+        }
+        long most = 1 + (System.nanoTime() - start) / Duration.ofMillis(50).toNanos();
+        assertThat(granted).isBetween(5L, most + 1);
+    }
+
+    /** Two nodes of a rolling deployment: the limit is never more than the larger one. */
+    @ParameterizedTest
+    @EnumSource
+    void nodesWithDifferentSpecsShareABucket(Strategy strategy) {
+        BucketStore store = store(strategy);
+        BucketSpec larger = BucketSpec.of("7/h").withCapacity(700);
+        LongAdder granted = new LongAdder();
+        Threads.run(8, thread -> {
+            BucketSpec own = thread % 2 == 0 ? SPEC : larger;
+            for (int i = 0; i < 200; i++) {
+                if (take(store, new Charge(POLICY, own, "alice", 1))) {
+                    granted.increment();
+                }
+            }
+        });
+        assertThat(granted.sum()).isBetween(500L, 700L);
+        assertThat(take(store, user("alice", 1))).isFalse();
+    }
+
+    @Test
+    void aScriptThatIsForgottenAllTheTimeIsNoFailure() {
+        BucketStore store = store(Strategy.SCRIPT);
+        LongAdder granted = new LongAdder();
+        AtomicBoolean done = new AtomicBoolean();
+        Threads.run(9, thread -> {
+            if (thread == 8) {
+                while (!done.get()) {
+                    commands().scriptFlush();
+                }
+                return;
+            }
+            for (int i = 0; i < 200; i++) {
+                if (take(store, user("alice", 1), user("bob", 1))) {
+                    granted.increment();
+                }
+            }
+            done.set(thread == 0 || done.get());
+        });
+        assertThat(granted.sum()).isEqualTo(500);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whatIsNoBucketIsAFailureAndLeftAsItIs(Strategy strategy) {
+        BucketStore store = store(strategy);
+        commands().lpush(keys.of(user("list", 1)), "x".getBytes(UTF_8));
+        commands().set(keys.of(user("text", 1)), "PONG".getBytes(UTF_8));
+        for (String key : List.of("list", "text")) {
+            assertThatThrownBy(() -> take(store, user("alice", 1), user(key, 1)))
+                    .as(key)
+                    .isInstanceOf(MisconfiguredRedisException.class);
+            assertThatThrownBy(() -> store.look(user(key, 1))).as(key).isInstanceOf(BackendException.class);
+        }
+        assertThat(commands().llen(keys.of(user("list", 1)))).isEqualTo(1);
+        assertThat(commands().get(keys.of(user("text", 1)))).isEqualTo("PONG".getBytes(UTF_8));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everyKeyExpiresWhenItsBucketIsFullAndIsSmall(Strategy strategy) {
+        BucketStore store = store(strategy);
+        var random = new SplittableRandom(1);
+        for (int i = 0; i < 300; i++) {
+            BucketSpec spec = Specs.randomSpec(random);
+            Charge charge = new Charge(POLICY, spec, "user" + i, spec.capacity()).withMaxWait(Duration.ofDays(365));
+            Decision first = store.take(List.of(charge));
+            long full = first.resetAfter().toMillis();
+            byte[] key = keys.of(charge);
+            long ttl = commands().pttl(key);
+            if (ttl != -2) {
+                assertThat(ttl).as(spec.toString()).isBetween(Math.min(1, full), full + 1_001);
+            }
+            Decision second = store.reserve(List.of(charge));
+            store.reserve(List.of(charge));
+            store.giveBack(second.answers());
+            Long bytes = commands().memoryUsage(key);
+            if (bytes != null) {
+                assertThat(bytes - key.length).as(spec.toString()).isBetween(1L, 140L);
+            }
+        }
+    }
+
+    @Test
+    void aSprayLeavesNoKeyForEver() {
+        BucketStore store = store(Strategy.SCRIPT);
+        long before = withoutExpiry();
+        Threads.run(8, thread -> {
+            for (int i = 0; i < 12_500; i++) {
+                take(store, user(thread + "-" + i, 1));
+            }
+        });
+        assertThat(commands().dbsize()).isGreaterThanOrEqualTo(100_000);
+        assertThat(withoutExpiry()).isEqualTo(before);
+    }
+
+    private long withoutExpiry() {
+        String keyspace = commands().info("keyspace");
+        return keyspace.contains("keys=") ? number(keyspace, "keys=") - number(keyspace, "expires=") : 0;
+    }
+
+    private static long number(String text, String before) {
+        String from = text.substring(text.indexOf(before) + before.length());
+        return Long.parseLong(from.substring(0, from.indexOf(',')));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aDenialWritesNothing(Strategy strategy) {
+        BucketStore store = store(strategy);
+        assertThat(take(store, user("alice", 500))).isTrue();
+        byte[] value = commands().get(keys.of(user("alice", 1)));
+        assertThat(take(store, user("bob", 1), user("alice", 1), user("carol", 501)))
+                .isFalse();
+        assertThat(commands().get(keys.of(user("alice", 1)))).isEqualTo(value);
+        assertThat(commands().exists(keys.of(user("carol", 1)))).isZero();
+        if (strategy != Strategy.SCRIPT_A_KEY) {
+            assertThat(commands().exists(keys.of(user("bob", 1)))).isZero();
+        }
+    }
+
+    @Test
+    void bothStoresKeepTheSameForm() {
+        for (Strategy strategy : List.of(Strategy.SCRIPT, Strategy.TRANSACTION)) {
+            BucketStore store = store(strategy);
+            assertThat(take(store, user(strategy.name(), 2))).isTrue();
+            assertThat(new String(commands().get(keys.of(user(strategy.name(), 1))), UTF_8))
+                    .matches("7200000000 \\d{16} 1/3600000000/500/1");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Specs;
+import io.ratelimit.ThrottlePolicy;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+
+/** Random calls under random specs of the whole domain: doubles in Lua, longs in Java and the core count the same. */
+class RedisStoresAgreementTests {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+    private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
+    private final OwnConnections connections = TestRedis.shared().ownConnections();
+    private final RedisKeys ofScript = TestRedis.keys();
+    private final RedisKeys ofTransaction = TestRedis.keys();
+    private final BucketStore script =
+            new RedisScriptBucketStore(TestRedis.shared().connection()::async, ofScript, TIMEOUT, false, micros::get);
+    private final BucketStore transaction =
+            new RedisTransactionBucketStore(connections, ofTransaction, TIMEOUT, micros::get);
+
+    @AfterEach
+    void close() {
+        connections.close();
+    }
+
+    @RepeatedTest(100)
+    void theScriptAndTheTransactionSayAndKeepTheSame(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        List<BucketSpec> specs = Stream.generate(() -> Specs.randomSpec(random))
+                .limit(1 + random.nextInt(3))
+                .toList();
+        BucketSpec spec = specs.get(0);
+        List<Answer> taken = new ArrayList<>();
+        for (int i = 0; i < 60; i++) {
+            String step = "seed %d, step %d, %s".formatted(run.getCurrentRepetition(), i, spec);
+            pass(spec, random);
+            spec = random.nextInt(8) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
+            if (random.nextInt(4) == 0 && !taken.isEmpty()) {
+                List<Answer> back = List.of(taken.remove(random.nextInt(taken.size())));
+                script.giveBack(back);
+                transaction.giveBack(back);
+            } else {
+                List<Charge> charges = charges(spec, random);
+                boolean ahead = random.nextBoolean();
+                Decision decision = ahead ? script.reserve(charges) : script.take(charges);
+                assertThat(ahead ? transaction.reserve(charges) : transaction.take(charges))
+                        .as(step)
+                        .isEqualTo(decision);
+                taken.addAll(decision.allowed() ? decision.answers() : List.of());
+            }
+            assertSameIsKept(step, spec);
+        }
+    }
+
+    private void pass(BucketSpec spec, SplittableRandom random) {
+        if (random.nextInt(3) == 0) {
+            micros.addAndGet(Specs.upTo(spec.timeToFull().toNanos() / 1_000 + 1, random));
+        } else if (random.nextInt(20) == 0) {
+            micros.addAndGet(-Specs.upTo(1_000_000, random));
+        }
+    }
+
+    private static List<Charge> charges(BucketSpec spec, SplittableRandom random) {
+        ThrottlePolicy policy = ThrottlePolicy.of("api", spec, "user");
+        return Stream.generate(() -> Charge.of(policy, "user" + random.nextInt(2), cost(spec, random))
+                        .withMaxWait(maxWait(random)))
+                .limit(1 + random.nextInt(3))
+                .toList();
+    }
+
+    private static long cost(BucketSpec spec, SplittableRandom random) {
+        return Math.max(Specs.upTo(spec.capacity(), random) + random.nextInt(3) - 1, 1);
+    }
+
+    private static Duration maxWait(SplittableRandom random) {
+        return random.nextBoolean()
+                ? Duration.ZERO
+                : Duration.ofNanos(Specs.upTo(Duration.ofDays(365).toNanos(), random));
+    }
+
+    private void assertSameIsKept(String step, BucketSpec spec) {
+        for (String user : List.of("user0", "user1")) {
+            Charge charge = Charge.of(ThrottlePolicy.of("api", spec, "user"), user, 1);
+            String value = value(ofScript.of(charge));
+            assertThat(value(ofTransaction.of(charge))).as(step).isEqualTo(value);
+            if (value != null) {
+                assertNumbersAreExact(step, value);
+                assertThat(redis().pttl(ofScript.of(charge))).as(step).isPositive();
+                assertThat(redis().pttl(ofTransaction.of(charge))).as(step).isPositive();
+            }
+            assertThat(transaction.look(charge)).as(step).isEqualTo(script.look(charge));
+        }
+    }
+
+    private static void assertNumbersAreExact(String step, String value) {
+        for (String number : value.split("[ /]")) {
+            assertThat(Math.abs(Long.parseLong(number))).as(step).isBetween(0L, RedisTicks.MOST);
+        }
+    }
+
+    private static String value(byte[] key) {
+        byte[] value = redis().get(key);
+        return value == null ? null : new String(value, StandardCharsets.US_ASCII);
+    }
+
+    private static io.lettuce.core.api.sync.RedisCommands<byte[], byte[]> redis() {
+        return TestRedis.shared().connection().sync();
+    }
+
+    /** What the core counts in nanoseconds comes out rounded up to a microsecond. */
+    @RepeatedTest(100)
+    void agreesWithTheBucketsInMemoryWhereBothAreExact(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        micros.set(0);
+        ManualTimeSource time = new ManualTimeSource();
+        BucketStore local = BucketStore.local(time);
+        BucketSpec spec = exactSpec(local, random);
+        List<List<Answer>> taken = new ArrayList<>();
+        for (int i = 0; i < 80; i++) {
+            String step = "seed %d, step %d, %s".formatted(run.getCurrentRepetition(), i, spec);
+            long before = micros.get();
+            pass(spec, random);
+            micros.set(Math.max(micros.get(), before));
+            time.advance(Duration.ofNanos(1_000 * (micros.get() - before)));
+            if (random.nextInt(3) == 0 && !taken.isEmpty()) {
+                List<Answer> back = taken.remove(random.nextInt(taken.size()));
+                local.giveBack(back.subList(0, 1));
+                script.giveBack(back.subList(1, 2));
+            } else {
+                List<Charge> charges = List.of(charges(spec, random).get(0).withMaxWait(shortWait(spec, random)));
+                boolean ahead = random.nextBoolean();
+                Decision here = ahead ? local.reserve(charges) : local.take(charges);
+                Decision there = ahead ? script.reserve(charges) : script.take(charges);
+                assertThat(numbers(there)).as(step).isEqualTo(inMicros(here));
+                if (here.allowed()) {
+                    taken.add(List.of(here.answers().get(0), there.answers().get(0)));
+                }
+            }
+        }
+    }
+
+    private BucketSpec exactSpec(BucketStore local, SplittableRandom random) {
+        while (true) {
+            BucketSpec spec = Specs.randomSpec(random);
+            Charge charge = Charge.of(ThrottlePolicy.of("any", spec, "user"), "nobody", 1);
+            if (RedisTicks.of(spec).rate(spec).equals(spec.rate())
+                    && RedisTicks.of(spec).stepMicros() != 1_000
+                    && local.look(charge).rate().equals(spec.rate())) {
+                return spec;
+            }
+        }
+    }
+
+    private static Duration shortWait(BucketSpec spec, SplittableRandom random) {
+        long most = Math.min(
+                RedisTicks.of(spec).longestWait().toNanos(),
+                2 * spec.timeToFull().toNanos());
+        return random.nextBoolean() ? Duration.ZERO : Duration.ofNanos(1_000 * Specs.upTo(most / 1_000, random));
+    }
+
+    private static List<Object> numbers(Decision decision) {
+        return List.of(
+                decision.outcome(),
+                decision.remaining(),
+                decision.retryNanos(),
+                decision.waitNanos(),
+                decision.nextTokenNanos(),
+                decision.resetNanos());
+    }
+
+    private static List<Object> inMicros(Decision decision) {
+        return List.of(
+                decision.outcome(),
+                decision.remaining(),
+                inMicros(decision.retryNanos()),
+                inMicros(decision.waitNanos()),
+                inMicros(decision.nextTokenNanos()),
+                inMicros(decision.resetNanos()));
+    }
+
+    private static long inMicros(long nanos) {
+        return (nanos + 999) / 1_000 * 1_000;
+    }
+}

@@ -1,0 +1,31 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BucketStore;
+import io.ratelimit.BucketStoreContract;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+
+/** The transaction store, by a clock of the test's. */
+class RedisTransactionBucketStoreTests extends BucketStoreContract {
+
+    private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
+    private final OwnConnections connections = TestRedis.shared().ownConnections();
+    private final BucketStore store =
+            new RedisTransactionBucketStore(connections, TestRedis.keys(), Duration.ofSeconds(10), micros::get);
+
+    @AfterEach
+    void close() {
+        connections.close();
+    }
+
+    @Override
+    protected BucketStore store() {
+        return store;
+    }
+
+    @Override
+    protected void advance(Duration step) {
+        micros.addAndGet(step.toNanos() / 1_000);
+    }
+}

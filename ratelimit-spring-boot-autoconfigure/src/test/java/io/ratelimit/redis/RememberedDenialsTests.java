@@ -1,0 +1,191 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What the backend denied, it isn't asked again for a moment. */
+class RememberedDenialsTests {
+
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("policy", BucketSpec.of("1/10s").withCapacity(5), "user");
+    private static final ThrottlePolicy QUICK =
+            ThrottlePolicy.of("quick", BucketSpec.of("10/1s").withCapacity(5), "user");
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final FragileStore redis = new FragileStore(time);
+    private final FailoverBucketStore store = new FailoverBucketStore(
+            redis,
+            BucketStore.local(time),
+            1,
+            policy -> FailureRule.DENY,
+            time,
+            new RequestDeadline(time, Duration.ofMillis(100)));
+
+    private Decision take(ThrottlePolicy policy, long cost) {
+        return store.take(List.of(Charge.of(policy, "alice", cost)));
+    }
+
+    private Decision drained(ThrottlePolicy policy) {
+        Decision decision = take(policy, 5);
+        assertThat(take(policy, 1).outcome()).isEqualTo(Outcome.DENIED);
+        redis.calls();
+        return decision;
+    }
+
+    @Test
+    void aFloodOnADrainedKeyReachesRedisAboutOnceASecond() {
+        drained(POLICY);
+        for (int i = 0; i < 9_000; i++) {
+            assertThat(take(POLICY, 1).outcome()).isEqualTo(Outcome.DENIED);
+            time.advance(Duration.ofMillis(1));
+        }
+        assertThat(redis.calls()).isBetween(8, 10);
+    }
+
+    @Test
+    void itSaysWhatRedisWouldSay() {
+        drained(POLICY);
+        for (int i = 0; i < 80; i++) {
+            time.advance(Duration.ofMillis(10));
+            Decision remembered = take(POLICY, 1);
+            assertThat(redis.calls()).isZero();
+            Decision asked = redis.take(List.of(Charge.of(POLICY, "alice", 1)));
+            redis.calls();
+            assertThat(told(remembered)).isEqualTo(told(asked));
+        }
+        assertThat(take(POLICY, 3).retryNanos())
+                .isEqualTo(redis.take(List.of(Charge.of(POLICY, "alice", 3))).retryNanos());
+        assertThat(redis.calls()).as("only the test's own").isEqualTo(1);
+    }
+
+    /** All but the position, which a denial has none of. */
+    private static Decision told(Decision decision) {
+        return decision.answers().get(0).decision();
+    }
+
+    @Test
+    void itEndsWhenTheTokensAreThere() {
+        drained(QUICK);
+        time.advance(Duration.ofMillis(100).minusNanos(1));
+        assertThat(take(QUICK, 1).allowed()).isFalse();
+        assertThat(redis.calls()).isZero();
+
+        time.advance(Duration.ofNanos(1));
+        assertThat(take(QUICK, 1).allowed()).isTrue();
+    }
+
+    @Test
+    void smallerCostsAskRedis() {
+        take(POLICY, 3);
+        assertThat(take(POLICY, 4).allowed()).isFalse();
+        redis.calls();
+
+        assertThat(take(POLICY, 5).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(redis.calls()).isZero();
+        assertThat(take(POLICY, 2).allowed()).isTrue();
+        assertThat(take(POLICY, 2).allowed()).isFalse();
+        assertThat(take(POLICY, 3).allowed()).isFalse();
+        assertThat(redis.calls()).as("the denial of 2 says more than that of 4").isEqualTo(2);
+    }
+
+    @Test
+    void aCostThatNeverFitsIsNoDenial() {
+        drained(POLICY);
+
+        assertThat(take(POLICY, 6).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(take(POLICY, 6).outcome()).isEqualTo(Outcome.NEVER_FITS);
+    }
+
+    @Test
+    void otherKeysAndOtherSpecsAskRedis() {
+        drained(POLICY);
+
+        assertThat(store.take(List.of(Charge.of(POLICY, "bob", 1))).allowed()).isTrue();
+        BucketSpec larger = BucketSpec.of("100/1s");
+        assertThat(redis.calls()).isEqualTo(1);
+        store.take(List.of(new Charge(POLICY, larger, "alice", 1)));
+        assertThat(redis.calls()).as("the limit was changed").isEqualTo(1);
+    }
+
+    @Test
+    void whoMayWaitIsNeitherRememberedNorDenied() {
+        Charge patient = Charge.of(POLICY, "alice", 1).withMaxWait(Duration.ofMinutes(1));
+        take(POLICY, 5);
+        store.take(List.of(patient));
+        redis.calls();
+        assertThat(take(POLICY, 1).allowed()).isFalse();
+        assertThat(redis.calls()).isEqualTo(1);
+        assertThat(store.take(List.of(patient)).allowed()).isFalse();
+        assertThat(store.reserve(List.of(patient)).allowed()).isTrue();
+        assertThat(redis.calls()).isEqualTo(2);
+    }
+
+    @Test
+    void whatIsGivenBackIsThereAtOnce() {
+        Decision taken = drained(POLICY);
+
+        store.giveBack(taken.answers());
+
+        assertThat(take(POLICY, 5).allowed()).isTrue();
+    }
+
+    @Test
+    void whatIsForgottenIsFullAtOnce() {
+        drained(POLICY);
+
+        store.forget(Charge.of(POLICY, "alice", 1));
+
+        assertThat(take(POLICY, 5).allowed()).isTrue();
+    }
+
+    /** The answer was on its way while tokens came back. */
+    @Test
+    void aDenialFromBeforeIsNotRemembered() {
+        RememberedDenials denials = new RememberedDenials(time);
+        Charge charge = Charge.of(POLICY, "alice", 1);
+        redis.take(List.of(Charge.of(POLICY, "alice", 5)));
+        long asked = time.nanoTime();
+        Decision denied = redis.take(List.of(charge));
+        denials.forget(charge);
+        denials.note(denied, asked);
+        assertThat(denials.of(List.of(charge))).isEmpty();
+
+        time.advance(Duration.ofNanos(1));
+        denials.note(denied, time.nanoTime());
+        assertThat(denials.of(List.of(charge))).hasSize(1);
+    }
+
+    @Test
+    void ofSeveralAllThatAreRememberedAreNamed() {
+        drained(POLICY);
+        drained(QUICK);
+
+        Decision denied = store.take(
+                List.of(Charge.of(POLICY, "alice", 1), Charge.of(POLICY, "bob", 1), Charge.of(QUICK, "alice", 1)));
+
+        assertThat(denied.violations()).extracting(Answer::policy).containsExactly(POLICY, QUICK);
+        assertThat(redis.calls()).isZero();
+        assertThat(redis.available(Charge.of(POLICY, "bob", 1))).isEqualTo(5);
+    }
+
+    @Test
+    void oneOfManyGoesForNews() {
+        drained(POLICY);
+        time.advance(Duration.ofMillis(900));
+        for (int i = 0; i < 100; i++) {
+            assertThat(take(POLICY, 1).allowed()).isFalse();
+        }
+        assertThat(redis.calls()).isEqualTo(1);
+    }
+}

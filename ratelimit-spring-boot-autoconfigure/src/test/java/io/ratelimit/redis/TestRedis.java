@@ -1,0 +1,122 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import redis.embedded.RedisServer;
+import redis.embedded.core.RedisServerBuilder;
+
+/**
+ * A real Redis for tests: a binary that Maven fetched, on a free port, one for all tests of a JVM and gone with it. The
+ * environment variable {@code RATELIMIT_TEST_REDIS=host:port} names another one; each test has a key prefix of its own.
+ */
+final class TestRedis implements AutoCloseable {
+
+    private static final String OTHER = "RATELIMIT_TEST_REDIS";
+    private static final AtomicInteger PREFIXES = new AtomicInteger();
+
+    private final RedisServer server;
+    private final RedisClient client;
+    private final RedisClient transactions;
+    private final StatefulRedisConnection<byte[], byte[]> connection;
+
+    private TestRedis(RedisServer server, RedisURI uri) {
+        this.server = server;
+        this.client = RedisClient.create(uri);
+        this.transactions = RedisClient.create(uri);
+        transactions.setOptions(ClientOptions.builder().autoReconnect(false).build());
+        this.connection = client.connect(ByteArrayCodec.INSTANCE);
+    }
+
+    private static final class Shared {
+        private static final TestRedis REDIS = shared();
+
+        private static TestRedis shared() {
+            String other = System.getenv(OTHER);
+            TestRedis redis = other == null ? start() : new TestRedis(null, RedisURI.create("redis://" + other));
+            Runtime.getRuntime().addShutdownHook(new Thread(redis::close));
+            return redis;
+        }
+    }
+
+    /** The server of all tests that leave it as it is. */
+    static TestRedis shared() {
+        return Shared.REDIS;
+    }
+
+    /** A server of its own, for a test that changes its settings; always the binary. */
+    static TestRedis start(String... settings) {
+        int port = freePort();
+        return new TestRedis(serverAt(port, settings), RedisURI.create("127.0.0.1", port));
+    }
+
+    /** A server alone, at a port where there is none. */
+    static RedisServer serverAt(int port, String... settings) {
+        try {
+            RedisServerBuilder builder = RedisServer.newRedisServer()
+                    .port(port)
+                    .bind("127.0.0.1")
+                    .setting("save \"\"")
+                    .onShutdownForceStop(true);
+            for (String setting : settings) {
+                builder.setting(setting);
+            }
+            RedisServer server = builder.build();
+            server.start();
+            return server;
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    static int freePort() {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    /** Keys that no other test has. */
+    static RedisKeys keys() {
+        return new RedisKeys(prefix(), "");
+    }
+
+    static String prefix() {
+        return "test" + ProcessHandle.current().pid() + "-" + PREFIXES.incrementAndGet();
+    }
+
+    StatefulRedisConnection<byte[], byte[]> connection() {
+        return connection;
+    }
+
+    int port() {
+        return server.ports().get(0);
+    }
+
+    OwnConnections ownConnections() {
+        return new OwnConnections(
+                () -> CompletableFuture.supplyAsync(() -> transactions.connect(ByteArrayCodec.INSTANCE)));
+    }
+
+    @Override
+    public void close() {
+        client.shutdown();
+        transactions.shutdown();
+        if (server != null) {
+            try {
+                server.stop();
+            } catch (IOException failed) {
+                throw new UncheckedIOException(failed);
+            }
+        }
+    }
+}
