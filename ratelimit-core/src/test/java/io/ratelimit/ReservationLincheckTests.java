@@ -7,11 +7,10 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever the interleaving, a level that gives ahead answers as if the calls had come one after another. Its ticks are
- * nanoseconds, and a position that many tokens after the start. Public, for Lincheck calls it.
+ * Whatever the interleaving, a level that gives ahead answers as if the calls had come one after another. Two
+ * wait from the start, and leave. Public, for Lincheck calls it.
  */
 @Param(name = "tokens", gen = IntGen.class, conf = "1:2")
-@Param(name = "position", gen = IntGen.class, conf = "4:6")
 public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;
@@ -35,8 +34,13 @@ public class ReservationLincheckTests {
     }
 
     @Operation
-    public boolean cancel(@Param(name = "tokens") int tokens, @Param(name = "position") int position) {
-        return level.giveBack(tokens, position * TOKEN, () -> 0);
+    public boolean cancelFirst() {
+        return level.giveBack(2, 4 * TOKEN, () -> 0);
+    }
+
+    @Operation
+    public boolean cancelSecond() {
+        return level.giveBack(1, 5 * TOKEN, () -> 0);
     }
 
     @Operation
@@ -57,9 +61,11 @@ public class ReservationLincheckTests {
     @Test
     void isLinearizable() {
         new ModelCheckingOptions()
-                .iterations(30)
+                .iterations(60)
                 .threads(2)
+                .actorsBefore(0)
                 .actorsPerThread(3)
+                .actorsAfter(1)
                 .invocationsPerIteration(500)
                 .check(getClass());
     }

@@ -15,8 +15,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** On the real clock, for that is the point here: waits are short, and nothing is said about how exact they are. */
+@Timeout(60)
 class SystemTimeSourceTests {
 
     private final SystemTimeSource time = new SystemTimeSource();

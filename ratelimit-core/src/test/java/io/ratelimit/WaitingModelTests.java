@@ -64,6 +64,12 @@ class WaitingModelTests {
         return new BucketSpec(new Rate(tokens, period), 1 + random.nextInt(12), refill);
     }
 
+    /** A little more or less, so that the greatest rate and capacity say something about all. */
+    private static BucketSpec changed(BucketSpec spec, SplittableRandom random) {
+        Rate rate = new Rate(1 + random.nextInt(3), spec.rate().period());
+        return new BucketSpec(rate, Math.max(spec.capacity() - 1 + random.nextInt(3), 1), spec.refill());
+    }
+
     private static long step(BucketSpec spec) {
         return spec.refill() == Refill.INTERVAL ? spec.rate().period().toNanos() : 1;
     }
@@ -110,7 +116,7 @@ class WaitingModelTests {
 
     private void run(long seed, boolean reconfigured) {
         var random = new SplittableRandom(seed);
-        BucketSpec spec = randomSpec(random);
+        BucketSpec spec = reconfigured ? changed(randomSpec(random), random) : randomSpec(random);
         Rate fastest = spec.rate();
         long largest = spec.capacity();
         long step = step(spec);
@@ -126,15 +132,15 @@ class WaitingModelTests {
                         granted(time.nanoTime(), cost);
                     }
                 }
-                case 2, 3, 4, 5 -> reserve(bucket, cost, line);
+                case 2, 3, 4, 5 -> reserve(bucket, random.nextBoolean() ? cost : spec.capacity(), line);
                 case 6 -> giveBack(bucket, cost);
                 case 7, 8, 9 -> {
                     if (!line.isEmpty()) {
-                        line.remove(random.nextInt(line.size())).reservation.cancel();
+                        leave(line, random);
                     }
                 }
                 default -> {
-                    spec = randomSpec(random);
+                    spec = changed(spec, random);
                     fastest = faster(fastest, spec.rate());
                     largest = Math.max(largest, spec.capacity());
                     step = Math.max(step, step(spec));
@@ -144,6 +150,12 @@ class WaitingModelTests {
         }
         line.forEach(waiting -> granted(waiting.due, waiting.cost));
         checkEveryInterval(fastest, largest, step, "seed " + seed);
+    }
+
+    /** One of the last few: of those before, nothing comes back. */
+    private static void leave(List<Waiting> line, SplittableRandom random) {
+        int last = line.size() - 1;
+        line.remove(last - random.nextInt(Math.min(last + 1, 3))).reservation.cancel();
     }
 
     /** What is given back is not counted: as much as is there more than before. */
