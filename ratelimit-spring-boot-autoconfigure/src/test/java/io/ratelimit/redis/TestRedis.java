@@ -77,9 +77,11 @@ final class TestRedis implements AutoCloseable {
         }
     }
 
+    /** Low enough for the second port of a server in a cluster, 10,000 above. */
     static int freePort() {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
+            int port = socket.getLocalPort();
+            return port + 10_000 < 65_536 ? port : freePort();
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }
