@@ -10,6 +10,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
@@ -77,13 +78,17 @@ final class TestRedis implements AutoCloseable {
         }
     }
 
-    /** Low enough for the second port of a server in a cluster, 10,000 above. */
+    /** Below those that connections get, and so is the second port of a server in a cluster, 10,000 above. */
     static int freePort() {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            int port = socket.getLocalPort();
-            return port + 10_000 < 65_536 ? port : freePort();
-        } catch (IOException failed) {
-            throw new UncheckedIOException(failed);
+        int port = ThreadLocalRandom.current().nextInt(12_000, 22_000);
+        return isFree(port) && isFree(port + 10_000) ? port : freePort();
+    }
+
+    private static boolean isFree(int port) {
+        try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+            return socket.isBound();
+        } catch (IOException taken) {
+            return false;
         }
     }
 
