@@ -168,9 +168,7 @@ public sealed class TokenBucket permits StripedBucket {
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      */
     public Reservation reserve(long tokens, Duration maxWait) {
-        check(!maxWait.isNegative(), "max-wait", "zero or more", maxWait);
-        Duration wait = maxWait.compareTo(Waiting.LONGEST) > 0 ? Waiting.LONGEST : maxWait;
-        return new Reservation(this, take(tokens, wait.toNanos(), Taken::of));
+        return new Reservation(this, take(tokens, Waiting.cut(maxWait).toNanos(), Taken::of));
     }
 
     <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {
