@@ -17,8 +17,9 @@ import java.util.concurrent.Future;
  * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
  * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
  * when the tokens are not there, and a denial changes nothing. A grant counts at the moment at which its call read the
- * clock; one that waits, when it is due. Over a change of rate or capacity the greater one counts. Thread-safe and
- * lock-free; a call reads the clock once, again only where it would be denied because others took meanwhile.
+ * clock; one that waits, when it is due. Over a change of rate or capacity the greater one counts. Thread-safe,
+ * and taking is lock-free; a call reads the clock once, again only where it would be denied because others took
+ * meanwhile.
  *
  * <p>Who waits is served in the order of arrival. Tokens are taken ahead, so the wait is known before it begins, is
  * refused at once where it is too long, and nobody who comes later goes before.
@@ -126,8 +127,8 @@ public sealed class TokenBucket permits StripedBucket {
         CompletableFuture<Decision> due = new CompletableFuture<>();
         Future<?> call = time.callAt(reservation.dueNanos(), () -> complete(due, reservation));
         due.whenComplete((sameDecision, failure) -> {
+            call.cancel(false);
             if (failure != null) {
-                call.cancel(false);
                 reservation.cancel();
             }
         });
