@@ -139,7 +139,7 @@ public sealed class TokenBucket permits StripedBucket {
         if (reservation.delay().isZero()) {
             due.complete(reservation.decision());
         } else {
-            due.completeExceptionally(new CancellationException("the time source was closed"));
+            due.completeExceptionally(new CancellationException("the time source was closed, or called early"));
         }
     }
 
