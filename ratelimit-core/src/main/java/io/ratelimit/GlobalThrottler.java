@@ -1,5 +1,7 @@
 package io.ratelimit;
 
+import static io.ratelimit.Check.check;
+
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
@@ -22,7 +24,7 @@ public final class GlobalThrottler implements Throttler {
     }
 
     GlobalThrottler(ThrottlePolicy policy, Throttlers throttlers) {
-        Check.check(policy.isGlobal(), "the policy of a global throttler", "one without a key", policy.key());
+        check(policy.isGlobal(), "the policy of a global throttler", "one without a key", policy.key());
         this.policy = new LivePolicy(policy, throttlers.listener());
         this.throttlers = throttlers;
     }

@@ -5,7 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/** The level of one bucket under one spec: all that is kept for a key. Thread-safe and lock-free. */
+/** The level of one bucket under one spec: all that is kept for a key. Thread-safe; taking is lock-free. */
 final class Level {
     /*
      * Why one long is enough. The plain way keeps a count and the time of the last refill, and has to write both at

@@ -1,18 +1,18 @@
 package io.ratelimit;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 
 /** The policy of a throttler as it is now. Thread-safe: changes come one after the other, and who reads waits for none. */
 final class LivePolicy {
 
     private final ThrottleListener listener;
-    private final List<Consumer<ThrottlePolicy>> checks = new CopyOnWriteArrayList<>();
+    private final List<Consumer<ThrottlePolicy>> checks = new ArrayList<>();
     private volatile ThrottlePolicy policy;
 
     /** @param listener is told of each change, in their order */

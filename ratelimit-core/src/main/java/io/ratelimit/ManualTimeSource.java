@@ -80,6 +80,9 @@ public final class ManualTimeSource implements TimeSource {
 
     @Override
     public void parkUntil(long nanos) throws InterruptedException {
+        if (nanos <= this.nanos) {
+            return;
+        }
         lock.lockInterruptibly();
         parked++;
         try {

@@ -80,17 +80,19 @@ public record Rate(long tokens, Duration period) {
     }
 
     /**
-     * Reads {@code 100ms}, {@code minute} or {@code PT1M}; a number needs a unit.
+     * Reads {@code 100ms}, {@code minute} or {@code PT1M}; a number needs a unit. Also {@code -1s}: whoever wants none
+     * below zero can say so better.
      *
      * @throws IllegalArgumentException if the text is no duration; the message says what would do
      */
     public static Duration durationOf(String text) {
-        int digits = 0;
+        int start = text.startsWith("-") ? 1 : 0;
+        int digits = start;
         while (digits < text.length() && Character.isDigit(text.charAt(digits))) {
             digits++;
         }
         String unit = text.substring(digits).strip().toLowerCase(Locale.ROOT);
-        if (unit.isEmpty() && digits > 0) {
+        if (unit.isEmpty() && digits > start) {
             throw new IllegalArgumentException("'" + text + "' has no unit: say '" + text + "ms', '" + text + "s'");
         }
         try {

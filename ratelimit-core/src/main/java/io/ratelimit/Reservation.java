@@ -29,16 +29,14 @@ public final class Reservation {
     }
 
     /**
-     * Whether tokens were taken, and for when. It is never {@link Decision.Outcome#DENIED}, but the wait may have been
-     * too long, or the cost above the capacity; then there is nothing to wait for or to cancel.
+     * Whether tokens were taken, and for when. If none were, there is nothing to wait for or to cancel: the wait would
+     * have been too long, or there was to be none, or the cost is above the capacity.
      */
     public Decision decision() {
         return taken.decision();
     }
 
-    /**
-     * How long it is until the tokens are due; zero from then on, and where none were taken.
-     */
+    /** How long it is until the tokens are due; zero from then on, and where none were taken. */
     public Duration delay() {
         return decision().allowed()
                 ? Duration.ofNanos(Math.max(dueNanos() - bucket.time().nanoTime(), 0))

@@ -1,7 +1,5 @@
 package io.ratelimit;
 
-import static io.ratelimit.Check.check;
-
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
@@ -38,9 +36,8 @@ final class Shaper {
     private final Duration pace;
 
     Shaper(TokenBucket bucket, Duration maxWait) {
-        check(!maxWait.isNegative(), "max-wait", "zero or more", maxWait);
         this.bucket = bucket;
-        this.maxWait = maxWait;
+        this.maxWait = Waiting.cut(maxWait);
         this.pace = maxWait.isZero() || maxWait.compareTo(PACE) > 0 ? PACE : maxWait;
     }
 

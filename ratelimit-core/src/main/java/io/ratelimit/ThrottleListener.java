@@ -1,6 +1,9 @@
 package io.ratelimit;
 
-/** Is told of every decision, and of changes of policies: for logs, meters and dashboards. Called on the caller's thread, so it must be quick. */
+/**
+ * Is told of every decision, and of changes of policies: for logs, meters and dashboards. Called on the caller's thread,
+ * so it must be quick.
+ */
 @FunctionalInterface
 public interface ThrottleListener {
 

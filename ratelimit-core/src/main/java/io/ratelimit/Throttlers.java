@@ -18,6 +18,8 @@ public final class Throttlers {
     private final BucketStore store;
     private final ThrottleListener listener;
     private final WaitingLines lines;
+    private final Taker atOnce;
+    private final Taker ahead;
 
     /**
      * @param time that calls wait by; the store's own
@@ -28,6 +30,8 @@ public final class Throttlers {
         this.store = store;
         this.listener = listener;
         this.lines = new WaitingLines(store, time);
+        this.atOnce = store::take;
+        this.ahead = store::reserve;
         policies.forEach(this::add);
     }
 
@@ -79,7 +83,7 @@ public final class Throttlers {
      * listener and is not in the answer.
      */
     public Decision decide(List<Charge> charges) {
-        return decide(charges, store::take, store::take);
+        return decide(charges, atOnce, atOnce);
     }
 
     /**
@@ -94,7 +98,7 @@ public final class Throttlers {
             return decide(charges);
         }
         try (WaitingLines.Call call = lines.call()) {
-            Decision decision = decide(charges, call::take, store::reserve);
+            Decision decision = decide(charges, call::take, ahead);
             call.await(decision);
             return decision;
         }

@@ -3,7 +3,11 @@ package io.ratelimit;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 
-/** Where throttling takes the time from: a clock that never goes back and tells no date, and wakes who waits for it. */
+/**
+ * Where throttling takes the time from: a clock that never goes back and tells no date, and wakes who waits for it. A
+ * clock that doesn't run as the machine's does, such as one for tests, has to say how it does that: the defaults of
+ * {@link #parkUntil} and {@link #callAt} sleep by the machine's. {@link ManualTimeSource} says it.
+ */
 @FunctionalInterface
 public interface TimeSource {
 

@@ -17,8 +17,9 @@ import java.util.concurrent.Future;
  * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
  * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
  * when the tokens are not there, and a denial changes nothing. A grant counts at the moment at which its call read the
- * clock; one that waits, when it is due. Over a change of rate or capacity the greater one counts. Thread-safe and
- * lock-free; a call reads the clock once, again only where it would be denied because others took meanwhile.
+ * clock; one that waits, when it is due. Over a change of rate or capacity the greater one counts. Thread-safe,
+ * and taking is lock-free; a call reads the clock once, again only where it would be denied because others took
+ * meanwhile.
  *
  * <p>Who waits is served in the order of arrival. Tokens are taken ahead, so the wait is known before it begins, is
  * refused at once where it is too long, and nobody who comes later goes before.
@@ -126,8 +127,8 @@ public sealed class TokenBucket permits StripedBucket {
         CompletableFuture<Decision> due = new CompletableFuture<>();
         Future<?> call = time.callAt(reservation.dueNanos(), () -> complete(due, reservation));
         due.whenComplete((sameDecision, failure) -> {
+            call.cancel(false);
             if (failure != null) {
-                call.cancel(false);
                 reservation.cancel();
             }
         });
@@ -138,7 +139,7 @@ public sealed class TokenBucket permits StripedBucket {
         if (reservation.delay().isZero()) {
             due.complete(reservation.decision());
         } else {
-            due.completeExceptionally(new CancellationException("the time source was closed"));
+            due.completeExceptionally(new CancellationException("the time source was closed, or called early"));
         }
     }
 
@@ -168,9 +169,7 @@ public sealed class TokenBucket permits StripedBucket {
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      */
     public Reservation reserve(long tokens, Duration maxWait) {
-        check(!maxWait.isNegative(), "max-wait", "zero or more", maxWait);
-        Duration wait = maxWait.compareTo(Waiting.LONGEST) > 0 ? Waiting.LONGEST : maxWait;
-        return new Reservation(this, take(tokens, wait.toNanos(), Taken::of));
+        return new Reservation(this, take(tokens, Waiting.cut(maxWait).toNanos(), Taken::of));
     }
 
     <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {

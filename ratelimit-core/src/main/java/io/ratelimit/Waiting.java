@@ -33,6 +33,18 @@ public record Waiting(Duration maxWait, int queueLimit) {
     }
 
     /**
+     * A wait in code, which may be any: above the longest it is the longest.
+     *
+     * @throws IllegalArgumentException if it is negative
+     */
+    static Duration cut(Duration maxWait) {
+        if (maxWait.isNegative()) {
+            check(false, "max-wait", "zero or more", Rate.textOf(maxWait));
+        }
+        return maxWait.compareTo(LONGEST) > 0 ? LONGEST : maxWait;
+    }
+
+    /**
      * Reads a longest wait such as {@code 2s}, {@code 500ms} or {@code PT2S}; a number needs a unit.
      *
      * @throws IllegalArgumentException if the text is none, or is negative or above 365 days; the message says what

@@ -42,7 +42,7 @@ final class WaitingLines {
     /** One call's places in line, at most one for a policy. */
     final class Call implements AutoCloseable {
 
-        private final List<String> joined = new ArrayList<>(2);
+        private final List<String> joined = new ArrayList<>();
 
         /**
          * Takes at once; or ahead, where all that are short will have the tokens soon enough and there is room in their

@@ -73,6 +73,15 @@ class ManualTimeSourceTests {
         assertThat(time.waiting()).isZero();
     }
 
+    /** As on the machine's clock: there is nothing to hold, so nothing to end. */
+    @Test
+    void whoIsInterruptedIsNotToldSoByAMomentThatIsPast() throws InterruptedException {
+        Thread.currentThread().interrupt();
+        time.parkUntil(0);
+        TimeSource.system().parkUntil(TimeSource.system().nanoTime());
+        assertThat(Thread.interrupted()).isTrue();
+    }
+
     @Test
     void whoIsInterruptedIsNotHeld() {
         Thread.currentThread().interrupt();

@@ -60,7 +60,7 @@ class RateTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"5/, ''", "5/1fortnight, 1fortnight", "5/-1s, -1s", "5/1.5s, 1.5s", "5/1s/2, 1s/2"})
+    @CsvSource({"5/, ''", "5/1fortnight, 1fortnight", "5/--1s, --1s", "5/-, -", "5/1.5s, 1.5s", "5/1s/2, 1s/2"})
     void needsAPeriodThatIsKnown(String text, String period) {
         assertRefused(
                 text,
@@ -71,7 +71,12 @@ class RateTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"5/PT, PT", "5/99999999999999999999s, 99999999999999999999s", "5/9999999999999999d, 9999999999999999d"})
+    @CsvSource({
+        "5/PT, PT",
+        "5/-minute, -minute",
+        "5/99999999999999999999s, 99999999999999999999s",
+        "5/9999999999999999d, 9999999999999999d"
+    })
     void needsAPeriodThatCanBeRead(String text, String period) {
         assertRefused(text, "'%s' is not a rate: '%s' is not a period that can be read", text, period);
     }
@@ -86,6 +91,7 @@ class RateTests {
             0/s                         | the tokens of a rate must be at least 1, but was 0
             -1/s                        | the tokens of a rate must be at least 1, but was -1
             10/0s                       | the period of a rate must be between 1us and 365d, but was 0s
+            10/-1m                      | the period of a rate must be between 1us and 365d, but was -1m
             10/PT-1M                    | the period of a rate must be between 1us and 365d, but was -1m
             1/PT0.000000999S            | the period of a rate must be between 1us and 365d, but was PT0.000000999S
             1/366d                      | the period of a rate must be between 1us and 365d, but was 366d

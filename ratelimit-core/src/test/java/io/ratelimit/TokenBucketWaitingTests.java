@@ -276,6 +276,7 @@ class TokenBucketWaitingTests {
         CompletableFuture<Decision> call = bucket.acquireAsync(2, seconds(2));
         call.whenComplete((decision, failure) -> completed.incrementAndGet());
         call.complete(bucket.decide(6));
+        assertThat(time.waiting()).as("calls that the timer keeps").isZero();
         time.advance(seconds(2));
         assertThat(completed).hasValue(1);
         assertThat(call.join().outcome()).isEqualTo(Outcome.NEVER_FITS);

@@ -263,7 +263,7 @@ class ConfigurationFailureTests {
                 "5      | java.lang.Integer | '5' has no unit: say '5ms', '5s'",
                 "0      | java.lang.Integer | '0' has no unit: say '0ms', '0s'",
                 "true   | java.lang.Boolean | 'true' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
-                "-5s    | java.lang.String | '-5s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",
+                "-5s    | java.lang.String | max-wait must be between 0 and 365 days, but was -5s",
                 "PT-5S  | java.lang.String | max-wait must be between 0 and 365 days, but was -5s",
                 "366d   | java.lang.String | max-wait must be between 0 and 365 days, but was 366d",
                 "1m30s  | java.lang.String | '1m30s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'",

@@ -23,14 +23,14 @@ record RejectionBody(boolean text, String content) {
     }
 
     /** Whoever was refused may have asked for the writer already, and then the stream can't be had. */
-    private static void write(HttpServletResponse response, byte[] ascii) throws IOException {
+    private void write(HttpServletResponse response, byte[] bytes) throws IOException {
         ServletOutputStream stream;
         try {
             stream = response.getOutputStream();
         } catch (IllegalStateException hasWriter) {
-            response.getWriter().write(new String(ascii, StandardCharsets.US_ASCII));
+            response.getWriter().write(content);
             return;
         }
-        stream.write(ascii);
+        stream.write(bytes);
     }
 }

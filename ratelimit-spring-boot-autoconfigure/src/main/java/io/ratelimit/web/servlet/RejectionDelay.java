@@ -26,10 +26,7 @@ public record RejectionDelay(Duration time) {
      * @throws IllegalArgumentException if the text is no such time; the message says what would do
      */
     public static RejectionDelay of(String text) {
-        String stripped = text.strip();
-        boolean negative = stripped.startsWith("-");
-        Duration time = Rate.durationOf(negative ? stripped.substring(1) : stripped);
-        return new RejectionDelay(negative ? time.negated() : time);
+        return new RejectionDelay(Rate.durationOf(text.strip()));
     }
 
     public boolean isNone() {
