@@ -9,7 +9,10 @@ import java.nio.charset.StandardCharsets;
 import org.springframework.core.io.InputStreamResource;
 import org.springframework.core.io.Resource;
 import org.springframework.http.MediaType;
+import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.bind.annotation.RestController;
 
 /** The catalogue, two million bytes of it: all who download it share half a million a second. */
@@ -29,5 +32,14 @@ class CatalogueController {
     Resource download() {
         InputStream catalogue = new ByteArrayInputStream(CATALOGUE);
         return new InputStreamResource(bandwidth.shape(catalogue));
+    }
+
+    /** Spring MVC would read all of the download for it, and the others would wait for bytes that nobody gets. */
+    @RequestMapping(path = "/api/catalogue", method = RequestMethod.HEAD)
+    ResponseEntity<Void> head() {
+        return ResponseEntity.ok()
+                .contentType(MediaType.TEXT_PLAIN)
+                .contentLength(CATALOGUE.length)
+                .build();
     }
 }

@@ -193,6 +193,18 @@ class SampleApplicationTests {
     }
 
     @Test
+    void whoAsksForTheHeadOfTheCatalogueTakesNoBandwidth() throws Exception {
+        HttpRequest head = authorized("/api/catalogue")
+                .method("HEAD", HttpRequest.BodyPublishers.noBody())
+                .timeout(Duration.ofSeconds(20))
+                .build();
+        HttpResponse<Void> answer = client.send(head, HttpResponse.BodyHandlers.discarding());
+        assertThat(answer.statusCode()).isEqualTo(200);
+        assertThat(answer.headers().firstValue("Content-Length")).hasValue("2000000");
+        assertThat(time.waiting()).as("for bytes that nobody gets").isZero();
+    }
+
+    @Test
     void theHomePageAndTheGreetingAreOpen() throws Exception {
         assertThat(get("/", null).body()).contains("A shop with limits");
         assertThat(get("/api/hello", null).body()).isEqualTo("{\"text\":\"hello\"}");

@@ -6,7 +6,6 @@ import io.ratelimit.TimeSource;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
-import jakarta.servlet.http.HttpServletResponse;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -59,14 +58,15 @@ public final class LateRejections implements SmartLifecycle {
     }
 
     /** Puts the answer off for the longest delay of the violated policies. If it doesn't, the caller is to answer. */
-    boolean putOff(HttpServletRequest request, HttpServletResponse response, Decision decision) {
+    boolean putOff(HttpServletRequest request, Decision decision) {
         long delay = isEmpty() ? 0 : delayOf(decision);
         if (delay == 0 || !running || !isPossible(request) || !places.tryAcquire()) {
             return false;
         }
         AsyncContext async;
         try {
-            async = request.startAsync(request, response);
+            // With the response as the server made it: what wraps it now is done with it before the answer is written.
+            async = request.startAsync();
         } catch (RuntimeException | Error impossible) {
             places.release();
             throw impossible;

@@ -26,7 +26,7 @@ public final class Rejection {
 
     void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         RequestBill.of(request).giveBack(throttlers);
-        if (!late.putOff(request, response, decision)) {
+        if (!late.putOff(request, decision)) {
             answer(request, response, decision);
         }
     }

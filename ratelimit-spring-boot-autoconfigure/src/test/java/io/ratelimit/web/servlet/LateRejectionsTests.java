@@ -24,7 +24,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.mock.web.MockAsyncContext;
 import org.springframework.mock.web.MockHttpServletMapping;
 import org.springframework.mock.web.MockHttpServletRequest;
-import org.springframework.mock.web.MockHttpServletResponse;
 
 class LateRejectionsTests {
 
@@ -154,7 +153,7 @@ class LateRejectionsTests {
     }
 
     private boolean putOff(MockHttpServletRequest request, Decision decision) {
-        return late.putOff(request, new MockHttpServletResponse(), decision);
+        return late.putOff(request, decision);
     }
 
     private static MockHttpServletRequest request() {
