@@ -29,8 +29,9 @@ public final class Reservation {
     }
 
     /**
-     * Whether tokens were taken, and for when. It is never {@link Decision.Outcome#DENIED}, but the wait may have been
-     * too long, or the cost above the capacity; then there is nothing to wait for or to cancel.
+     * Whether tokens were taken, and for when. The wait may have been too long, which is
+     * {@link Decision.Outcome#DENIED} where none was allowed, or the cost above the capacity; then there is nothing
+     * to wait for or to cancel.
      */
     public Decision decision() {
         return taken.decision();
