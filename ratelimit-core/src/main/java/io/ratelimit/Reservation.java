@@ -59,7 +59,8 @@ public final class Reservation {
 
     /**
      * Gives back the tokens, for the call will not be made: those that no later reservation stands on. Later ones keep
-     * their moments. To cancel twice changes nothing; nor does it where no tokens were taken.
+     * their moments. After a change of the bucket's spec none comes back before the last moment that was promised under
+     * the old one. To cancel twice changes nothing; nor does it where no tokens were taken.
      *
      * @return whether this was the first time, and there were tokens
      */
