@@ -56,9 +56,7 @@ class VirtualThreadTests {
         for (int i = 1; i <= WAITING; i++) {
             int sent = i;
             waiting.add(server.http().open().write(RawHttp.text("GET", "/line/" + i, "Connection: close")));
-            Awaitility.await()
-                    .pollInterval(Duration.ofMillis(1))
-                    .until(() -> server.bean(Throttlers.class).waiting("line") == sent);
+            Awaitility.await().pollInterval(Duration.ofMillis(1)).until(() -> time.waiting() == sent);
             expected.add(Integer.toString(i));
         }
         assertThat(server.http().get("/free").body()).startsWith("VirtualThread[");
