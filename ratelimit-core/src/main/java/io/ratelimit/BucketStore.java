@@ -54,4 +54,9 @@ public interface BucketStore {
      * @throws BackendException if it is not in this process, and perhaps wasn't forgotten
      */
     void forget(Charge charge);
+
+    /** The buckets of a policy that this process holds: none of those that are elsewhere. */
+    default long size(ThrottlePolicy policy) {
+        return 0;
+    }
 }

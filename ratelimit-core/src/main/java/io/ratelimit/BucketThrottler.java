@@ -46,6 +46,16 @@ record BucketThrottler(
     }
 
     @Override
+    public BucketSnapshot snapshot() {
+        return throttlers.look(charge(1));
+    }
+
+    @Override
+    public void reset() {
+        throttlers.forget(charge(1));
+    }
+
+    @Override
     public void reconfigure(BucketSpec spec) {
         if (tier != null && policy().tiers().containsKey(tier)) {
             whole.reconfigure(tier, spec);

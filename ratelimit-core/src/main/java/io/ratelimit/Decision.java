@@ -58,14 +58,15 @@ public record Decision(
      * @param position where in the bucket's line the tokens were taken, in the store's own measure, so that it can
      *     {@link BucketStore#giveBack give} them back; {@link #UNKNOWN} if it wasn't noted
      * @param standIn whether it was said in place of the bucket, by the policy's rule for a backend that failed
+     * @param shared whether the bucket is one that keys share for which there was no room
      */
-    public record Answer(Charge charge, Decision decision, long position, boolean standIn) {
+    public record Answer(Charge charge, Decision decision, long position, boolean standIn, boolean shared) {
 
         /** No position: while others wait in line, nothing of it can be given back. */
         public static final long UNKNOWN = Long.MIN_VALUE;
 
         public Answer(Charge charge, Decision decision, long position) {
-            this(charge, decision, position, false);
+            this(charge, decision, position, false, false);
         }
 
         public Answer(Charge charge, Decision decision) {
@@ -74,7 +75,12 @@ public record Decision(
 
         /** A no instead, for this reason. */
         Answer as(Outcome outcome) {
-            return new Answer(charge, decision.as(outcome), position, standIn);
+            return new Answer(charge, decision.as(outcome), position, standIn, shared);
+        }
+
+        /** The same, said in place of the bucket of this charge. */
+        public Answer inPlaceOf(Charge charge) {
+            return new Answer(charge, decision, position, true, shared);
         }
 
         public boolean allowed() {

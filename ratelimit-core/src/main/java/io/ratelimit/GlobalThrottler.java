@@ -63,6 +63,16 @@ public final class GlobalThrottler implements Throttler {
     }
 
     @Override
+    public BucketSnapshot snapshot() {
+        return throttlers.look(charge(1));
+    }
+
+    @Override
+    public void reset() {
+        throttlers.forget(charge(1));
+    }
+
+    @Override
     public void reconfigure(BucketSpec spec) {
         policy.reconfigure(spec);
     }

@@ -79,7 +79,7 @@ final class LocalBucketStore implements BucketStore {
             }
         }
         Decision decision = Decision.of(level, charge.cost(), taken, nanos, maxWait);
-        return new Answer(charge, decision, level.ticks().at(nanos) + taken);
+        return new Answer(charge, decision, level.ticks().at(nanos) + taken, false, shelf.isShared(charge));
     }
 
     /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
@@ -149,8 +149,8 @@ final class LocalBucketStore implements BucketStore {
                         policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get, this::now));
     }
 
-    /** The buckets held for a policy. */
-    long size(ThrottlePolicy policy) {
+    @Override
+    public long size(ThrottlePolicy policy) {
         now();
         return shelf(policy).size();
     }

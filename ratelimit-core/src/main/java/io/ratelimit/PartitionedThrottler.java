@@ -80,6 +80,16 @@ public final class PartitionedThrottler implements Throttler {
     }
 
     @Override
+    public BucketSnapshot snapshot() {
+        throw withoutKey();
+    }
+
+    @Override
+    public void reset() {
+        throw withoutKey();
+    }
+
+    @Override
     public void reconfigure(BucketSpec spec) {
         policy.reconfigure(spec);
     }

@@ -105,6 +105,11 @@ final class Shelf {
         return new Level(ticks, nanos, owed(charge, ticks, nanos));
     }
 
+    /** Whether the bucket of a charge is one that keys share. */
+    boolean isShared(Charge charge) {
+        return overflow.size() > 0 && !Keys.isReserved(charge.key()) && levels.get(stored(charge.key())) == null;
+    }
+
     /** Whether a key without a bucket has to share one. */
     private boolean shares(String key) {
         return !Keys.isReserved(key) && isFull();

@@ -1,8 +1,8 @@
 package io.ratelimit;
 
 /**
- * Is told of every decision, and of changes of policies: for logs, meters and dashboards. Called on the caller's thread,
- * so it must be quick.
+ * Is told of every decision, and of what else happens to policies: for logs, meters and dashboards. Called on the
+ * caller's thread, so it must be quick.
  */
 @FunctionalInterface
 public interface ThrottleListener {
@@ -15,6 +15,9 @@ public interface ThrottleListener {
      * theirs refuses nothing. Must not throw: that would reach the caller, though tokens were taken.
      */
     void decided(Decision decision);
+
+    /** Something happened to a policy beside its decisions. Must not throw. */
+    default void happened(ThrottlePolicy policy, ThrottleEvent event) {}
 
     /** Size and rate of a policy, or of a tier of it, were changed while it runs. Must not throw. */
     default void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {}

@@ -77,6 +77,22 @@ public interface Throttler {
     }
 
     /**
+     * The bucket as it is now. A key that was never seen has a full one.
+     *
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws BackendException if the bucket is not in this process and can't be seen
+     */
+    BucketSnapshot snapshot();
+
+    /**
+     * Forgets the bucket, so that the next call finds it full.
+     *
+     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
+     */
+    void reset();
+
+    /**
      * Changes size and rate of the policy while it runs, but for its tiers; asked of the throttler of a tier, those of the
      * tier. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
      * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.

@@ -126,7 +126,20 @@ public final class Throttlers {
         List<Answer> missing = missingKeys(charges);
         Decision decision = missing.isEmpty() ? taker.take(charges) : Decision.of(missing);
         listener.decided(decision);
+        tellEvents(decision.answers());
         return decision;
+    }
+
+    private void tellEvents(List<Answer> answers) {
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            if (answer.shared()) {
+                listener.happened(answer.policy(), ThrottleEvent.OVERFLOW);
+            }
+            if (answer.standIn()) {
+                listener.happened(answer.policy(), ThrottleEvent.BACKEND_FAILURE);
+            }
+        }
     }
 
     private static List<Answer> missingKeys(List<Charge> charges) {
@@ -170,7 +183,16 @@ public final class Throttlers {
      * @throws BackendException if the bucket is not in this process and can't be seen
      */
     public BucketSnapshot snapshot(String policy, String... key) {
-        return store.look(get(policy).forKey(key).charge(1));
+        return get(policy).forKey(key).snapshot();
+    }
+
+    /**
+     * The bucket that a charge would be taken from, as it is now.
+     *
+     * @throws BackendException if the bucket is not in this process and can't be seen
+     */
+    public BucketSnapshot look(Charge charge) {
+        return store.look(charge);
     }
 
     /**
@@ -181,7 +203,16 @@ public final class Throttlers {
      * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
      */
     public void reset(String policy, String... key) {
-        store.forget(get(policy).forKey(key).charge(1));
+        get(policy).forKey(key).reset();
+    }
+
+    /**
+     * Forgets the bucket that a charge would be taken from; one that is shared with other keys stays.
+     *
+     * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
+     */
+    public void forget(Charge charge) {
+        store.forget(charge);
     }
 
     /**
@@ -210,8 +241,14 @@ public final class Throttlers {
         get(policy).reconfigure(tier, spec);
     }
 
-    ThrottleListener listener() {
+    /** Who is told of decisions: for those who know of events that none shows. */
+    public ThrottleListener listener() {
         return listener;
+    }
+
+    /** How many buckets of a policy this process holds: none of those that are elsewhere. */
+    public long size(String policy) {
+        return store.size(get(policy).policy());
     }
 
     /** How many calls of a policy wait in line. */

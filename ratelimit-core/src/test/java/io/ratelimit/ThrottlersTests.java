@@ -435,4 +435,93 @@ class ThrottlersTests {
                 .isThrownBy(() -> throttlers.get("per-user").inTier("pro"))
                 .withMessage("the policy 'per-user' has a bucket for each key: say forKey(user) first");
     }
+
+    @Test
+    void aThrottlerOfAKeyInATierShowsAndForgetsTheBucketThere() {
+        Throttlers throttlers =
+                throttlers(USER.withTiers(Map.of("pro", BucketSpec.of("1/s").withCapacity(9))));
+        Throttler alice = throttlers.get("per-user").forKey("alice");
+        alice.inTier("pro").decide(4);
+        alice.decide(1);
+
+        assertThat(alice.inTier("pro").snapshot().available()).isEqualTo(5);
+        assertThat(alice.snapshot().available()).isEqualTo(2);
+        alice.inTier("pro").reset();
+        assertThat(alice.inTier("pro").snapshot().available()).isEqualTo(9);
+        assertThat(alice.snapshot().available()).isEqualTo(2);
+        assertThatIllegalStateException()
+                .isThrownBy(() -> throttlers.get("per-user").snapshot())
+                .withMessageContaining("say forKey(user) first");
+        assertThatIllegalStateException()
+                .isThrownBy(() -> throttlers.get("per-user").reset())
+                .withMessageContaining("say forKey(user) first");
+    }
+
+    @Test
+    void whoSharesABucketForWantOfRoomIsAnEventAndNobodyElse() {
+        Events events = new Events();
+        Throttlers throttlers = new Throttlers(List.of(USER.withMaxKeys(2)), BucketStore.local(time), time, events);
+        for (String user : List.of("alice", "bob", "carol", "alice", "dave", "bob", "carol")) {
+            throttlers.get("per-user").forKey(user).decide(1);
+        }
+
+        assertThat(events.told).containsExactly("per-user OVERFLOW", "per-user OVERFLOW", "per-user OVERFLOW");
+        assertThat(throttlers.size("per-user")).isEqualTo(2 + 2);
+    }
+
+    @Test
+    void anAnswerInPlaceOfABackendThatFailedIsAnEvent() {
+        Events events = new Events();
+        Throttlers throttlers = new Throttlers(List.of(GLOBAL, USER), new Failing(), time, events);
+
+        throttlers.decide(List.of(charge(throttlers, "per-user", "alice"), charge(throttlers, "global")));
+
+        assertThat(events.told).containsExactly("per-user BACKEND_FAILURE");
+        assertThat(throttlers.size("per-user")).isZero();
+    }
+
+    private static final class Events implements ThrottleListener {
+
+        private final List<String> told = new ArrayList<>();
+
+        @Override
+        public void decided(Decision decision) {}
+
+        @Override
+        public void happened(ThrottlePolicy policy, ThrottleEvent event) {
+            told.add(policy.name() + " " + event);
+        }
+    }
+
+    /** Can't say anything of policies with a key, and allows in their place. */
+    private static final class Failing implements BucketStore {
+
+        @Override
+        public Decision take(List<Charge> charges) {
+            return Decision.of(charges.stream().map(Failing::answer).toList());
+        }
+
+        private static Answer answer(Charge charge) {
+            Answer answer = new Answer(charge, Decision.of(List.of()));
+            return charge.policy().isGlobal() ? answer : answer.inPlaceOf(charge);
+        }
+
+        @Override
+        public Decision reserve(List<Charge> charges) {
+            return take(charges);
+        }
+
+        @Override
+        public void giveBack(List<Answer> taken) {}
+
+        @Override
+        public BucketSnapshot look(Charge charge) {
+            throw new BackendException("away");
+        }
+
+        @Override
+        public void forget(Charge charge) {
+            throw new BackendException("away");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.Decision;
+import io.ratelimit.ThrottleEvent;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import java.util.stream.Stream;
@@ -18,6 +19,13 @@ final class ThrottleListeners implements ThrottleListener {
     public void decided(Decision decision) {
         for (ThrottleListener listener : each) {
             listener.decided(decision);
+        }
+    }
+
+    @Override
+    public void happened(ThrottlePolicy policy, ThrottleEvent event) {
+        for (ThrottleListener listener : each) {
+            listener.happened(policy, event);
         }
     }
 

@@ -127,4 +127,10 @@ public final class FailoverBucketStore implements BucketStore {
             throw new BackendException("Redis can't be asked, and the bucket may be there still");
         }
     }
+
+    /** Those that stood in for Redis's, and are kept for the next time. */
+    @Override
+    public long size(ThrottlePolicy policy) {
+        return standIn.size(policy);
+    }
 }

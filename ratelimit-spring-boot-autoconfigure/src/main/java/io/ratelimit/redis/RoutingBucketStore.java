@@ -130,7 +130,16 @@ public final class RoutingBucketStore implements BucketStore {
         store(charge).forget(charge);
     }
 
+    @Override
+    public long size(ThrottlePolicy policy) {
+        return store(policy).size(policy);
+    }
+
     private BucketStore store(Charge charge) {
-        return onRedis.test(charge.policy()) ? redis : local;
+        return store(charge.policy());
+    }
+
+    private BucketStore store(ThrottlePolicy policy) {
+        return onRedis.test(policy) ? redis : local;
     }
 }

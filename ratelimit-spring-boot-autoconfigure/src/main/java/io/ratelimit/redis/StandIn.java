@@ -64,7 +64,7 @@ final class StandIn {
         boolean fits = charge.cost() <= charge.spec().capacity();
         return answer.decision().outcome() == Outcome.NEVER_FITS && fits
                 ? answer(charge, Outcome.BACKEND_FAILED, 0, RETRY)
-                : new Answer(charge, answer.decision(), answer.position(), true);
+                : answer.inPlaceOf(charge);
     }
 
     private Answer byRule(Charge charge) {
@@ -78,7 +78,7 @@ final class StandIn {
 
     private static Answer answer(Charge charge, Outcome outcome, long remaining, long retryNanos) {
         Decision decision = new Decision(outcome, remaining, retryNanos, 0, 0, 0, List.of());
-        return new Answer(charge, decision, Answer.UNKNOWN, true);
+        return new Answer(charge, decision).inPlaceOf(charge);
     }
 
     private boolean isLocal(Charge charge) {
@@ -105,5 +105,9 @@ final class StandIn {
 
     void forget(Charge charge) {
         memory.forget(charge);
+    }
+
+    long size(ThrottlePolicy policy) {
+        return memory.size(policy);
     }
 }
