@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.tuple;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
@@ -56,6 +59,15 @@ class DeniedKeysTests {
 
         assertThat(denied.top("per-user")).isEmpty();
         assertThat(denied.top("global")).isEmpty();
+    }
+
+    @Test
+    void aFailedBackendDeniesNobodyInParticular() {
+        Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
+        Decision failed = new Decision(Outcome.BACKEND_FAILED, 0, 1, 0, 0, 0, List.of());
+        denied.decided(Decision.of(List.of(new Answer(alice, failed))));
+
+        assertThat(denied.top("per-user")).isEmpty();
     }
 
     @Test
