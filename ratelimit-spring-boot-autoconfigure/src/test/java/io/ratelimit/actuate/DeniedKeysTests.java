@@ -94,6 +94,7 @@ class DeniedKeysTests {
                 .containsExactly(tuple("alice", 1L), tuple("bob", 1L));
         time.advance(Duration.ofMinutes(5));
         assertThat(denied.top("per-user")).isEmpty();
+        throttlers.get("per-user").forKey("alice").decide(1);
         time.advance(Duration.ofDays(2));
         assertThat(denied.top("per-user")).isEmpty();
     }
