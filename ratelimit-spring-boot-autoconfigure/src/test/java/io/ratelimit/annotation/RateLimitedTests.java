@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
@@ -447,7 +448,7 @@ class RateLimitedTests {
                 .run(context -> {
                     Throttlers throttlers = Throttlers.local(List.of(policy), context.getBean(ManualTimeSource.class));
                     RequestKey key =
-                            new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, (name, what, why) -> {});
+                            new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, (name, what, why) -> {}, ThrottleListener.NONE);
                     RateLimitedOperations operations = new RateLimitedOperations(
                             Map.of(
                                     "tiered",
