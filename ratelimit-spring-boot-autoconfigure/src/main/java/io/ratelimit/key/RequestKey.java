@@ -26,8 +26,7 @@ public final class RequestKey {
      * @param failures is told of a part whose resolver throws, which is then as one that is missing
      * @param listener is told of requests that lack a part
      */
-    public RequestKey(
-            List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
+    public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
         this(parts, onMissing, Overrides.NONE, null, failures, listener);
     }
 

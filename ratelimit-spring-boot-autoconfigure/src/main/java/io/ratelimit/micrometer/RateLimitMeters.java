@@ -31,8 +31,7 @@ public final class RateLimitMeters implements ThrottleListener {
      * @param onRedis which policies have their buckets there
      * @param throttlers asked for when gauges are read
      */
-    public RateLimitMeters(
-            MeterRegistry registry, Predicate<ThrottlePolicy> onRedis, Supplier<Throttlers> throttlers) {
+    public RateLimitMeters(MeterRegistry registry, Predicate<ThrottlePolicy> onRedis, Supplier<Throttlers> throttlers) {
         this.registry = registry;
         this.onRedis = onRedis;
         this.throttlers = throttlers;
@@ -72,8 +71,11 @@ public final class RateLimitMeters implements ThrottleListener {
         String name = policy.name();
         gauge(name, "ratelimit.queued", "Calls that wait in line", known -> known.waiting(name));
         if (policy.isGlobal()) {
-            gauge(name, "ratelimit.available", "Whole tokens in the one bucket of a policy without a key", known ->
-                    away ? meters.lastSeen() : known.snapshot(name).available());
+            gauge(
+                    name,
+                    "ratelimit.available",
+                    "Whole tokens in the one bucket of a policy without a key",
+                    known -> away ? meters.lastSeen() : known.snapshot(name).available());
         } else if (!away) {
             gauge(name, "ratelimit.keys", "Buckets in memory", known -> known.size(name));
         }

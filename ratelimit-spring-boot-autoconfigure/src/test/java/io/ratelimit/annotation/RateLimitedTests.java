@@ -447,8 +447,11 @@ class RateLimitedTests {
                 .withBean(ManualTimeSource.class)
                 .run(context -> {
                     Throttlers throttlers = Throttlers.local(List.of(policy), context.getBean(ManualTimeSource.class));
-                    RequestKey key =
-                            new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, (name, what, why) -> {}, ThrottleListener.NONE);
+                    RequestKey key = new RequestKey(
+                            List.of(KeyPart.of("user")),
+                            MissingKey.DENY,
+                            (name, what, why) -> {},
+                            ThrottleListener.NONE);
                     RateLimitedOperations operations = new RateLimitedOperations(
                             Map.of(
                                     "tiered",

@@ -45,7 +45,13 @@ class OverridesTests {
     }
 
     private Charge charge(List<KeyPart> parts, FixedFacts request) {
-        return new RequestKey(parts, MissingKey.SHARED, new Overrides(overrides, parts), null, OverridesTests::failed, ThrottleListener.NONE)
+        return new RequestKey(
+                        parts,
+                        MissingKey.SHARED,
+                        new Overrides(overrides, parts),
+                        null,
+                        OverridesTests::failed,
+                        ThrottleListener.NONE)
                 .charge(POLICY, 1, request);
     }
 
@@ -143,7 +149,12 @@ class OverridesTests {
         with(user, "9", "203.0.113.7").with(user, "8", "shared");
         assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
         RequestKey byIp = new RequestKey(
-                user, MissingKey.CLIENT_IP, new Overrides(overrides, user), null, OverridesTests::failed, ThrottleListener.NONE);
+                user,
+                MissingKey.CLIENT_IP,
+                new Overrides(overrides, user),
+                null,
+                OverridesTests::failed,
+                ThrottleListener.NONE);
         assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
         assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
         List<KeyPart> pair = parts("ip", "user");
@@ -241,8 +252,8 @@ class OverridesTests {
         with(ip, "1", "30.0.0.0/8").with(ip, "1", "31.0.0.1");
         overrides.replaceAll((key, override) -> override.withMode(Mode.SHADOW));
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key =
-                new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed, ThrottleListener.NONE);
+        RequestKey key = new RequestKey(
+                ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed, ThrottleListener.NONE);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         throttlers.decide(List.of(key.charge(small, 1, from("20.0.0.0"))));
         for (int i = 0; i < 60_000; i++) {
@@ -261,8 +272,8 @@ class OverridesTests {
         List<KeyPart> ip = parts("ip");
         with(ip, "2", "10.0.0.1").with(ip, "3", "10.0.0.0/8").with(ip, "4", "11.0.0.0/8");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key =
-                new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed, ThrottleListener.NONE);
+        RequestKey key = new RequestKey(
+                ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed, ThrottleListener.NONE);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         for (String net : List.of("20.0.", "11.0.")) {
             for (int i = 0; i < 60_000; i++) {

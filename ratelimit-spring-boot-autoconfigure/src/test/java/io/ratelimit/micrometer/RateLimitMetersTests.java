@@ -41,8 +41,8 @@ class RateLimitMetersTests {
     private final ManualTimeSource time = new ManualTimeSource();
     private final RateLimitMeters meters =
             new RateLimitMeters(registry, policy -> policy.name().endsWith("-redis"), this::throttlers);
-    private final Throttlers throttlers = new Throttlers(
-            List.of(GLOBAL, USER, WATCHED, RESTING, LINE), BucketStore.local(time), time, meters);
+    private final Throttlers throttlers =
+            new Throttlers(List.of(GLOBAL, USER, WATCHED, RESTING, LINE), BucketStore.local(time), time, meters);
 
     private Throttlers throttlers() {
         return throttlers;
@@ -82,7 +82,9 @@ class RateLimitMetersTests {
         decide(USER, GLOBAL);
 
         assertThat(decisions("user")).isEqualTo("allowed 2, denied 1");
-        assertThat(decisions("global")).as("it had the tokens, and neither let it pass nor refused it").isEqualTo("allowed 2");
+        assertThat(decisions("global"))
+                .as("it had the tokens, and neither let it pass nor refused it")
+                .isEqualTo("allowed 2");
         throttlers.get("global").decide(11);
         assertThat(decisions("global")).isEqualTo("allowed 2, denied 1");
         throttlers.decide(List.of(Charge.withoutKey(USER, 1)));
@@ -147,7 +149,9 @@ class RateLimitMetersTests {
         throttlers.get("line").acquire(1, Duration.ofSeconds(9));
         assertThat(gauge("ratelimit.queued", "line")).isZero();
         throttlers.get("line").acquire(1, Duration.ofSeconds(9));
-        assertThat(gauge("ratelimit.queued", "line")).as("who would wait, in shadow mode").isEqualTo(1);
+        assertThat(gauge("ratelimit.queued", "line"))
+                .as("who would wait, in shadow mode")
+                .isEqualTo(1);
     }
 
     @Test
@@ -157,7 +161,9 @@ class RateLimitMetersTests {
         }
 
         Timer wait = registry.get("ratelimit.wait").tag("policy", "line").timer();
-        assertThat(wait.count()).as("of four the first found its token, and the last was refused").isEqualTo(2);
+        assertThat(wait.count())
+                .as("of four the first found its token, and the last was refused")
+                .isEqualTo(2);
         assertThat(wait.totalTime(TimeUnit.MILLISECONDS)).isEqualTo(3000);
     }
 
@@ -165,11 +171,15 @@ class RateLimitMetersTests {
     void onRedisItIsCountedWhereAnAnswerCameFrom() {
         ThrottlePolicy shared = ThrottlePolicy.of("shared-redis", BucketSpec.of("3/1h"));
         throttlers.add(shared);
-        assertThat(gauge("ratelimit.available", "shared-redis")).as("nobody asks for a meter").isNaN();
+        assertThat(gauge("ratelimit.available", "shared-redis"))
+                .as("nobody asks for a meter")
+                .isNaN();
         assertThat(all("shared-redis")).doesNotContain("ratelimit.keys");
 
         decide(shared);
-        assertThat(gauge("ratelimit.available", "shared-redis")).as("what was seen").isEqualTo(2);
+        assertThat(gauge("ratelimit.available", "shared-redis"))
+                .as("what was seen")
+                .isEqualTo(2);
         throttlers.get("shared-redis").decide(1);
         Answer answer = throttlers.get("shared-redis").decide(2).answers().get(0);
         meters.decided(io.ratelimit.Decision.of(List.of(answer.inPlaceOf(answer.charge()))));

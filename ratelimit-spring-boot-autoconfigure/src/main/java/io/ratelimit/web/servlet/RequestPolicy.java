@@ -51,9 +51,7 @@ public record RequestPolicy(
     @Nullable
     Charge charge(ServletRequestFacts request) {
         ThrottlePolicy now = throttler.policy();
-        return appliesTo(request, now)
-                ? key.charge(now, cost.tokens(request, now.name(), failures), request)
-                : null;
+        return appliesTo(request, now) ? key.charge(now, cost.tokens(request, now.name(), failures), request) : null;
     }
 
     /** Whether the policy covers a request, and would charge it for nothing else being said. */

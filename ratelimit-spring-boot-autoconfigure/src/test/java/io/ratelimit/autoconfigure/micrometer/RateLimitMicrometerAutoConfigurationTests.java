@@ -97,11 +97,16 @@ class RateLimitMicrometerAutoConfigurationTests {
         RateLimitMeters own = new RateLimitMeters(new SimpleMeterRegistry(), policy -> false, () -> {
             throw new AssertionError("nobody reads a gauge");
         });
-        runner.withConfiguration(METRICS).withBean(RateLimitMeters.class, () -> own).run(context -> {
-            assertThat(context).getBean(RateLimitMeters.class).isSameAs(own);
-            context.getBean(Throttlers.class).add(ThrottlePolicy.of("later", BucketSpec.of("1/1h")));
-            assertThat(context.getBean(MeterRegistry.class).find("ratelimit.decisions").counter()).isNull();
-        });
+        runner.withConfiguration(METRICS)
+                .withBean(RateLimitMeters.class, () -> own)
+                .run(context -> {
+                    assertThat(context).getBean(RateLimitMeters.class).isSameAs(own);
+                    context.getBean(Throttlers.class).add(ThrottlePolicy.of("later", BucketSpec.of("1/1h")));
+                    assertThat(context.getBean(MeterRegistry.class)
+                                    .find("ratelimit.decisions")
+                                    .counter())
+                            .isNull();
+                });
     }
 
     private static double count(MeterRegistry registry, String policy, String outcome) {
