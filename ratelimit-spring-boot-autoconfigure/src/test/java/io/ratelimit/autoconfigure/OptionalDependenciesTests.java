@@ -61,7 +61,12 @@ class OptionalDependenciesTests {
     void metersNeedNoActuator() throws Exception {
         String output = run(
                 WebApplication.class,
-                without(TEST_TOOLS, SECURITY, JACKSON, REDIS, "spring-boot-.*(actuator|micrometer).*|spring-boot-health"));
+                without(
+                        TEST_TOOLS,
+                        SECURITY,
+                        JACKSON,
+                        REDIS,
+                        "spring-boot-.*(actuator|micrometer).*|spring-boot-health"));
 
         assertThat(output)
                 .contains("SEES [io.micrometer.core.instrument.MeterRegistry, jakarta.servlet.Filter")

@@ -43,10 +43,12 @@ class ShadowTests {
     @Test
     void everyAnswerIsToTheByteWhatItWouldBeWithoutThem() {
         List<Response> without;
-        try (TestServer server = TestServer.secured(ENFORCED, BasicSecurity.class, Api.class).start()) {
+        try (TestServer server =
+                TestServer.secured(ENFORCED, BasicSecurity.class, Api.class).start()) {
             without = answers(server.http());
         }
-        try (TestServer server = TestServer.secured(ENFORCED + CANDIDATES, BasicSecurity.class, Api.class).start()) {
+        try (TestServer server = TestServer.secured(ENFORCED + CANDIDATES, BasicSecurity.class, Api.class)
+                .start()) {
             assertThat(answers(server.http())).isEqualTo(without);
             assertThat(server.bean(Told.class).denials)
                     .contains("candidate DENIED", "whole DENIED", "keyed MISSING_KEY", "line QUEUE_FULL")
@@ -84,14 +86,21 @@ class ShadowTests {
                     keeping: { key: ip, rate: 9/1h, phase: before-authentication, mode: shadow }
                     failures: { key: user, rate: 9/1h, refund-on: "!404", mode: shadow }
                 """;
-        try (TestServer server = TestServer.secured(yaml, BasicSecurity.class, Api.class).start()) {
+        try (TestServer server =
+                TestServer.secured(yaml, BasicSecurity.class, Api.class).start()) {
             server.http().get("/items/1", basic("alice"));
             assertThat(server.available("early", "127.0.0.1")).isEqualTo(8);
-            assertThat(server.available("failures", "alice")).as("the answer was 200").isEqualTo(9);
+            assertThat(server.available("failures", "alice"))
+                    .as("the answer was 200")
+                    .isEqualTo(9);
 
             assertThat(server.http().get("/items/1", basic("alice")).status()).isEqualTo(429);
-            assertThat(server.available("early", "127.0.0.1")).as("a late policy refused").isEqualTo(8);
-            assertThat(server.available("keeping", "127.0.0.1")).as("but this one pays for the login").isEqualTo(7);
+            assertThat(server.available("early", "127.0.0.1"))
+                    .as("a late policy refused")
+                    .isEqualTo(8);
+            assertThat(server.available("keeping", "127.0.0.1"))
+                    .as("but this one pays for the login")
+                    .isEqualTo(7);
 
             server.http().get("/404", basic("alice"));
             assertThat(server.available("failures", "alice")).isEqualTo(8);
@@ -121,16 +130,22 @@ class ShadowTests {
                     calls: { key: user, rate: 1/1h, applies-to: annotated }
                     returned: { key: user, rate: 1/1h, refund-on: 4xx, paths: /items/404 }
                 """;
-        try (TestServer server = TestServer.secured(yaml, BasicSecurity.class, Api.class, Called.class).start()) {
+        try (TestServer server = TestServer.secured(yaml, BasicSecurity.class, Api.class, Called.class)
+                .start()) {
             for (int i = 0; i < 4; i++) {
-                assertThat(server.http().get("/items/1", basic("alice")).status()).isEqualTo(200);
+                assertThat(server.http().get("/items/1", basic("alice")).status())
+                        .isEqualTo(200);
             }
             assertThat(server.bean(Told.class).denials)
                     .containsExactlyInAnyOrder(
-                            "costly DENIED", "costly DENIED", "costly DENIED",
-                            "plans DENIED", "plans DENIED",
+                            "costly DENIED",
+                            "costly DENIED",
+                            "costly DENIED",
+                            "plans DENIED",
+                            "plans DENIED",
                             "exceptions DENIED",
-                            "waiting TOO_LONG", "waiting TOO_LONG");
+                            "waiting TOO_LONG",
+                            "waiting TOO_LONG");
             server.bean(Told.class).denials.clear();
 
             server.http().get("/items/404", basic("carol"));
@@ -154,9 +169,11 @@ class ShadowTests {
                     per-user: { key: user, rate: 4/1h }
                     per-user-strict: { key: user, rate: 2/1h, mode: shadow }
                 """;
-        try (TestServer server = TestServer.secured(yaml, BasicSecurity.class, Api.class).start()) {
+        try (TestServer server =
+                TestServer.secured(yaml, BasicSecurity.class, Api.class).start()) {
             for (int i = 0; i < 6; i++) {
-                assertThat(server.http().get("/items/1", basic("alice")).status()).isEqualTo(i < 4 ? 200 : 429);
+                assertThat(server.http().get("/items/1", basic("alice")).status())
+                        .isEqualTo(i < 4 ? 200 : 429);
             }
             assertThat(server.bean(Told.class).denials)
                     .containsExactly(
