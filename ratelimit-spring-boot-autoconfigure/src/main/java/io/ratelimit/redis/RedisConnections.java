@@ -7,7 +7,6 @@ import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
-import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
@@ -26,7 +25,11 @@ public final class RedisConnections implements AutoCloseable {
         this.shared = new BackgroundConnection<>(this::connectShared);
     }
 
-    /** Connections to where the application's lead, made again by themselves when they are lost; none is made yet. */
+    /**
+     * Connections to where the application's lead, made again by themselves when they are lost; none is made yet.
+     *
+     * @throws IllegalArgumentException if it is a {@link #isFixedList fixed list}
+     */
     public static RedisConnections forScripts(LettuceConnectionFactory application) {
         return of(application, true);
     }
@@ -35,7 +38,8 @@ public final class RedisConnections implements AutoCloseable {
      * Connections to where the application's lead, closed when they are lost: a new one would watch nothing of what the
      * server was told to watch. None is made yet.
      *
-     * @throws IllegalArgumentException if it is a cluster, where one transaction can't have keys of several nodes
+     * @throws IllegalArgumentException if it is a {@link #isFixedList fixed list}, or a cluster, where one transaction
+     *     can't have keys of several nodes
      */
     public static RedisConnections forTransactions(LettuceConnectionFactory application) {
         if (application.isClusterAware()) {
@@ -46,22 +50,16 @@ public final class RedisConnections implements AutoCloseable {
 
     private static RedisConnections of(LettuceConnectionFactory application, boolean reconnects) {
         LettuceConnectionFactory own = new LettuceConnectionFactory(
-                configuration(application),
+                RedisLocation.of(application),
                 new OwnClientConfiguration(application.getClientConfiguration(), reconnects));
         own.afterPropertiesSet();
         own.start();
         return new RedisConnections(own);
     }
 
-    private static RedisConfiguration configuration(LettuceConnectionFactory application) {
-        if (application.getClusterConfiguration() != null) {
-            return application.getClusterConfiguration();
-        }
-        if (application.getSentinelConfiguration() != null) {
-            return application.getSentinelConfiguration();
-        }
-        RedisConfiguration socket = application.getSocketConfiguration();
-        return socket != null ? socket : application.getStandaloneConfiguration();
+    /** Whether the application's are to a fixed list of a master and its replicas, with which ours can't be made. */
+    public static boolean isFixedList(LettuceConnectionFactory application) {
+        return RedisLocation.isFixedList(application);
     }
 
     AbstractRedisClient client() {
