@@ -65,7 +65,7 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
                 .build();
     }
 
-    /** By default Lettuce never looks again where the nodes of a cluster are, and so stays with one that is gone. */
+    /** By default Lettuce looks once in half a minute where the nodes of a cluster are, however long they are gone. */
     private static ClusterTopologyRefreshOptions refresh(@Nullable ClusterTopologyRefreshOptions theirs) {
         ClusterTopologyRefreshOptions known = theirs != null ? theirs : ClusterTopologyRefreshOptions.create();
         return ClusterTopologyRefreshOptions.builder()
