@@ -51,16 +51,13 @@ class ConfigurationMetadataTests {
     @Test
     void thoseOfTheActuatorAreThere() {
         assertThat(items("properties"))
-                .hasEntrySatisfying(
-                        "management.endpoint.ratelimits.access",
-                        property -> assertThat(property).containsEntry("defaultValue", "read_only"))
-                .hasEntrySatisfying(
-                        "management.endpoint.ratelimits.show-values",
-                        property -> assertThat(property).containsEntry("defaultValue", "never"))
+                .hasEntrySatisfying("management.endpoint.ratelimits.access", property -> assertThat(property)
+                        .containsEntry("defaultValue", "read_only"))
+                .hasEntrySatisfying("management.endpoint.ratelimits.show-values", property -> assertThat(property)
+                        .containsEntry("defaultValue", "never"))
                 .containsKey("management.endpoint.ratelimits.roles")
-                .hasEntrySatisfying(
-                        "management.health.ratelimit.enabled",
-                        property -> assertThat(property).containsEntry("defaultValue", true));
+                .hasEntrySatisfying("management.health.ratelimit.enabled", property -> assertThat(property)
+                        .containsEntry("defaultValue", true));
     }
 
     @Test
