@@ -51,6 +51,11 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     private record Change<T>(T answer, Map<ByteBuffer, RedisBucket> buckets) {}
 
     @Override
+    void prepare(Deadline deadline) {
+        connections.openAll(deadline);
+    }
+
+    @Override
     Decision take(List<Charge> charges, boolean ahead, Deadline deadline) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());

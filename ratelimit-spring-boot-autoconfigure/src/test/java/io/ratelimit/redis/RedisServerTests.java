@@ -199,29 +199,6 @@ class RedisServerTests {
         }
     }
 
-    @Test
-    void aSprayLeavesNoKeyForEver() {
-        BucketStore store = store(Strategy.SCRIPT);
-        long before = withoutExpiry();
-        Threads.run(8, thread -> {
-            for (int i = 0; i < 12_500; i++) {
-                take(store, user(thread + "-" + i, 1));
-            }
-        });
-        assertThat(commands().dbsize()).isGreaterThanOrEqualTo(100_000);
-        assertThat(withoutExpiry()).isEqualTo(before);
-    }
-
-    private long withoutExpiry() {
-        String keyspace = commands().info("keyspace");
-        return keyspace.contains("keys=") ? number(keyspace, "keys=") - number(keyspace, "expires=") : 0;
-    }
-
-    private static long number(String text, String before) {
-        String from = text.substring(text.indexOf(before) + before.length());
-        return Long.parseLong(from.substring(0, from.indexOf(',')));
-    }
-
     @ParameterizedTest
     @EnumSource
     void aDenialWritesNothing(Strategy strategy) {
