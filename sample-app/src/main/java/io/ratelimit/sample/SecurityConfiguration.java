@@ -26,7 +26,7 @@ class SecurityConfiguration {
                         .permitAll()
                         .requestMatchers("/error", "/api/hello")
                         .permitAll()
-                        .requestMatchers("/api/limits/**")
+                        .requestMatchers("/api/limits/**", "/actuator/**")
                         .hasRole("ADMIN")
                         .anyRequest()
                         .authenticated())

@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -16,6 +18,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
@@ -119,6 +122,19 @@ final class Browser implements BeforeAllCallback, BeforeEachCallback, AfterAllCa
     void dark(boolean dark) {
         Map<String, String> scheme = Map.of("name", "prefers-color-scheme", "value", dark ? "dark" : "light");
         driver.executeCdpCommand("Emulation.setEmulatedMedia", Map.of("features", List.of(scheme)));
+    }
+
+    /** Sends a user's name, which is the password too, with each request; null for nobody's. */
+    void login(@Nullable String user) {
+        driver.executeCdpCommand("Network.enable", Map.of());
+        driver.executeCdpCommand(
+                "Network.setExtraHTTPHeaders",
+                Map.of("headers", user == null ? Map.of() : Map.of("Authorization", basic(user))));
+    }
+
+    private static String basic(String user) {
+        byte[] credentials = (user + ":" + user).getBytes(StandardCharsets.UTF_8);
+        return "Basic " + Base64.getEncoder().encodeToString(credentials);
     }
 
     /** Whether the server can be reached. */
