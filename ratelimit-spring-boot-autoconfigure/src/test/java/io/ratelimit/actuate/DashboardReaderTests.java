@@ -170,7 +170,6 @@ class DashboardReaderTests {
 
         long all = bestOf(100, reader, 0);
         long poll = bestOf(100, reader, history.second() - 1);
-        System.out.println("Fifty policies: " + poll / 1_000 + " µs a poll, " + all / 1_000 + " µs the first");
         assertThat(Duration.ofNanos(poll)).isLessThan(Duration.ofMillis(5));
     }
 
