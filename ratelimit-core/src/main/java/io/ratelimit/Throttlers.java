@@ -220,7 +220,7 @@ public final class Throttlers {
      * place. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
      * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.
      *
-     * <p>For a new rate alone say {@code get(policy).policy().spec().withRate(rate)}.
+     * <p>For a new rate alone say {@code get(policy).reconfigure(spec -> spec.withRate(rate))}.
      *
      * @throws UnknownPolicyException if there is no policy of that name
      * @throws IllegalArgumentException if {@linkplain Throttler#checkChanges a check} refuses it; the old one stays

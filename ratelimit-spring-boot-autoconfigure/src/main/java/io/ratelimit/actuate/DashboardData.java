@@ -19,7 +19,7 @@ record DashboardData(
         long from,
         int seconds,
         Change change,
-        List<BackendData> backends,
+        List<BackendView> backends,
         List<PolicyData> policies) {
 
     /**
@@ -30,13 +30,6 @@ record DashboardData(
      * @param authenticated whether the one who asks had to log in
      */
     record Change(@Nullable String path, boolean writable, boolean authenticated) {}
-
-    /** Something that has buckets, and how it is. */
-    record BackendData(
-            String name,
-            String condition,
-            String since,
-            @Nullable String cause) {}
 
     /**
      * A policy and its decisions by the second, -1 where they are not known.
@@ -61,12 +54,5 @@ record DashboardData(
             int[] denied,
             int[] shadowDenied,
             int[] failed,
-            List<KeyData> deniedKeys) {}
-
-    /**
-     * A key that is denied often.
-     *
-     * @param parts its texts; null where keys must not be shown
-     */
-    record KeyData(String hash, @Nullable List<String> parts, long denied, boolean shadow) {}
+            List<PolicyView.Denied> deniedKeys) {}
 }

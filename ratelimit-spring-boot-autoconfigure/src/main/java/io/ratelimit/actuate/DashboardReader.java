@@ -2,15 +2,11 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState;
 import io.ratelimit.BucketSpec;
-import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.DashboardData.BackendData;
 import io.ratelimit.actuate.DashboardData.Change;
-import io.ratelimit.actuate.DashboardData.KeyData;
 import io.ratelimit.actuate.DashboardData.PolicyData;
 import java.util.Collection;
 import java.util.List;
@@ -61,16 +57,10 @@ public final class DashboardReader {
                 from,
                 DecisionHistory.SECONDS,
                 change,
-                backends.get().stream().map(DashboardReader::backend).toList(),
+                backends.get().stream().map(BackendView::of).toList(),
                 throttlers.all().stream()
                         .map(throttler -> policy(throttler, from, second, showKeys))
                         .toList());
-    }
-
-    private static BackendData backend(Backend backend) {
-        BackendState state = backend.state();
-        return new BackendData(
-                backend.name(), lowerCase(state.condition()), state.since().toString(), state.cause());
     }
 
     private PolicyData policy(Throttler throttler, long from, long second, boolean showKeys) {
@@ -112,15 +102,10 @@ public final class DashboardReader {
         }
     }
 
-    private List<KeyData> keys(ThrottlePolicy policy, boolean showKeys) {
+    private List<PolicyView.Denied> keys(ThrottlePolicy policy, boolean shown) {
         return deniedKeys.top(policy.name()).stream()
-                .map(denied -> new KeyData(
-                        denied.hash(), showKeys ? parts(denied.key()) : null, denied.denied(), denied.shadow()))
+                .map(denied -> PolicyViews.denied(policy, denied, shown))
                 .toList();
-    }
-
-    private static List<String> parts(String key) {
-        return Keys.parts(key).stream().map(Keys::text).toList();
     }
 
     private static String lowerCase(Enum<?> constant) {

@@ -13,7 +13,7 @@ import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 public final class EndpointPlaces {
 
     private static final EndpointId DASHBOARD = EndpointId.of(RateLimitDashboard.ID);
-    private static final EndpointId LIMITS = EndpointId.of("ratelimits");
+    private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);
 
     private final Supplier<PathMappedEndpoints> endpoints;
     private final EndpointAccessResolver access;

@@ -16,9 +16,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.DashboardData.BackendData;
 import io.ratelimit.actuate.DashboardData.Change;
-import io.ratelimit.actuate.DashboardData.KeyData;
 import io.ratelimit.actuate.DashboardData.PolicyData;
 import java.time.Duration;
 import java.time.Instant;
@@ -126,13 +124,17 @@ class DashboardReaderTests {
         }
         DashboardReader reader = reader(throttlers, policy -> false);
 
-        KeyData hidden =
+        PolicyView.Denied hidden =
                 policy(reader.read(0, CHANGE, false), "users").deniedKeys().get(0);
         assertThat(hidden.denied()).isEqualTo(3);
-        assertThat(hidden.parts()).isNull();
-        assertThat(hidden.hash()).matches("[0-9a-f]{16}");
-        assertThat(policy(reader.read(0, CHANGE, true), "users").deniedKeys().get(0))
-                .isEqualTo(new KeyData(hidden.hash(), List.of("<b>alice</b>"), 3, false));
+        assertThat(hidden.key().parts()).isNull();
+        assertThat(hidden.key().hash()).matches("[0-9a-f]{16}");
+        assertThat(policy(reader.read(0, CHANGE, true), "users")
+                        .deniedKeys()
+                        .get(0)
+                        .key()
+                        .parts())
+                .containsExactly("<b>alice</b>");
     }
 
     @Test
@@ -147,7 +149,7 @@ class DashboardReaderTests {
                 policy -> true);
 
         assertThat(reader.read(0, CHANGE, false).backends())
-                .containsExactly(new BackendData("Redis", "down", "2026-01-02T03:04:05Z", "no answer within 100 ms"));
+                .containsExactly(new BackendView("Redis", "DOWN", "2026-01-02T03:04:05Z", "no answer within 100 ms"));
     }
 
     /** The best of some, for others use the machine too. */
@@ -168,7 +170,6 @@ class DashboardReaderTests {
         }
         DashboardReader reader = reader(throttlers, policy -> false);
 
-        long all = bestOf(100, reader, 0);
         long poll = bestOf(100, reader, history.second() - 1);
         assertThat(Duration.ofNanos(poll)).isLessThan(Duration.ofMillis(5));
     }

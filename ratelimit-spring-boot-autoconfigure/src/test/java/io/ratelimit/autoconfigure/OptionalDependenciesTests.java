@@ -82,6 +82,41 @@ class OptionalDependenciesTests {
                 .contains("which needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be used.");
     }
 
+    /** With all of the actuator, with that of the endpoint alone, and with that of the health alone. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "none",
+                "spring-boot-health|spring-boot-(starter-)?micrometer.*|micrometer-(core|jakarta9)|" + JACKSON,
+                "spring-boot-(starter-)?actuator.*"
+            })
+    void whatTheActuatorIsToldNeedsNoMoreOfItThanIsThere(String lacking) throws Exception {
+        String output = run(
+                WebApplication.class,
+                without(TEST_TOOLS, SECURITY, REDIS, lacking),
+                "--management.endpoints.web.exposure.include=*",
+                "--management.endpoint.ratelimits.access=unrestricted");
+
+        String told = lacking.equals("none")
+                ? "[RateLimitHealthIndicator, RateLimitsEndpoint]"
+                : lacking.startsWith("spring-boot-health") ? "[RateLimitsEndpoint]" : "[RateLimitHealthIndicator]";
+        assertThat(output).contains("TELLS " + told).contains("ANSWERS 404 429 application/problem+json");
+    }
+
+    @Test
+    void anApplicationWithoutWebHasNoEndpointWhateverIsExposed() throws Exception {
+        String output = run(
+                PlainApplication.class,
+                without(
+                        TEST_TOOLS,
+                        SECURITY,
+                        "tomcat-.*|spring-boot-(starter-)?tomcat|spring-webmvc|spring-boot-webmvc"),
+                "--spring.main.web-application-type=none",
+                "--management.endpoints.web.exposure.include=*");
+
+        assertThat(output).contains("TELLS [RateLimitHealthIndicator]").contains("DECISIONS true false");
+    }
+
     /** Also where Spring MVC is there without what Spring Boot has for it. */
     @ParameterizedTest
     @ValueSource(strings = {"spring-boot-(starter-)?webmvc|spring-webmvc", "spring-boot-(starter-)?webmvc"})
@@ -141,6 +176,17 @@ class OptionalDependenciesTests {
         return Pattern.compile("(" + names + ")-\\d.*").asMatchPredicate();
     }
 
+    private static void sayWhatIsTold(ConfigurableApplicationContext context) {
+        System.out.println("TELLS "
+                + Stream.of(context.getBeanDefinitionNames())
+                        .map(name -> context.getType(name))
+                        .filter(type -> type != null && type.getPackageName().equals("io.ratelimit.actuate"))
+                        .map(Class::getSimpleName)
+                        .filter(name -> name.endsWith("Indicator") || name.endsWith("Endpoint"))
+                        .sorted()
+                        .toList());
+    }
+
     private static void sayWhatIsThere() {
         List<String> optional = List.of(
                 "org.springframework.security.web.SecurityFilterChain",
@@ -162,6 +208,7 @@ class OptionalDependenciesTests {
         public static void main(String[] args) {
             sayWhatIsThere();
             try (ConfigurableApplicationContext context = SpringApplication.run(PlainApplication.class, args)) {
+                sayWhatIsTold(context);
                 Throttlers throttlers = context.getBean(Throttlers.class);
                 boolean first = throttlers.get("site").decide(1).allowed();
                 boolean second = throttlers.get("site").decide(1).allowed();
@@ -176,6 +223,7 @@ class OptionalDependenciesTests {
         public static void main(String[] args) throws Exception {
             sayWhatIsThere();
             try (ConfigurableApplicationContext context = SpringApplication.run(WebApplication.class, args)) {
+                sayWhatIsTold(context);
                 HttpRequest request = HttpRequest.newBuilder(URI.create(
                                 "http://localhost:" + context.getEnvironment().getProperty("local.server.port")))
                         .build();

@@ -74,9 +74,13 @@ class DashboardTests {
         assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100/s denied, 100 in all");
         assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
                 .isEqualTo("a bucket for each user and endpoint · 600/1m · capacity 800");
-        assertThat(browser.text(card("per-user-per-endpoint") + " .keys")).endsWith("100");
-        assertThat(browser.texts(card("per-user-per-endpoint") + " canvas")).hasSize(1);
-        assertThat(browser.text(card("global") + " .now")).contains("0/s denied, 0 in all");
+        browser.awaitText(card("per-user-per-endpoint") + " .keys b", "100");
+        assertThat(browser.text(card("per-user-per-endpoint") + " .keys code")).matches("[0-9a-f]{16}");
+        browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
+        assertThat(browser.element(card("per-user-per-endpoint") + " canvas").isDisplayed())
+                .isTrue();
+        assertThat(browser.text(card("global") + " .now")).contains("800/s allowed", "0/s denied, 0 in all");
+        assertThat(browser.text(card("tenant-1") + " .quiet")).isEqualTo("Nothing decided in the last five minutes.");
         time.advance(SECOND);
         browser.awaitText(card("per-user-per-endpoint") + " .now", "0/s allowed, 800 in all");
     }

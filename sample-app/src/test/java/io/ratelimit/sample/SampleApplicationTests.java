@@ -24,8 +24,13 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.context.annotation.Import;
 import org.springframework.test.annotation.DirtiesContext;
 
-/** The limits of {@code application.yml} over HTTP, in a time that stands still until it is moved. */
-@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
+/**
+ * The limits of {@code application.yml} over HTTP, in a time that stands still until it is moved. Without the dashboard,
+ * which waits for the next second too.
+ */
+@SpringBootTest(
+        webEnvironment = WebEnvironment.RANDOM_PORT,
+        properties = "management.endpoint.ratelimitdashboard.access=none")
 @Import(StandingTime.class)
 @DirtiesContext(classMode = DirtiesContext.ClassMode.AFTER_EACH_TEST_METHOD)
 class SampleApplicationTests {

@@ -9,27 +9,29 @@ import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.EndpointPlaces;
 import io.ratelimit.actuate.RateLimitDashboard;
 import io.ratelimit.autoconfigure.BackendKind;
-import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
 import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
+import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Conditional;
 
 /** Auto-configuration for the dashboard, where it is exposed; nobody counts for it where it isn't. */
-@AutoConfiguration(
-        after = RateLimitAutoConfiguration.class,
-        afterName = "org.springframework.boot.actuate.autoconfigure.endpoint.web.WebEndpointAutoConfiguration")
-@Conditional(RateLimitEnabledCondition.class)
-@ConditionalOnClass(ConditionalOnAvailableEndpoint.class)
+@AutoConfiguration(after = RateLimitActuateAutoConfiguration.class)
+@ConditionalOnBean(RateLimitProperties.class)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
+@EnableConfigurationProperties(RateLimitsEndpointProperties.class)
 public final class RateLimitDashboardAutoConfiguration {
 
     @Bean(initMethod = "start")
@@ -51,6 +53,7 @@ public final class RateLimitDashboardAutoConfiguration {
             DecisionHistory history,
             DeniedKeys deniedKeys,
             RateLimitProperties properties,
+            RateLimitsEndpointProperties shown,
             ObjectProvider<Backend> backends,
             ObjectProvider<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access) {
@@ -61,6 +64,7 @@ public final class RateLimitDashboardAutoConfiguration {
                 () -> backends.orderedStream().toList(),
                 policy -> properties.backendOf(policy) == BackendKind.REDIS);
         EndpointPlaces places = new EndpointPlaces(endpoints::getObject, access);
-        return new RateLimitDashboard(reader, places, security -> false);
+        return new RateLimitDashboard(
+                reader, places, security -> shown.showValues().isShown(security, shown.roles()));
     }
 }

@@ -1,4 +1,4 @@
-/** Auto-configuration of the actuator's endpoints for limits. */
+/** From {@code ratelimit.*} and {@code management.*} to what an operator sees of limits and can do about them. */
 @NullMarked
 package io.ratelimit.autoconfigure.actuate;
 

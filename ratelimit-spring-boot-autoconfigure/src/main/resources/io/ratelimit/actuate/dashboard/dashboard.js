@@ -210,12 +210,12 @@ class Policy {
     const keys = this.data.deniedKeys.slice(0, KEYS_SHOWN);
     this.keys.hidden = keys.length === 0;
     while (this.keyList.children.length > keys.length) this.keyList.lastChild.remove();
-    keys.forEach((key, i) => {
+    keys.forEach(({ key, denied, shadow }, i) => {
       const item = this.keyList.children[i] ?? this.keyList.appendChild(element('li'));
       if (item.children.length === 0) item.append(element('code'), element('b'));
-      item.className = key.shadow ? 'shadow' : '';
-      write(item.firstChild, key.parts ? key.parts.join(' · ') : key.hash);
-      write(item.lastChild, number(key.denied));
+      item.className = shadow ? 'shadow' : '';
+      write(item.firstChild, keyText(key));
+      write(item.lastChild, number(denied));
     });
   }
 
@@ -283,6 +283,11 @@ class Policy {
 
 const CHART_HEIGHT = 130;
 
+/** Its parts where they may be seen, and always the tier. */
+function keyText({ hash, parts, tier }) {
+  return (parts ? parts.join(' · ') : hash) + (tier ? ` (${tier})` : '');
+}
+
 function agoText(ago) {
   return ago < 60 ? `${ago} s` : `${Math.floor(ago / 60)} min${ago % 60 ? ` ${ago % 60} s` : ''}`;
 }
@@ -331,9 +336,9 @@ function base() {
 function showBackends(backends) {
   const list = byId('backends');
   list.replaceChildren(...backends.map(({ name, condition, since, cause }) => {
-    const item = element('li', condition === 'up' ? '' : 'failing');
+    const item = element('li', condition === 'UP' ? '' : 'failing');
     const from = new Date(since).toLocaleString();
-    item.append(element('b', '', `${name} is ${{ up: 'up', down: 'down', misconfigured: 'misconfigured' }[condition]}`),
+    item.append(element('b', '', `${name} is ${condition.toLowerCase()}`),
         ` since ${from}${cause ? `: ${cause}` : ''}`);
     return item;
   }));

@@ -103,13 +103,11 @@ class DashboardServerTests {
 
         JsonNode data = data("");
         assertThat(data.get("second").asLong()).isEqualTo(2);
-        JsonNode site = data.get("policies").get(0);
-        assertThat(site.get("name").asString()).isEqualTo("site");
+        JsonNode site = policy(data, "site");
         assertThat(site.get("available").asLong()).isZero();
         assertThat(site.get("allowed").toString()).isEqualTo("[2,0]");
         assertThat(site.get("denied").toString()).isEqualTo("[1,0]");
-        assertThat(data("?since=1").get("policies").get(0).get("denied").toString())
-                .isEqualTo("[0]");
+        assertThat(policy(data("?since=1"), "site").get("denied").toString()).isEqualTo("[0]");
         assertThat(data("?since=-5").get("from").asLong()).isZero();
         assertThat(get(PAGE + "/data?since=x").statusCode()).isEqualTo(400);
     }
@@ -162,6 +160,37 @@ class DashboardServerTests {
                         .get("authenticated")
                         .asBoolean())
                 .isTrue();
+    }
+
+    @Test
+    void keysAreShownWhereTheEndpointShowsThem() throws Exception {
+        start(
+                NO_SECURITY,
+                EXPOSED,
+                "--management.endpoint.ratelimits.show-values=always",
+                "--ratelimit.policies.users.rate=1/1d",
+                "--ratelimit.policies.users.key=user",
+                "--ratelimit.policies.users.applies-to=annotated");
+        Throttlers throttlers = context.getBean(Throttlers.class);
+        throttlers.get("users").forKey("alice").decide(1);
+        throttlers.get("users").forKey("alice").decide(1);
+
+        JsonNode denied = policy(data(""), "users").at("/deniedKeys/0");
+        assertThat(denied.at("/key/parts/0").asString()).isEqualTo("alice");
+        assertThat(denied.at("/denied").asLong()).isEqualTo(1);
+        assertThat(data("").at("/change").hasNonNull("path")).as("not exposed").isFalse();
+    }
+
+    @Test
+    void theEndpointThatChangesLimitsIsToldAsItIs() throws Exception {
+        start(
+                NO_SECURITY,
+                EXPOSED + ",ratelimits",
+                "--management.endpoints.web.path-mapping.ratelimits=steer",
+                "--management.endpoint.ratelimits.access=unrestricted");
+
+        assertThat(data("").get("change").toString())
+                .isEqualTo("{\"path\":\"steer\",\"writable\":true,\"authenticated\":false}");
     }
 
     /** With this header the browser isn't told to ask for a password: the page polls. */
@@ -220,6 +249,14 @@ class DashboardServerTests {
         HttpResponse<String> data = get(PAGE + "/data" + query);
         assertThat(data.headers().firstValue("Content-Type")).hasValue("application/json");
         return JsonMapper.shared().readTree(data.body());
+    }
+
+    private static JsonNode policy(JsonNode data, String name) {
+        return data.get("policies")
+                .valueStream()
+                .filter(policy -> policy.get("name").asString().equals(name))
+                .findFirst()
+                .orElseThrow();
     }
 
     private HttpResponse<String> get(String path, String... header) throws Exception {

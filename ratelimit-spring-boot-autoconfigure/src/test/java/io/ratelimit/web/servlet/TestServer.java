@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
@@ -86,6 +87,10 @@ final class TestServer implements BeforeAllCallback, AfterAllCallback, BeforeEac
 
     <T> T bean(Class<T> type) {
         return context.getBean(type);
+    }
+
+    <T> Collection<T> beans(Class<T> type) {
+        return context.getBeansOfType(type).values();
     }
 
     /** The whole tokens in a bucket. */
