@@ -8,6 +8,7 @@ const USERS = {
   admin: { plan: 'changes limits', login: 'admin:admin' },
   stranger: { plan: 'no login, or guesses', login: null },
 };
+const KETTLE = '{"name": "kettle"}';
 const AT_ONCE = 6; // as many connections as a browser opens to one server
 const MOST_TO_COME = 1000;
 const LOAD_MILLIS = 10_000;
@@ -46,10 +47,10 @@ class Run {
     if (byId('users').getBoundingClientRect().top > innerHeight) byId('users').scrollIntoView();
   }
 
-  send(who, request, login = USERS[who].login) {
+  send(who, request, { login = USERS[who].login, body } = {}) {
     if (toCome.length >= MOST_TO_COME) return;
     this.open++;
-    toCome.push({ run: this, who, request, login });
+    toCome.push({ run: this, who, request, login, body });
     pump();
   }
 
@@ -90,10 +91,9 @@ function pump() {
   }
 }
 
-async function exchange({ run, who, request, login }) {
+async function exchange({ run, who, request, login, body }) {
   const [method, path] = request.split(' ');
   const headers = login ? { Authorization: `Basic ${btoa(login)}` } : {};
-  const body = method === 'PUT' && path.startsWith('/api/items/') ? '{"name": "kettle"}' : undefined;
   if (body) headers['Content-Type'] = 'application/json';
   const started = performance.now();
   let answer;
@@ -323,6 +323,7 @@ function startLoad() {
   const users = [...document.querySelectorAll('input[name=who]:checked')].map(box => box.value);
   if (users.length === 0) return say('Choose at least one user to send as.');
   const request = byId('what').value;
+  const body = request.startsWith('PUT') ? KETTLE : undefined;
   const rate = +byId('rate').value;
   load = new Run(`${request} as ${users.join(', ')}, ${rate} a second each`);
   let sent = 0;
@@ -331,7 +332,7 @@ function startLoad() {
   ticking = setInterval(() => {
     const elapsed = Math.min(performance.now() - load.started, LOAD_MILLIS);
     for (; sent < Math.floor(elapsed / 1000 * rate); sent++) {
-      if (toCome.length < rate * users.length) users.forEach(user => load.send(user, request));
+      if (toCome.length < rate * users.length) users.forEach(user => load.send(user, request, { body }));
     }
     if (elapsed >= LOAD_MILLIS) endLoad();
   }, 50);
@@ -367,14 +368,14 @@ function times(count, each) {
 const SCENES = {
   burst: run => times(1000, () => run.send('alice', 'GET /api/items')),
   reports: run => times(8, () => ['alice', 'bob'].forEach(user => run.send(user, 'GET /api/report'))),
-  guesses: run => times(40, i => run.send('stranger', 'GET /api/items', `alice:guess${i}`)),
-  changes: run => times(6, () => run.send('alice', 'PUT /api/items/1')),
+  guesses: run => times(40, i => run.send('stranger', 'GET /api/items', { login: `alice:guess${i}` })),
+  changes: run => times(6, () => run.send('alice', 'PUT /api/items/1', { body: KETTLE })),
   checkouts: run => times(12, i => run.send(i % 2 ? 'alice' : 'bob', 'POST /api/checkout')),
   vouchers: run => times(8, i => run.send('bob', `GET /api/vouchers/guess-${i}`)),
   upgrade: (run, button) => {
     const more = button.getAttribute('aria-pressed') !== 'true';
     button.setAttribute('aria-pressed', more);
-    run.send('admin', `PUT /api/limits/report?rate=${more ? '600' : '60'}/1m`);
+    run.send('admin', 'POST /actuator/ratelimits/report', { body: `{"rate": "${more ? '600' : '60'}/1m"}` });
   },
 };
 

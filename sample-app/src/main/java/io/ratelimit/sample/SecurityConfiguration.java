@@ -12,8 +12,8 @@ import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
 /**
- * Two users, alice and bob, who is on the pro plan, and an admin; their passwords are their names; the home page and the
- * greeting are open to all.
+ * Two users, alice and bob, who is on the pro plan, and an admin, who may see and change limits; their passwords are their
+ * names; the home page and the greeting are open to all.
  */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
@@ -24,9 +24,9 @@ class SecurityConfiguration {
     SecurityFilterChain security(HttpSecurity http) {
         return http.authorizeHttpRequests(requests -> requests.requestMatchers(HOME_PAGE)
                         .permitAll()
-                        .requestMatchers("/error", "/api/hello")
+                        .requestMatchers("/error", "/api/hello", "/actuator/health")
                         .permitAll()
-                        .requestMatchers("/api/limits/**", "/actuator/**")
+                        .requestMatchers("/actuator/**")
                         .hasRole("ADMIN")
                         .anyRequest()
                         .authenticated())

@@ -25,7 +25,7 @@ class DashboardRestartTests {
     @Test
     void showsThatItsEndpointIsGoneAndGoesOnWithTheNextInstance() {
         start("0", "ratelimitdashboard");
-        String port = shop.getEnvironment().getProperty("local.management.port");
+        String port = shop.getEnvironment().getProperty("local.server.port");
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
         browser.awaitText("#state", "Live: 10 policies, none with denials");
@@ -53,9 +53,6 @@ class DashboardRestartTests {
 
     private void start(String port, String exposed) {
         shop = new SpringApplicationBuilder(SampleApplication.class)
-                .run(
-                        "--server.port=0",
-                        "--management.server.port=" + port,
-                        "--management.endpoints.web.exposure.include=" + exposed);
+                .run("--server.port=" + port, "--management.endpoints.web.exposure.include=" + exposed);
     }
 }
