@@ -142,7 +142,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
             assertThat(take(small, "known" + i, 2)).isTrue();
         }
         int allowed = 0;
-        for (int i = 0; i < 60_000; i++) {
+        for (int i = 0; i < 120_000; i++) {
             allowed += take(small, "new" + i, 5) ? 1 : 0;
         }
         assertThat(allowed).isEqualTo(OVERFLOW_BUCKETS);

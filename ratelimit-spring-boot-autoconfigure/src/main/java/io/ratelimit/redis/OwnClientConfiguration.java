@@ -3,12 +3,17 @@ package io.ratelimit.redis;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
 import io.lettuce.core.ReadFrom;
+import io.lettuce.core.SocketOptions;
+import io.lettuce.core.SslOptions;
 import io.lettuce.core.SslVerifyMode;
 import io.lettuce.core.TimeoutOptions;
+import io.lettuce.core.cluster.ClusterClientOptions;
+import io.lettuce.core.cluster.ClusterTopologyRefreshOptions;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.Delay;
 import java.time.Duration;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.RedisCredentialsProviderFactory;
 
@@ -26,26 +31,59 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
 
     private static final Duration BETWEEN_ATTEMPTS = Duration.ofMillis(250);
 
-    /** To connect and to say hello is given so long, off the deadline of any request. */
+    private static final Duration BETWEEN_REFRESHES = Duration.ofSeconds(1);
+
+    /** To connect, for TLS and to say hello is given so long each, off the deadline of any request. */
     private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(2);
 
     @Override
     public Optional<ClientOptions> getClientOptions() {
-        return Optional.of(application
-                .getClientOptions()
-                .orElseGet(ClientOptions::create)
-                .mutate()
+        ClientOptions options = application.getClientOptions().orElseGet(ClientOptions::create);
+        ClusterClientOptions cluster = options instanceof ClusterClientOptions known
+                ? known
+                : ClusterClientOptions.builder(options).build();
+        return Optional.of(cluster.mutate()
                 .autoReconnect(reconnects)
                 .disconnectedBehavior(DisconnectedBehavior.REJECT_COMMANDS)
                 .requestQueueSize(MOST_IN_FLIGHT)
                 .timeoutOptions(TimeoutOptions.create())
+                .socketOptions(socket(options.getSocketOptions()))
+                .sslOptions(tls(options.getSslOptions()))
+                .topologyRefreshOptions(refresh(cluster.getTopologyRefreshOptions()))
                 .build());
+    }
+
+    private static SocketOptions socket(SocketOptions theirs) {
+        return theirs.mutate()
+                .connectTimeout(atMostHandshake(theirs.getConnectTimeout()))
+                .build();
+    }
+
+    private static SslOptions tls(SslOptions theirs) {
+        return theirs.mutate()
+                .handshakeTimeout(atMostHandshake(theirs.getHandshakeTimeout()))
+                .build();
+    }
+
+    /** By default Lettuce looks once in half a minute where the nodes of a cluster are, however long they are gone. */
+    private static ClusterTopologyRefreshOptions refresh(@Nullable ClusterTopologyRefreshOptions theirs) {
+        ClusterTopologyRefreshOptions known = theirs != null ? theirs : ClusterTopologyRefreshOptions.create();
+        return ClusterTopologyRefreshOptions.builder()
+                .adaptiveRefreshTriggersTimeout(BETWEEN_REFRESHES)
+                .enablePeriodicRefresh(known.isPeriodicRefreshEnabled())
+                .refreshPeriod(known.getRefreshPeriod())
+                .dynamicRefreshSources(known.useDynamicRefreshSources())
+                .closeStaleConnections(known.isCloseStaleConnections())
+                .build();
+    }
+
+    private static Duration atMostHandshake(Duration wanted) {
+        return wanted.compareTo(LONGEST_HANDSHAKE) < 0 ? wanted : LONGEST_HANDSHAKE;
     }
 
     @Override
     public Duration getCommandTimeout() {
-        Duration wanted = application.getCommandTimeout();
-        return wanted.compareTo(LONGEST_HANDSHAKE) < 0 ? wanted : LONGEST_HANDSHAKE;
+        return atMostHandshake(application.getCommandTimeout());
     }
 
     @Override

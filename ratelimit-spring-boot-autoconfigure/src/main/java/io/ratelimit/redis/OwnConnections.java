@@ -7,6 +7,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -39,8 +40,25 @@ final class OwnConnections implements AutoCloseable {
             T result = call.apply(connection.async());
             fine = true;
             return result;
+        } catch (BackendException failed) {
+            doubtOthers(failed);
+            throw failed;
         } finally {
             giveBack(fine ? connection : null, connection);
+        }
+    }
+
+    /** Where one leads nowhere any more, or to a server that was the master once, so do those that were made with it. */
+    private void doubtOthers(BackendException failed) {
+        Throwable cause = failed.getCause();
+        if (cause instanceof TimeoutException || cause != null && RedisFailures.isReadOnly(cause)) {
+            closeIdle();
+        }
+    }
+
+    private void closeIdle() {
+        for (var connection = idle.poll(); connection != null; connection = idle.poll()) {
+            connection.closeAsync();
         }
     }
 

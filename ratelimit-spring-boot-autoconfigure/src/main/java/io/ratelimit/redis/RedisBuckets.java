@@ -20,12 +20,12 @@ public final class RedisBuckets implements AutoCloseable {
 
     private final RedisConnections connections;
     private final RedisBucketStore store;
-    private final RequestDeadline request;
+    private final BucketStore withinDeadline;
 
     private RedisBuckets(RedisConnections connections, RedisBucketStore store, RequestDeadline request) {
         this.connections = connections;
         this.store = store;
-        this.request = request;
+        this.withinDeadline = new WithinDeadline(store, request, connections::failed);
     }
 
     /**
@@ -58,7 +58,7 @@ public final class RedisBuckets implements AutoCloseable {
     }
 
     public BucketStore store() {
-        return new WithinDeadline(store, request);
+        return withinDeadline;
     }
 
     /**

@@ -2,12 +2,16 @@ package io.ratelimit.redis;
 
 import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
+import io.lettuce.core.cluster.api.async.RedisAdvancedClusterAsyncCommands;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
+import io.ratelimit.BackendException;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
-import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
@@ -18,15 +22,30 @@ public final class RedisConnections implements AutoCloseable {
 
     private final LettuceConnectionFactory own;
     private final AbstractRedisClient client;
-    private final BackgroundConnection<RedisClusterAsyncCommands<byte[], byte[]>> shared;
+    private final BackgroundConnection<Shared> shared;
+    private final ConnectionCheck check;
 
     private RedisConnections(LettuceConnectionFactory own) {
         this.own = own;
         this.client = own.getRequiredNativeClient();
-        this.shared = new BackgroundConnection<>(this::connectShared);
+        this.shared = new BackgroundConnection<>(this::connectShared, Shared::close);
+        this.check = new ConnectionCheck(this::ping, shared::renew);
     }
 
-    /** Connections to where the application's lead, made again by themselves when they are lost; none is made yet. */
+    /** The one connection that all calls share, with its commands. */
+    private record Shared(
+            StatefulConnection<byte[], byte[]> connection, RedisClusterAsyncCommands<byte[], byte[]> commands) {
+
+        void close() {
+            connection.closeAsync();
+        }
+    }
+
+    /**
+     * Connections to where the application's lead, made again by themselves when they are lost; none is made yet.
+     *
+     * @throws IllegalArgumentException if it is a {@link #isFixedList fixed list}
+     */
     public static RedisConnections forScripts(LettuceConnectionFactory application) {
         return of(application, true);
     }
@@ -35,7 +54,8 @@ public final class RedisConnections implements AutoCloseable {
      * Connections to where the application's lead, closed when they are lost: a new one would watch nothing of what the
      * server was told to watch. None is made yet.
      *
-     * @throws IllegalArgumentException if it is a cluster, where one transaction can't have keys of several nodes
+     * @throws IllegalArgumentException if it is a {@link #isFixedList fixed list}, or a cluster, where one transaction
+     *     can't have keys of several nodes
      */
     public static RedisConnections forTransactions(LettuceConnectionFactory application) {
         if (application.isClusterAware()) {
@@ -46,22 +66,16 @@ public final class RedisConnections implements AutoCloseable {
 
     private static RedisConnections of(LettuceConnectionFactory application, boolean reconnects) {
         LettuceConnectionFactory own = new LettuceConnectionFactory(
-                configuration(application),
+                RedisLocation.of(application),
                 new OwnClientConfiguration(application.getClientConfiguration(), reconnects));
         own.afterPropertiesSet();
         own.start();
         return new RedisConnections(own);
     }
 
-    private static RedisConfiguration configuration(LettuceConnectionFactory application) {
-        if (application.getClusterConfiguration() != null) {
-            return application.getClusterConfiguration();
-        }
-        if (application.getSentinelConfiguration() != null) {
-            return application.getSentinelConfiguration();
-        }
-        RedisConfiguration socket = application.getSocketConfiguration();
-        return socket != null ? socket : application.getStandaloneConfiguration();
+    /** Whether the application's are to a fixed list of a master and its replicas, with which ours can't be made. */
+    public static boolean isFixedList(LettuceConnectionFactory application) {
+        return RedisLocation.isFixedList(application);
     }
 
     AbstractRedisClient client() {
@@ -76,16 +90,32 @@ public final class RedisConnections implements AutoCloseable {
     /**
      * The commands of the one connection that all calls share.
      *
-     * @throws io.ratelimit.BackendException if there is none yet; it is being made
+     * @throws BackendException if there is none yet; it is being made
      */
     RedisClusterAsyncCommands<byte[], byte[]> shared() {
-        return shared.get();
+        return shared.get().commands;
     }
 
-    private RedisClusterAsyncCommands<byte[], byte[]> connectShared() {
-        return client instanceof RedisClusterClient cluster
-                ? cluster.connect(ByteArrayCodec.INSTANCE).async()
-                : ((RedisClient) client).connect(ByteArrayCodec.INSTANCE).async();
+    /** What there is may be outdated, so where the nodes of a cluster are is asked each time. */
+    private Shared connectShared() {
+        if (client instanceof RedisClusterClient cluster) {
+            cluster.refreshPartitions();
+            StatefulRedisClusterConnection<byte[], byte[]> connection = cluster.connect(ByteArrayCodec.INSTANCE);
+            return new Shared(connection, connection.async());
+        }
+        StatefulRedisConnection<byte[], byte[]> connection = ((RedisClient) client).connect(ByteArrayCodec.INSTANCE);
+        return new Shared(connection, connection.async());
+    }
+
+    /** Notes that a call on the shared connection failed, which may be because of the connection. */
+    void failed(BackendException failure) {
+        check.failed(failure);
+    }
+
+    private CompletableFuture<?> ping() {
+        return shared() instanceof RedisAdvancedClusterAsyncCommands<byte[], byte[]> cluster
+                ? CompletableFuture.allOf(cluster.upstream().commands().ping().futures())
+                : shared().ping().toCompletableFuture();
     }
 
     /** Begins to make the connection that all calls share; whoever has time may wait for it. */

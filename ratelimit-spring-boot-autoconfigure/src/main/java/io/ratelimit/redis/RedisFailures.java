@@ -40,6 +40,12 @@ final class RedisFailures {
         return String.valueOf(cause.getMessage()).startsWith(word);
     }
 
+    /** Whether it is a replica that was asked, which before Redis 7 stands at the end of a script's error. */
+    static boolean isReadOnly(Throwable failure) {
+        return failure instanceof RedisCommandExecutionException
+                && String.valueOf(failure.getMessage()).contains("READONLY");
+    }
+
     /** Whether the keys of a script lie on more than one node of a cluster. */
     static boolean isCrossSlot(Throwable failure) {
         return failure instanceof RedisCommandExecutionException && startsWith(failure, "CROSSSLOT");

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.key.CurrentRequest;
@@ -375,8 +376,11 @@ class RateLimitedTests extends AnnotatedCalls {
                 .withBean(ManualTimeSource.class)
                 .run(context -> {
                     Throttlers throttlers = Throttlers.local(List.of(policy), context.getBean(ManualTimeSource.class));
-                    RequestKey key =
-                            new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, (name, what, why) -> {});
+                    RequestKey key = new RequestKey(
+                            List.of(KeyPart.of("user")),
+                            MissingKey.DENY,
+                            (name, what, why) -> {},
+                            ThrottleListener.NONE);
                     RateLimitedOperations operations = new RateLimitedOperations(
                             Map.of(
                                     "tiered",

@@ -35,7 +35,8 @@ class OptionalDependenciesTests {
                     + "|hamcrest|awaitility|jsonassert|json-path|json-smart|xmlunit.*|opentest4j|apiguardian.*|accessors-smart|asm";
     private static final String SECURITY = "spring-security-.*|spring-boot-(starter-)?security";
     private static final String ACTUATOR =
-            "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health" + "|micrometer-(core|jakarta9)";
+            "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health|micrometer-(core|jakarta9|registry-.*)"
+                    + "|prometheus-.*";
     private static final String REDIS = "lettuce-core|spring-data-redis|spring-boot-(starter-)?data-redis|netty-.*";
     private static final String JACKSON = "jackson-.*|spring-boot-(starter-)?jackson";
 
@@ -52,6 +53,23 @@ class OptionalDependenciesTests {
                 .contains(
                         "Throttle policy 'site' is enforced: 1/1d, capacity 1, one bucket, in memory; all methods, all"
                                 + " paths, before authentication")
+                .contains("ANSWERS 404 429 application/problem+json");
+    }
+
+    /** Micrometer is there in many an application that has no use for it, and without what Spring Boot has for it. */
+    @Test
+    void metersNeedNoActuator() throws Exception {
+        String output = run(
+                WebApplication.class,
+                without(
+                        TEST_TOOLS,
+                        SECURITY,
+                        JACKSON,
+                        REDIS,
+                        "spring-boot-.*(actuator|micrometer).*|spring-boot-health"));
+
+        assertThat(output)
+                .contains("SEES [io.micrometer.core.instrument.MeterRegistry, jakarta.servlet.Filter")
                 .contains("ANSWERS 404 429 application/problem+json");
     }
 
@@ -192,6 +210,7 @@ class OptionalDependenciesTests {
                 "org.springframework.security.web.SecurityFilterChain",
                 "org.springframework.boot.actuate.endpoint.annotation.Endpoint",
                 "org.springframework.boot.health.contributor.HealthIndicator",
+                "io.micrometer.core.instrument.MeterRegistry",
                 "tools.jackson.databind.json.JsonMapper",
                 "jakarta.servlet.Filter",
                 "org.springframework.web.context.WebApplicationContext",

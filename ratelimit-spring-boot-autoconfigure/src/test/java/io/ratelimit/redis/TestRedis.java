@@ -19,7 +19,7 @@ import redis.embedded.core.RedisServerBuilder;
  * A real Redis for tests: a binary that Maven fetched, on a free port, one for all tests of a JVM and gone with it. The
  * environment variable {@code RATELIMIT_TEST_REDIS=host:port} names another one; each test has a key prefix of its own.
  */
-final class TestRedis implements AutoCloseable {
+public final class TestRedis implements AutoCloseable {
 
     private static final String OTHER = "RATELIMIT_TEST_REDIS";
     private static final AtomicInteger PREFIXES = new AtomicInteger();
@@ -79,7 +79,7 @@ final class TestRedis implements AutoCloseable {
     }
 
     /** Below those that connections get, and so is the second port of a server in a cluster, 10,000 above. */
-    static int freePort() {
+    public static int freePort() {
         int port = ThreadLocalRandom.current().nextInt(12_000, 22_000);
         return isFree(port) && isFree(port + 10_000) ? port : freePort();
     }

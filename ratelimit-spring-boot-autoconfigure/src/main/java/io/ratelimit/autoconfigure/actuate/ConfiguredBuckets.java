@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.actuate;
 
 import io.ratelimit.Charge;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.BucketFinder;
@@ -40,7 +41,7 @@ final class ConfiguredBuckets implements BucketFinder {
             Supplier<Collection<String>> endpoints,
             FailureListener failures) {
         this.operations = operations;
-        this.ofCalls = new RequestKey(List.of(), MissingKey.SHARED, failures);
+        this.ofCalls = new RequestKey(List.of(), MissingKey.SHARED, failures, ThrottleListener.NONE);
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
             ThrottlePolicy throttled = throttlers.get(name).policy();
@@ -50,7 +51,7 @@ final class ConfiguredBuckets implements BucketFinder {
     }
 
     private static RequestKey key(Policy policy, Overrides overrides, FailureListener failures) {
-        return new RequestKey(policy.key(), policy.onMissingKey(), overrides, null, failures);
+        return new RequestKey(policy.key(), policy.onMissingKey(), overrides, null, failures, ThrottleListener.NONE);
     }
 
     /** How many keys and networks of a policy have something else. */

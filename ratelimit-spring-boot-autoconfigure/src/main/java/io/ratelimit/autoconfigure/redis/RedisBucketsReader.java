@@ -4,6 +4,7 @@ import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RedisProperties;
 import io.ratelimit.autoconfigure.RedisProperties.Strategy;
 import io.ratelimit.redis.RedisBuckets;
+import io.ratelimit.redis.RedisConnections;
 import io.ratelimit.redis.RequestDeadline;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -28,10 +29,22 @@ final class RedisBucketsReader {
 
     RedisBuckets read(ObjectProvider<RedisConnectionFactory> factories, RequestDeadline deadline) {
         LettuceConnectionFactory application = lettuce(factories.getIfUnique());
+        refuseFixedList(application);
         String secret = properties.keySecret() == null ? "" : properties.keySecret();
         return properties.strategy() == Strategy.TRANSACTION
                 ? byTransaction(application, secret, deadline)
                 : RedisBuckets.byScript(application, prefix(), secret, deadline);
+    }
+
+    private static void refuseFixedList(LettuceConnectionFactory application) {
+        if (RedisConnections.isFixedList(application)) {
+            throw new RateLimitConfigurationException(
+                    "Limits are to be kept in Redis ('backend: redis'), which is configured as a fixed list of a master and"
+                            + " its replicas: after a failover nothing would tell which of them may be written to.",
+                    "Say 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
+                            + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.",
+                    "spring.data.redis.masterreplica.nodes");
+        }
     }
 
     private RedisBuckets byTransaction(LettuceConnectionFactory application, String secret, RequestDeadline deadline) {

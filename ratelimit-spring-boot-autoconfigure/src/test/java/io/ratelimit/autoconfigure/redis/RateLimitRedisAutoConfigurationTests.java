@@ -19,6 +19,8 @@ import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfigurat
 import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /** When buckets are in Redis, and what is needed for that. No server is. */
 class RateLimitRedisAutoConfigurationTests {
@@ -107,6 +109,28 @@ class RateLimitRedisAutoConfigurationTests {
                         context,
                         "A transaction can't span the nodes of a Redis cluster.",
                         "Say 'ratelimit.redis.strategy: script', or configure a single server or Sentinel."));
+    }
+
+    /** Nobody would tell which of them may be written to after a failover. */
+    @Test
+    void aListOfAMasterAndItsReplicasIsRefused() {
+        contextRunner
+                .withPropertyValues("ratelimit.backend=redis", "spring.data.redis.masterreplica.nodes=127.0.0.1:1")
+                .run(RateLimitRedisAutoConfigurationTests::assertMasterReplicaIsRefused);
+        bare.withPropertyValues("ratelimit.policies.api.backend=redis")
+                .withBean(
+                        LettuceConnectionFactory.class,
+                        () -> new LettuceConnectionFactory(new RedisStaticMasterReplicaConfiguration("127.0.0.1", 1)))
+                .run(RateLimitRedisAutoConfigurationTests::assertMasterReplicaIsRefused);
+    }
+
+    private static void assertMasterReplicaIsRefused(AssertableApplicationContext context) {
+        assertFailure(
+                context,
+                "Limits are to be kept in Redis ('backend: redis'), which is configured as a fixed list of a master and"
+                        + " its replicas: after a failover nothing would tell which of them may be written to.",
+                "Say 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
+                        + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.");
     }
 
     @Test

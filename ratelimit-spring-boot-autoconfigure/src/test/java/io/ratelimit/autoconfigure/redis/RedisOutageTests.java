@@ -6,15 +6,10 @@ import static org.awaitility.Awaitility.await;
 import io.lettuce.core.AclSetuserArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendState.Condition;
+import io.ratelimit.autoconfigure.redis.Clients.Answer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -34,9 +29,6 @@ class RedisOutageTests {
     private static final Duration GENEROUS = Duration.ofMillis(120 + 400);
 
     private final RedisProcess redis = RedisProcess.notStarted();
-    private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
-
-    private record Answer(int status, long began, long nanos) {}
 
     @AfterEach
     void stop() {
@@ -55,29 +47,8 @@ class RedisOutageTests {
                 """.formatted(rule);
     }
 
-    /** Clients that ask all the time while something happens. */
-    private void underLoad(RedisApplication application, Runnable happening) throws Exception {
-        AtomicBoolean over = new AtomicBoolean();
-        ExecutorService clients = Executors.newFixedThreadPool(CLIENTS);
-        List<Future<?>> running = new ArrayList<>();
-        for (int i = 0; i < CLIENTS; i++) {
-            running.add(clients.submit(() -> {
-                while (!over.get()) {
-                    long began = System.nanoTime();
-                    int status = application.status("/a");
-                    answers.add(new Answer(status, began, System.nanoTime() - began));
-                }
-            }));
-        }
-        try {
-            happening.run();
-        } finally {
-            over.set(true);
-            clients.shutdown();
-            for (Future<?> client : running) {
-                client.get(30, TimeUnit.SECONDS);
-            }
-        }
+    private static Clients clients(RedisApplication application) {
+        return new Clients(CLIENTS, client -> application.status("/a"));
     }
 
     private void goes(boolean killed) {
@@ -103,25 +74,26 @@ class RedisOutageTests {
     /** G3 and G4: each outage lasts until it was noticed by all; what is granted meanwhile is bounded over all of them. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aServerThatGoesAndComesUnderLoad(boolean killed) throws Exception {
+    void aServerThatGoesAndComesUnderLoad(boolean killed) {
         redis.start();
         try (RedisApplication application = RedisApplication.start(redis.port(), yaml("local"))) {
             warmUp(application);
-            underLoad(application, () -> {
+            Clients clients = clients(application);
+            try (clients) {
                 for (int flap = 0; flap < 3; flap++) {
                     goes(killed);
                     awaitCondition(application, Condition.DOWN, Duration.ofSeconds(10));
-                    answersComeIn(500);
+                    clients.awaitAnswers(500);
                     comesBack(killed);
                     awaitCondition(application, Condition.UP, Duration.ofSeconds(killed ? 3 : 2));
                 }
-            });
+            }
+            assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 429);
+            assertThat(clients.count(200))
+                    .as("40 of Redis, 40 again where it was killed and forgot, and 20 of this node whatever happens")
+                    .isLessThanOrEqualTo(killed ? 40 * 4 + 20 : 40 + 20);
+            assertThat(clients.percentile(0.99)).isLessThan(GENEROUS);
         }
-        assertThat(answers).extracting(Answer::status).containsOnly(200, 429);
-        assertThat(answers.stream().filter(answer -> answer.status() == 200).count())
-                .as("40 of Redis, 40 again where it was killed and forgot, and 20 of this node whatever happens")
-                .isLessThanOrEqualTo(killed ? 40 * 4 + 20 : 40 + 20);
-        assertThat(percentile(0.99)).isLessThan(GENEROUS);
     }
 
     /** Lettuce by itself would try again ever more seldom. */
@@ -150,29 +122,23 @@ class RedisOutageTests {
         }
     }
 
-    private void answersComeIn(int more) {
-        int before = answers.size();
-        await().atMost(Duration.ofSeconds(20)).until(() -> answers.size() >= before + more);
-    }
-
-    private Duration percentile(double part) {
-        long[] sorted = answers.stream().mapToLong(Answer::nanos).sorted().toArray();
-        return Duration.ofNanos(sorted[(int) (part * (sorted.length - 1))]);
-    }
-
     @ParameterizedTest
     @CsvSource({"deny, 503", "allow, 200"})
-    void theOtherRulesUnderLoad(String rule, int status) throws Exception {
+    void theOtherRulesUnderLoad(String rule, int status) {
         redis.start();
         try (RedisApplication application = RedisApplication.start(redis.port(), yaml(rule))) {
             warmUp(application);
-            underLoad(application, () -> {
+            Clients clients = clients(application);
+            try (clients) {
                 redis.freeze();
                 awaitCondition(application, Condition.DOWN, Duration.ofSeconds(10));
-                answersComeIn(500);
-            });
-            assertThat(answers).extracting(Answer::status).contains(status).doesNotContain(500);
-            assertThat(percentile(0.99)).isLessThan(GENEROUS);
+                clients.awaitAnswers(500);
+            }
+            assertThat(clients.answers())
+                    .extracting(Answer::status)
+                    .contains(status)
+                    .doesNotContain(500);
+            assertThat(clients.percentile(0.99)).isLessThan(GENEROUS);
             redis.thaw();
         }
     }

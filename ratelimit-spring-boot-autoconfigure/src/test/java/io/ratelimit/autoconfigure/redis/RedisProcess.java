@@ -4,41 +4,38 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.sync.RedisCommands;
+import io.ratelimit.redis.TestRedis;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.util.List;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import redis.embedded.RedisServer;
+import redis.embedded.core.RedisServerBuilder;
 
 /** A real Redis of one test's own, which can be stopped, killed, and started again at the same port. */
 final class RedisProcess implements AutoCloseable {
 
     private static final Pattern CALLS = Pattern.compile("cmdstat_(?:evalsha|eval|exec):calls=(\\d+)");
 
-    private final int port;
+    private final int port = TestRedis.freePort();
+    private final List<String> settings;
     private RedisServer server;
     private long pid;
 
-    private RedisProcess(int port) {
-        this.port = port;
+    private RedisProcess(List<String> settings) {
+        this.settings = settings;
     }
 
-    static RedisProcess started() {
-        RedisProcess process = notStarted();
+    static RedisProcess started(String... settings) {
+        RedisProcess process = notStarted(settings);
         process.start();
         return process;
     }
 
-    static RedisProcess notStarted() {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return new RedisProcess(socket.getLocalPort());
-        } catch (IOException failed) {
-            throw new UncheckedIOException(failed);
-        }
+    static RedisProcess notStarted(String... settings) {
+        return new RedisProcess(List.of(settings));
     }
 
     int port() {
@@ -47,12 +44,13 @@ final class RedisProcess implements AutoCloseable {
 
     void start() {
         try {
-            server = RedisServer.newRedisServer()
+            RedisServerBuilder builder = RedisServer.newRedisServer()
                     .port(port)
                     .bind("127.0.0.1")
                     .setting("save \"\"")
-                    .onShutdownForceStop(true)
-                    .build();
+                    .onShutdownForceStop(true);
+            settings.forEach(builder::setting);
+            server = builder.build();
             server.start();
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
@@ -61,6 +59,10 @@ final class RedisProcess implements AutoCloseable {
     }
 
     <T> T ask(Function<RedisCommands<String, String>, T> question) {
+        return ask(port, question);
+    }
+
+    static <T> T ask(int port, Function<RedisCommands<String, String>, T> question) {
         RedisClient client = RedisClient.create(RedisURI.create("127.0.0.1", port));
         try (StatefulRedisConnection<String, String> connection = client.connect()) {
             return question.apply(connection.sync());

@@ -10,16 +10,22 @@ import java.net.Socket;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
-/** Stands between an application and its Redis, and makes answers late, cuts them into pieces, or cuts the line. */
+/**
+ * Stands between an application and its Redis, and makes answers late, cuts them into pieces, swallows all, leads elsewhere,
+ * or cuts the line.
+ */
 final class TcpProxy implements AutoCloseable {
 
     private final ServerSocket listening;
-    private final int target;
+    private final AtomicInteger lines = new AtomicInteger();
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private volatile Duration delay = Duration.ZERO;
     private volatile boolean sliced;
+    private volatile int swallowed = -1;
+    private volatile int target;
 
     TcpProxy(int target) {
         this.target = target;
@@ -35,6 +41,11 @@ final class TcpProxy implements AutoCloseable {
         return listening.getLocalPort();
     }
 
+    /** How many there have been. */
+    int connections() {
+        return lines.get();
+    }
+
     void delay(Duration delay) {
         this.delay = delay;
     }
@@ -42,6 +53,21 @@ final class TcpProxy implements AutoCloseable {
     /** From now on answers come byte by byte. */
     void slice() {
         sliced = true;
+    }
+
+    /** From now on nothing comes through, in neither direction, and nobody is told. */
+    void swallow() {
+        swallowed = Integer.MAX_VALUE;
+    }
+
+    /** Connections that are made from now on are fine again; all others stay as they are. */
+    void swallowNoMore() {
+        swallowed = lines.get();
+    }
+
+    /** Connections that are made from now on lead to another server. */
+    void leadTo(int port) {
+        target = port;
     }
 
     /** Ends all connections there are. */
@@ -64,15 +90,16 @@ final class TcpProxy implements AutoCloseable {
                 server.setTcpNoDelay(true);
                 sockets.add(client);
                 sockets.add(server);
-                start(() -> copy(client, server, false));
-                start(() -> copy(server, client, true));
+                int line = lines.incrementAndGet();
+                start(() -> copy(line, client, server, false));
+                start(() -> copy(line, server, client, true));
             }
         } catch (IOException closed) {
             cut();
         }
     }
 
-    private void copy(Socket from, Socket to, boolean answers) {
+    private void copy(int line, Socket from, Socket to, boolean answers) {
         byte[] buffer = new byte[8192];
         try {
             InputStream in = from.getInputStream();
@@ -81,7 +108,7 @@ final class TcpProxy implements AutoCloseable {
                 if (answers && !delay.isZero()) {
                     LockSupport.parkNanos(delay.toNanos());
                 }
-                for (int i = 0; i < read; i += answers && sliced ? 1 : read) {
+                for (int i = line <= swallowed ? read : 0; i < read; i += answers && sliced ? 1 : read) {
                     out.write(buffer, i, answers && sliced ? 1 : read);
                     out.flush();
                 }

@@ -1,0 +1,81 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.awaitility.Awaitility.await;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntUnaryOperator;
+
+/** Clients that ask all the time until they are closed, and keep what they were answered. */
+final class Clients implements AutoCloseable {
+
+    private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
+    private final List<Future<?>> running = new ArrayList<>();
+    private final ExecutorService threads;
+    private volatile boolean over;
+
+    record Answer(int client, int status, long nanos) {}
+
+    /**
+     * @param ask the status that a client of that number gets
+     */
+    Clients(int count, IntUnaryOperator ask) {
+        threads = Executors.newFixedThreadPool(count);
+        for (int i = 0; i < count; i++) {
+            int client = i;
+            running.add(threads.submit(() -> {
+                while (!over) {
+                    long began = System.nanoTime();
+                    int status = ask.applyAsInt(client);
+                    answers.add(new Answer(client, status, System.nanoTime() - began));
+                }
+            }));
+        }
+    }
+
+    /** All answers until now. */
+    List<Answer> answers() {
+        return List.copyOf(answers);
+    }
+
+    long count(int status) {
+        return answers.stream().filter(answer -> answer.status == status).count();
+    }
+
+    /** Waits until so many more have come. */
+    void awaitAnswers(int more) {
+        int before = answers.size();
+        await().atMost(Duration.ofSeconds(20)).until(() -> answers.size() >= before + more);
+    }
+
+    /** So long that part of the answers took at most. */
+    Duration percentile(double part) {
+        long[] sorted = answers.stream().mapToLong(Answer::nanos).sorted().toArray();
+        return Duration.ofNanos(sorted[(int) (part * (sorted.length - 1))]);
+    }
+
+    /** Throws what a client was thrown. */
+    @Override
+    public void close() {
+        stop();
+    }
+
+    /** Asks no more; all answers are there then. */
+    void stop() {
+        over = true;
+        threads.shutdown();
+        for (Future<?> client : running) {
+            try {
+                client.get(30, TimeUnit.SECONDS);
+            } catch (Exception failed) {
+                throw new AssertionError("a client failed", failed);
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.lettuce.core.api.sync.RedisCommands;
+import io.ratelimit.BackendState.Condition;
+import io.ratelimit.autoconfigure.redis.Clients.Answer;
+import java.io.IOException;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Connections that lead nowhere any more, or to the wrong server, and nobody says so. */
+class RedisConnectionTests {
+
+    private static final int CLIENTS = 20;
+
+    private final RedisProcess redis = RedisProcess.started();
+    private final RedisProcess other = RedisProcess.notStarted();
+    private TcpProxy proxy;
+
+    @BeforeEach
+    void start() {
+        proxy = new TcpProxy(redis.port());
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        proxy.close();
+        redis.close();
+        other.close();
+    }
+
+    private RedisApplication application(String strategy) {
+        return RedisApplication.start(proxy.port(), """
+                ratelimit:
+                  backend: redis
+                  redis.strategy: %s
+                  on-backend-failure: deny
+                  policies:
+                    global: { rate: 1000000/1s }
+                """.formatted(strategy));
+    }
+
+    private static void awaitCondition(RedisApplication application, Condition condition, Duration atMost) {
+        await().pollInterval(Duration.ofMillis(20)).atMost(atMost).until(() -> application.condition() == condition);
+    }
+
+    private static Clients clients(RedisApplication application) {
+        return new Clients(CLIENTS, client -> application.status("/a"));
+    }
+
+    /** As where a firewall forgets connections, but lets new ones through. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void aConnectionThatLeadsNowhereIsMadeAnewWithinTwoSeconds(String strategy) {
+        try (RedisApplication application = application(strategy);
+                Clients clients = clients(application)) {
+            clients.awaitAnswers(200);
+            proxy.swallow();
+            proxy.swallowNoMore();
+            redis.ask(RedisCommands::configResetstat);
+            await().atMost(Duration.ofSeconds(2)).until(() -> redis.calls() > 0);
+            awaitCondition(application, Condition.UP, Duration.ofSeconds(1));
+            clients.stop();
+            assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 503);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void afterANetworkThatSwallowedAllToo(String strategy) {
+        try (RedisApplication application = application(strategy);
+                Clients clients = clients(application)) {
+            clients.awaitAnswers(200);
+            proxy.swallow();
+            awaitCondition(application, Condition.DOWN, Duration.ofSeconds(2));
+            int connections = proxy.connections();
+            await().atMost(Duration.ofSeconds(10)).until(() -> proxy.connections() >= connections + 2);
+            proxy.swallowNoMore();
+            awaitCondition(application, Condition.UP, Duration.ofSeconds(2));
+        }
+    }
+
+    /** A name or an address that leads to the new master, as in a cloud, while the old one still answers. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void aMasterThatBecameAReplicaIsLeft(String strategy) {
+        other.start();
+        try (RedisApplication application = application(strategy);
+                Clients clients = clients(application)) {
+            clients.awaitAnswers(200);
+            proxy.leadTo(other.port());
+            redis.ask(commands -> commands.replicaof("127.0.0.1", other.port()));
+            await().atMost(Duration.ofSeconds(2)).until(() -> other.calls() > 0);
+            clients.stop();
+            assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 503);
+            assertThat(application.status("/a")).isEqualTo(200);
+        }
+    }
+}
