@@ -15,8 +15,8 @@ import java.util.Map;
  */
 final class FrequentKeys {
 
-    static final int SETS = 16;
-    static final int SLOTS = 64;
+    static final int SETS = 64;
+    static final int SLOTS = 16;
 
     private final Slots[] sets = new Slots[SETS];
 
@@ -29,7 +29,7 @@ final class FrequentKeys {
     void count(String key) {
         int hash = key.hashCode();
         int spread = hash * 0x9E3779B9;
-        sets[spread >>> 28].count(key, hash);
+        sets[spread >>> 26].count(key, hash);
     }
 
     /** Adds how often each key was counted at least. */

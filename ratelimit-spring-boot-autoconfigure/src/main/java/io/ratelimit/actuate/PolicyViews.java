@@ -2,7 +2,6 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
-import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
@@ -73,11 +72,15 @@ public final class PolicyViews {
 
     /** With what is in the bucket, if there is one for all. */
     private LimitView limit(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
+        return policy.isGlobal() ? limit(Charge.of(policy, tier, "", 1)) : LimitView.of(spec);
+    }
+
+    /** With what is in the bucket, if that can be seen. */
+    private LimitView limit(Charge charge) {
         try {
-            BucketSnapshot bucket = policy.isGlobal() ? throttlers.look(Charge.of(policy, tier, "", 1)) : null;
-            return LimitView.of(spec, bucket);
+            return LimitView.of(charge.spec(), throttlers.look(charge));
         } catch (BackendException unseen) {
-            return LimitView.of(spec);
+            return LimitView.of(charge.spec());
         }
     }
 
@@ -103,6 +106,7 @@ public final class PolicyViews {
         return new ForgottenView(
                 policy.name(),
                 key(policy, charge, shown),
+                limit(charge),
                 onBackend.test(policy) ? "for all instances" : "for this instance");
     }
 

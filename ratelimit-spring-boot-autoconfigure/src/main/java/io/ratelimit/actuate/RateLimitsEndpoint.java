@@ -12,6 +12,7 @@ import java.util.TreeSet;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.Show;
@@ -26,6 +27,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
  *
  * <p>Refuses by exceptions, which {@link RateLimitsProblems} turns into answers.
  */
+@RegisterReflectionForBinding({PolicyView.class, BucketView.class, Problem.class})
 @WebEndpoint(id = RateLimitsEndpoint.ID, defaultAccess = Access.READ_ONLY)
 public class RateLimitsEndpoint {
 

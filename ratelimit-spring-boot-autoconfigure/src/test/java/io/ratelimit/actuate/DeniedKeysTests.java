@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.tuple;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
@@ -59,6 +62,15 @@ class DeniedKeysTests {
     }
 
     @Test
+    void aFailedBackendDeniesNobodyInParticular() {
+        Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
+        Decision failed = new Decision(Outcome.BACKEND_FAILED, 0, 1, 0, 0, 0, List.of());
+        denied.decided(Decision.of(List.of(new Answer(alice, failed))));
+
+        assertThat(denied.top("per-user")).isEmpty();
+    }
+
+    @Test
     void shadowDenialsAreMarked() {
         deny("candidate", "alice", 3);
 
@@ -82,6 +94,7 @@ class DeniedKeysTests {
                 .containsExactly(tuple("alice", 1L), tuple("bob", 1L));
         time.advance(Duration.ofMinutes(5));
         assertThat(denied.top("per-user")).isEmpty();
+        throttlers.get("per-user").forKey("alice").decide(1);
         time.advance(Duration.ofDays(2));
         assertThat(denied.top("per-user")).isEmpty();
     }

@@ -432,6 +432,7 @@ class RateLimitsEndpointTests {
 
         assertThat(answer.status()).isEqualTo(200);
         assertThat(JsonPath.<String>read(answer.body(), "$.holds")).isEqualTo("for this instance");
+        assertThat(JsonPath.<Integer>read(answer.body(), "$.limit.available")).isEqualTo(2);
         assertThat(JsonPath.<String>read(answer.body(), "$.key.hash"))
                 .isEqualTo(ask("/named?key=mallory", "$.key.hash"));
         assertThat(allowed("/named?name=mallory")).isEqualTo(2);
