@@ -3,6 +3,9 @@ package io.ratelimit.sample;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Throttlers;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.util.concurrent.ThreadLocalRandom;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -24,8 +27,8 @@ class DashboardRestartTests {
 
     @Test
     void showsThatItsEndpointIsGoneAndGoesOnWithTheNextInstance() {
-        start("0", "ratelimitdashboard");
-        String port = shop.getEnvironment().getProperty("local.server.port");
+        int port = freePort();
+        start(port, "ratelimitdashboard");
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
         browser.awaitText("#state", "Live: 10 policies, none with denials");
@@ -47,11 +50,21 @@ class DashboardRestartTests {
         assertThat(browser.errors()).isEmpty();
     }
 
+    /** Below those that connections get, so that it stays free in between. */
+    private static int freePort() {
+        int port = ThreadLocalRandom.current().nextInt(12_000, 22_000);
+        try (ServerSocket socket = new ServerSocket(port)) {
+            return socket.getLocalPort();
+        } catch (IOException taken) {
+            return freePort();
+        }
+    }
+
     private void ask(String policy) {
         shop.getBean(Throttlers.class).get(policy).decide(1);
     }
 
-    private void start(String port, String exposed) {
+    private void start(int port, String exposed) {
         shop = new SpringApplicationBuilder(SampleApplication.class)
                 .run("--server.port=" + port, "--management.endpoints.web.exposure.include=" + exposed);
     }

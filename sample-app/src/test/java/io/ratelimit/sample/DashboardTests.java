@@ -126,6 +126,22 @@ class DashboardTests {
         assertThat(browser.text("#state")).contains("none with denials");
     }
 
+    /** Whatever came from a client and may be shown is no HTML, and neither is what a backend says. */
+    @Test
+    void whatIsShownIsText() {
+        String markup = "<img src=x onerror=alert(1)>";
+        browser.run(
+                "const p = policies.get('global'); p.data.deniedKeys = [{denied: 1, key: {parts: [arguments[0]]}}]; p.show();"
+                        + "showBackends([{name: 'Redis', condition: 'DOWN', since: '2026-01-02T03:04:05Z', cause: arguments[0]}])",
+                markup);
+
+        assertThat(browser.text(card("global") + " .keys code")).isEqualTo(markup);
+        assertThat(browser.text("#backends .failing"))
+                .startsWith("Redis is down since")
+                .endsWith(": " + markup);
+        assertThat(browser.texts("img")).isEmpty();
+    }
+
     @Test
     void theLevelOfAGlobalBucketAndWhoWaitsForIt() throws Exception {
         assertThat(throttlers.get("checkout").tryAcquire(2)).isTrue();
