@@ -201,9 +201,10 @@ class Policy {
   }
 
   showWaiting() {
-    const { waiting, queueLimit } = this.data;
+    const { waiting, queueLimit, mode } = this.data;
+    const wait = mode === 'shadow' ? 'would wait' : waiting === 1 ? 'waits' : 'wait';
     this.waiting.hidden = queueLimit === 0 && waiting === 0;
-    write(this.waiting, `${number(waiting)} ${waiting === 1 ? 'waits' : 'wait'} in line, of ${number(queueLimit)} that may`);
+    write(this.waiting, `${number(waiting)} ${wait} in line, of ${number(queueLimit)} that may`);
   }
 
   showKeys() {
@@ -431,10 +432,10 @@ function showState(failure) {
   const state = byId('state');
   state.className = failure ? 'state failing' : 'state live';
   const ago = Math.round((Date.now() - seen) / 1000);
-  const last = failure && seen ? ` Last seen ${agoText(ago)} ago; it goes on when it is back.` : '';
+  write(byId('state-ago'), failure && seen ? `Last seen ${agoText(ago)} ago; it goes on when it is back.` : '');
   const denying = [...policies.values()].filter(policy => policy.refusals > 0).length;
-  write(byId('state-text'), failure ? failure + last
-      : `Live: ${policies.size} ${policies.size === 1 ? 'policy' : 'policies'}, ${denying || 'none'} with denials`);
+  write(byId('state-text'), failure
+      || `Live: ${policies.size} ${policies.size === 1 ? 'policy' : 'policies'}, ${denying || 'none'} with denials`);
 }
 
 document.addEventListener('visibilitychange', poll);
@@ -443,8 +444,5 @@ addEventListener('resize', () => policies.forEach(policy => policy.visible && po
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => policies.forEach(policy => policy.redraw()));
 byId('find').addEventListener('input', show);
 byId('only').addEventListener('change', show);
-byId('order').addEventListener('change', () => {
-  byId('order').blur();
-  sort();
-});
+byId('order').addEventListener('change', sort);
 poll();

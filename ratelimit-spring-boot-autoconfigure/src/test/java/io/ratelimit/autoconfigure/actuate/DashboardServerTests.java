@@ -193,6 +193,23 @@ class DashboardServerTests {
                 .isEqualTo("{\"path\":\"steer\",\"writable\":true,\"authenticated\":false}");
     }
 
+    /** Nobody listens at port 1. */
+    @Test
+    void aBackendThatIsAwayIsToldAndNotWaitedFor() throws Exception {
+        start(NO_SECURITY, EXPOSED, "--ratelimit.backend=redis", "--spring.data.redis.port=1");
+        assertThat(policy(data(""), "site").hasNonNull("available")).isFalse();
+        context.getBean(Throttlers.class).get("site").decide(1);
+
+        JsonNode data = data("");
+        assertThat(data.at("/backends/0/name").asString()).isEqualTo("Redis");
+        assertThat(data.at("/backends/0/condition").asString()).isEqualTo("DOWN");
+        assertThat(data.at("/backends/0/cause").asString()).isNotEmpty();
+        assertThat(policy(data, "site").get("available").asLong())
+                .as("of the stand-in")
+                .isOne();
+        assertThat(policy(data, "site").get("lastSeen").asBoolean()).isTrue();
+    }
+
     /** With this header the browser isn't told to ask for a password: the page polls. */
     @Test
     void aPollThatIsNotLoggedInIsNotChallenged() throws Exception {
