@@ -2,6 +2,7 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +35,13 @@ public record KeyView(
         String tier = Keys.tier(key);
         return new KeyView(
                 hash,
-                shown ? parts.stream().map(Keys::text).toList() : null,
+                shown ? parts.stream().map(KeyView::text).toList() : null,
                 shown && !missing.isEmpty() ? missing : null,
                 ThrottlePolicy.isName(tier) ? tier : null);
+    }
+
+    /** Half of a surrogate pair, as an expression that cuts texts may leave it, is nothing that JSON can have. */
+    private static String text(String part) {
+        return new String(Keys.text(part).getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
     }
 }

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.mock.web.MockHttpServletRequest;
@@ -169,6 +170,36 @@ class MetersTests {
         assertThat(server.bean(MeterRegistry.class).find("http.server.requests").meters())
                 .extracting(meter -> meter.getId().getTag("uri"))
                 .noneMatch(known -> known.contains("secret"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/items/1", "/app/one", "/actuator/health"})
+    void thePatternIsTheOneThatSpringMvcHasForRequestsThatPass(String path) {
+        String yaml = """
+                server.servlet.context-path: /shop
+                spring.mvc.servlet.path: /mvc
+                ratelimit.policies.once: { key: endpoint, rate: 1/1h }
+                """;
+        try (TestServer shop =
+                TestServer.secured(yaml, BasicSecurity.class, Api.class).start()) {
+            for (int i = 0; i < 2; i++) {
+                shop.http().get("/shop/mvc" + path, basic("alice"));
+            }
+            MeterRegistry registry = shop.bean(MeterRegistry.class);
+            Awaitility.await()
+                    .until(() -> registry.find("http.server.requests").timers().stream()
+                                    .mapToLong(Timer::count)
+                                    .sum()
+                            == 2);
+            assertThat(registry.find("http.server.requests").timers())
+                    .extracting(timer -> timer.getId().getTag("status"))
+                    .contains("429")
+                    .hasSize(2);
+            assertThat(registry.find("http.server.requests").timers())
+                    .extracting(timer -> timer.getId().getTag("uri"))
+                    .doesNotContain("UNKNOWN")
+                    .satisfies(uris -> assertThat(Set.copyOf(uris)).hasSize(1));
+        }
     }
 
     @Test

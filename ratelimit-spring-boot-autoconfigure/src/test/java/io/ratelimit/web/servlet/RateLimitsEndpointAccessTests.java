@@ -112,6 +112,24 @@ class RateLimitsEndpointAccessTests {
     }
 
     @Test
+    void noKeyKeepsTheOthersFromBeingShown() {
+        String yaml = EXPOSED + """
+                management.endpoint.ratelimits.show-values: always
+                ratelimit.policies.cut: { key: ["expression:query('name').substring(0, 1)"], rate: 1/1d, paths: /named }
+                """;
+        try (TestServer server = TestServer.open(yaml, Api.class).start()) {
+            deny(server.http(), "/named?name=%F0%9F%98%80");
+
+            assertThat(denied(server.http().get("/actuator/ratelimits/cut"))
+                            .get(0)
+                            .get("key"))
+                    .asInstanceOf(InstanceOfAssertFactories.MAP)
+                    .containsEntry("parts", List.of("?"));
+            assertThat(server.http().get("/actuator/ratelimits").status()).isEqualTo(200);
+        }
+    }
+
+    @Test
     void whenAuthorizedWhoHasARoleSeesKeys() {
         String yaml = EXPOSED + """
                 management.endpoint.ratelimits: { show-values: when-authorized, roles: AUDIT }
