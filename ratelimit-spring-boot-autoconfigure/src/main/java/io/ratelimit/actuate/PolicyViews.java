@@ -84,7 +84,7 @@ public final class PolicyViews {
         }
     }
 
-    private static PolicyView.Denied denied(ThrottlePolicy policy, DeniedKey key, boolean shown) {
+    static PolicyView.Denied denied(ThrottlePolicy policy, DeniedKey key, boolean shown) {
         return new PolicyView.Denied(
                 KeyView.of(policy, key.key(), key.hash(), shown), key.denied(), key.shadow() ? true : null);
     }

@@ -18,17 +18,18 @@ import org.springframework.security.web.SecurityFilterChain;
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
 
+    private static final String[] HOME_PAGE = {"/", "/index.html", "/shop.css", "/shop.js", "/favicon.ico"};
+
     @Bean
     SecurityFilterChain security(HttpSecurity http) {
-        return http.authorizeHttpRequests(
-                        requests -> requests.requestMatchers("/", "/index.html", "/favicon.ico", "/error", "/api/hello")
-                                .permitAll()
-                                .requestMatchers("/actuator/health")
-                                .permitAll()
-                                .requestMatchers("/actuator/**")
-                                .hasRole("ADMIN")
-                                .anyRequest()
-                                .authenticated())
+        return http.authorizeHttpRequests(requests -> requests.requestMatchers(HOME_PAGE)
+                        .permitAll()
+                        .requestMatchers("/error", "/api/hello", "/actuator/health")
+                        .permitAll()
+                        .requestMatchers("/actuator/**")
+                        .hasRole("ADMIN")
+                        .anyRequest()
+                        .authenticated())
                 .httpBasic(Customizer.withDefaults())
                 .csrf(AbstractHttpConfigurer::disable)
                 .sessionManagement(sessions -> sessions.sessionCreationPolicy(SessionCreationPolicy.STATELESS))

@@ -20,24 +20,20 @@ import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
-import org.springframework.boot.test.context.TestConfiguration;
 import org.springframework.boot.test.web.server.LocalServerPort;
-import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
 import org.springframework.test.annotation.DirtiesContext;
 
-/** The limits of {@code application.yml} over HTTP, in a time that stands still until it is moved. */
-@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
+/**
+ * The limits of {@code application.yml} over HTTP, in a time that stands still until it is moved. Without the dashboard,
+ * which waits for the next second too.
+ */
+@SpringBootTest(
+        webEnvironment = WebEnvironment.RANDOM_PORT,
+        properties = "management.endpoint.ratelimitdashboard.access=none")
+@Import(StandingTime.class)
 @DirtiesContext(classMode = DirtiesContext.ClassMode.AFTER_EACH_TEST_METHOD)
 class SampleApplicationTests {
-
-    @TestConfiguration(proxyBeanMethods = false)
-    static class StandingTime {
-
-        @Bean
-        ManualTimeSource time() {
-            return new ManualTimeSource();
-        }
-    }
 
     private final HttpClient client = HttpClient.newHttpClient();
     private final int port;

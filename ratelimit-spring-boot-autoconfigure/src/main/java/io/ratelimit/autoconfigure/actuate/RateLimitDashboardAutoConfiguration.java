@@ -1,0 +1,70 @@
+package io.ratelimit.autoconfigure.actuate;
+
+import io.ratelimit.Backend;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.actuate.DashboardReader;
+import io.ratelimit.actuate.DecisionHistory;
+import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.EndpointPlaces;
+import io.ratelimit.actuate.RateLimitDashboard;
+import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
+import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
+import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
+import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.annotation.Bean;
+
+/** Auto-configuration for the dashboard, where it is exposed; nobody counts for it where it isn't. */
+@AutoConfiguration(after = RateLimitActuateAutoConfiguration.class)
+@ConditionalOnBean(RateLimitProperties.class)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
+@ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
+@EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+public final class RateLimitDashboardAutoConfiguration {
+
+    @Bean(initMethod = "start")
+    @ConditionalOnMissingBean
+    DecisionHistory rateLimitDecisionHistory(TimeSource time) {
+        return new DecisionHistory(time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    DeniedKeys rateLimitDeniedKeys(TimeSource time) {
+        return new DeniedKeys(time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    RateLimitDashboard rateLimitDashboard(
+            Throttlers throttlers,
+            DecisionHistory history,
+            DeniedKeys deniedKeys,
+            RateLimitProperties properties,
+            RateLimitsEndpointProperties shown,
+            ObjectProvider<Backend> backends,
+            ObjectProvider<PathMappedEndpoints> endpoints,
+            EndpointAccessResolver access) {
+        DashboardReader reader = new DashboardReader(
+                throttlers,
+                history,
+                deniedKeys,
+                () -> backends.orderedStream().toList(),
+                policy -> properties.backendOf(policy) == BackendKind.REDIS);
+        EndpointPlaces places = new EndpointPlaces(endpoints::getObject, access);
+        return new RateLimitDashboard(
+                reader, places, security -> shown.showValues().isShown(security, shown.roles()));
+    }
+}

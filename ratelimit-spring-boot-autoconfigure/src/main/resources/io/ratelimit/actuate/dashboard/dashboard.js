@@ -1,0 +1,448 @@
+'use strict';
+
+/* Asks for what is new once a second, and shows it. Whatever comes from the server is shown as text, never as HTML. */
+
+const POLL_MILLIS = 1000;
+const RETRY_MILLIS = 3000;
+const TIMEOUT_MILLIS = 10_000;
+const SORT_MILLIS = 5000;
+const KEYS_SHOWN = 5;
+const KINDS = ['allowed', 'denied', 'shadowDenied', 'failed'];
+const ROOT = document.documentElement.dataset.root;
+/** Below this page's own path, which has no slash at its end. Without a name and password that the address may have. */
+const DATA = `${location.origin}${location.pathname}/data`;
+
+const byId = id => document.getElementById(id);
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+/** Writes only what changed, so that nothing flickers and a selection stays. */
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+const number = n => n.toLocaleString('en');
+
+/* ---- the data ---- */
+
+let instance = null;
+let second = 0;
+let seconds = 300;
+const policies = new Map();
+
+function take(data) {
+  if (instance !== null && data.instance !== instance) return false;
+  instance = data.instance;
+  seconds = data.seconds;
+  const names = new Set(data.policies.map(policy => policy.name));
+  for (const [name, policy] of policies) {
+    if (!names.has(name)) {
+      policy.remove();
+      policies.delete(name);
+    }
+  }
+  data.policies.forEach((policy, place) => {
+    if (!policies.has(policy.name)) policies.set(policy.name, new Policy(policy.name));
+    policies.get(policy.name).take(policy, place, data.from, data.change);
+  });
+  second = data.second;
+  showBackends(data.backends);
+  return true;
+}
+
+/** The application was started anew: what was known is of another life. */
+function forget() {
+  instance = null;
+  second = 0;
+  policies.forEach(policy => policy.remove());
+  policies.clear();
+}
+
+/* ---- a policy ---- */
+
+class Policy {
+  constructor(name) {
+    this.name = name;
+    this.series = Object.fromEntries(KINDS.map(kind => [kind, []]));
+    this.totals = { allowed: 0, denied: 0, shadowDenied: 0, failed: 0 };
+    this.from = 0;
+    this.visible = false;
+    this.build();
+    byId('policies').append(this.card);
+    watcher.observe(this.card);
+    this.card.policy = this;
+  }
+
+  build() {
+    this.card = element('li', 'policy');
+    this.card.dataset.policy = this.name;
+    const heading = element('h2', '', this.name);
+    this.mode = element('span', 'mode');
+    heading.append(this.mode);
+    this.facts = element('p', 'facts');
+    this.quiet = element('p', 'quiet', 'Nothing decided in the last five minutes.');
+    this.now = element('p', 'now');
+    this.chart = element('div', 'chart');
+    this.chart.setAttribute('role', 'img');
+    this.at = element('p', 'at');
+    this.level = element('div', 'level');
+    this.meter = element('meter');
+    this.levelText = element('span');
+    this.level.append(this.meter, this.levelText);
+    this.waiting = element('p', 'waiting');
+    this.keys = element('div', 'keys');
+    this.keyList = element('ol');
+    this.keys.append(element('h3', '', 'Keys denied most'), this.keyList);
+    this.change = element('details', 'change');
+    this.command = element('pre');
+    this.command.tabIndex = 0;
+    this.hint = element('p');
+    this.change.append(element('summary', '', 'Change it'), this.command, this.hint);
+    this.card.append(heading, this.facts, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.change);
+  }
+
+  remove() {
+    watcher.unobserve(this.card);
+    this.plot?.destroy();
+    this.card.remove();
+  }
+
+  /** Adds the seconds that are new; what is older than the page keeps goes. */
+  take(data, place, from, change) {
+    this.data = data;
+    this.place = place;
+    if (from !== this.from + this.series.allowed.length) {
+      this.from = from;
+      for (const kind of KINDS) this.series[kind] = [];
+    }
+    for (const kind of KINDS) this.series[kind].push(...data[kind]);
+    const surplus = Math.max(this.series.allowed.length - seconds, 0);
+    this.from += surplus;
+    for (const kind of KINDS) {
+      this.series[kind].splice(0, surplus);
+      this.totals[kind] = this.series[kind].reduce((sum, n) => sum + Math.max(n, 0), 0);
+    }
+    this.showChange(change);
+  }
+
+  get isQuiet() {
+    return KINDS.every(kind => this.totals[kind] === 0);
+  }
+
+  get refusals() {
+    return this.totals.denied + this.totals.failed;
+  }
+
+  /** Those that would have been among them. */
+  get denials() {
+    return this.refusals + this.totals.shadowDenied;
+  }
+
+  show() {
+    const { data } = this;
+    this.card.className = ['policy', data.mode, this.last('denied') + this.last('failed') > 0 ? 'denying' : ''].join(' ').trim();
+    write(this.mode, { enforce: 'enforced', shadow: 'shadow: refuses nothing', off: 'off: not asked' }[data.mode]);
+    write(this.facts, this.factsText());
+    this.chart.hidden = this.at.hidden = this.isQuiet;
+    this.showNow();
+    this.showLevel();
+    this.showWaiting();
+    this.showKeys();
+    if (this.visible) this.draw();
+  }
+
+  factsText() {
+    const { key, rate, capacity, tiers } = this.data;
+    const plans = Object.entries(tiers).map(([tier, spec]) => `${tier}: ${spec}`);
+    return [
+      key.length ? `a bucket for each ${key.join(' and ')}` : 'one bucket',
+      rate,
+      `capacity ${number(capacity)}`,
+      ...plans,
+    ].join(' · ');
+  }
+
+  last(kind) {
+    return Math.max(this.series[kind].at(-1) ?? 0, 0);
+  }
+
+  showNow() {
+    const shown = [['allowed', 'allowed', 'allowed'], ['denied', 'denied', 'denied'], ['shadow', 'shadowDenied', 'would have been denied'],
+      ['failed', 'failed', 'refused as the backend failed']]
+        .filter(([, kind]) => kind === 'allowed' || this.totals[kind] > 0
+            || kind === (this.data.mode === 'shadow' ? 'shadowDenied' : 'denied'));
+    this.quiet.hidden = !this.isQuiet;
+    this.now.hidden = this.isQuiet;
+    while (this.now.children.length > shown.length) this.now.lastChild.remove();
+    shown.forEach(([className, kind, what], i) => {
+      const part = this.now.children[i] ?? this.now.appendChild(element('span'));
+      part.className = className;
+      if (part.children.length === 0) part.append(element('b'), '');
+      write(part.firstChild, number(this.last(kind)));
+      part.lastChild.data = `/s ${what}, ${number(this.totals[kind])} in all`;
+    });
+  }
+
+  showLevel() {
+    const { available, capacity, key, lastSeen, mode } = this.data;
+    this.level.hidden = key.length > 0 || mode === 'off';
+    if (this.level.hidden) return;
+    this.meter.hidden = available === null || available === undefined;
+    if (this.meter.hidden) return write(this.levelText, 'level not known');
+    Object.assign(this.meter, { min: 0, max: capacity, low: capacity / 10, high: capacity / 4, optimum: capacity, value: available });
+    const text = `${number(available)} of ${number(capacity)} left${lastSeen ? ', when last asked' : ''}`;
+    this.meter.setAttribute('aria-label', text);
+    write(this.levelText, text);
+  }
+
+  showWaiting() {
+    const { waiting, queueLimit, mode } = this.data;
+    const wait = mode === 'shadow' ? 'would wait' : waiting === 1 ? 'waits' : 'wait';
+    this.waiting.hidden = queueLimit === 0 && waiting === 0;
+    write(this.waiting, `${number(waiting)} ${wait} in line, of ${number(queueLimit)} that may`);
+  }
+
+  showKeys() {
+    const keys = this.data.deniedKeys.slice(0, KEYS_SHOWN);
+    this.keys.hidden = keys.length === 0;
+    while (this.keyList.children.length > keys.length) this.keyList.lastChild.remove();
+    keys.forEach(({ key, denied, shadow }, i) => {
+      const item = this.keyList.children[i] ?? this.keyList.appendChild(element('li'));
+      if (item.children.length === 0) item.append(element('code'), element('b'));
+      item.className = shadow ? 'shadow' : '';
+      write(item.firstChild, keyText(key));
+      write(item.lastChild, number(denied));
+    });
+  }
+
+  showChange({ path, writable, authenticated }) {
+    const { rate, capacity } = this.data;
+    this.command.hidden = path === null || path === undefined;
+    if (this.command.hidden) {
+      return write(this.hint, 'The endpoint that changes limits is not exposed: add ratelimits to'
+          + ' management.endpoints.web.exposure.include.');
+    }
+    write(this.command, `curl ${authenticated ? '-u user ' : ''}-X POST -H 'Content-Type: application/json' \\\n`
+        + `  -d '{"rate": "${rate}", "capacity": ${capacity}}' '${base()}${encodeURI(path)}/${this.name}'`);
+    write(this.hint, writable
+        ? 'Either may be left out. Holds for this instance, until it stops.'
+        : 'Changes are off; management.endpoint.ratelimits.access: unrestricted allows them.');
+  }
+
+  /* ---- its chart ---- */
+
+  /** Stacked, the highest first: what is drawn later covers it but for its own part. */
+  columns() {
+    const { allowed, denied, shadowDenied, failed } = this.series;
+    const missing = seconds - allowed.length;
+    const columns = [[], [], [], [], []];
+    for (let i = -missing; i < allowed.length; i++) {
+      columns[0].push(this.from + 1 + i - second);
+      const known = i >= 0 && allowed[i] >= 0;
+      const sums = known ? [allowed[i], denied[i], shadowDenied[i], failed[i]] : [];
+      for (let kind = 0, sum = 0; kind < 4; kind++) {
+        sum += sums[kind] ?? 0;
+        columns[4 - kind].push(known ? sum : null);
+      }
+    }
+    return columns;
+  }
+
+  draw() {
+    const width = this.chart.clientWidth;
+    if (width === 0 || this.isQuiet) return;
+    if (!this.plot) this.plot = new uPlot(options(this, width), this.columns(), this.chart);
+    else if (this.plot.width !== width) this.plot.setSize({ width, height: CHART_HEIGHT });
+    this.plot.setData(this.columns());
+    this.chart.setAttribute('aria-label', `In the last five minutes ${number(this.totals.allowed)} allowed,`
+        + ` ${number(this.denials)} ${this.data.mode === 'shadow' ? 'that would have been denied' : 'denied'}, by the second`);
+  }
+
+  redraw() {
+    this.plot?.destroy();
+    this.plot = null;
+    if (this.visible) this.draw();
+  }
+
+  /** What was at the second that the pointer is at. */
+  point(i) {
+    const at = i - (seconds - this.series.allowed.length);
+    if (i === null || i === undefined) return write(this.at, '');
+    if (at < 0 || this.series.allowed[at] < 0) return write(this.at, 'not known');
+    const ago = -(this.from + 1 + at - second);
+    const parts = [['allowed', 'allowed'], ['denied', 'denied'], ['shadowDenied', 'would have been denied'], ['failed', 'failed']]
+        .filter(([kind], first) => first === 0 || this.series[kind][at] > 0)
+        .map(([kind, what]) => `${number(this.series[kind][at])} ${what}`);
+    write(this.at, `${ago === 0 ? 'now' : `${agoText(ago)} ago`}: ${parts.join(', ')}`);
+  }
+}
+
+const CHART_HEIGHT = 130;
+
+/** Its parts where they may be seen, and always the tier. */
+function keyText({ hash, parts, tier }) {
+  return (parts ? parts.join(' · ') : hash) + (tier ? ` (${tier})` : '');
+}
+
+function agoText(ago) {
+  return ago < 60 ? `${ago} s` : `${Math.floor(ago / 60)} min${ago % 60 ? ` ${ago % 60} s` : ''}`;
+}
+
+function options(policy, width) {
+  const style = getComputedStyle(document.documentElement);
+  const color = name => style.getPropertyValue(`--${name}`).trim();
+  const area = name => ({ stroke: color(name), fill: color(name), width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: -1 }) });
+  const axis = { stroke: color('soft'), font: '11px system-ui, sans-serif', grid: { stroke: color('grid'), width: 1 }, ticks: { show: false } };
+  return {
+    width,
+    height: CHART_HEIGHT,
+    padding: [6, 14, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: 'policies' } },
+    hooks: { setCursor: [plot => policy.point(plot.cursor.idx)] },
+    scales: {
+      x: { time: false, range: () => [1 - seconds, 0] },
+      y: { range: (plot, min, max) => [0, Math.max(max * 1.1, 4)] },
+    },
+    axes: [
+      { ...axis, size: 22, splits: () => [-240, -180, -120, -60, 0], values: (plot, splits) => splits.map(at => at === 0 ? 'now' : `${-at / 60} min`) },
+      { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000], space: 28,
+        values: (plot, splits) => splits.map(n => n >= 10_000 ? `${n / 1000}k` : number(n)) },
+    ],
+    series: [{}, area('failed'), area('shadow'), area('denied'), area('allowed')],
+  };
+}
+
+const watcher = new IntersectionObserver(entries => {
+  for (const entry of entries) {
+    entry.target.policy.visible = entry.isIntersecting;
+    if (entry.isIntersecting) entry.target.policy.draw();
+  }
+}, { rootMargin: '200px' });
+
+/** The actuator's base address, as this page was reached: through whatever proxies, prefixes and ports. */
+function base() {
+  const path = location.pathname;
+  const above = path.endsWith(`/${ROOT}`) ? path.slice(0, -ROOT.length) : path.slice(0, path.lastIndexOf('/') + 1);
+  return location.origin + above.replaceAll("'", '%27');
+}
+
+/* ---- the page ---- */
+
+function showBackends(backends) {
+  const list = byId('backends');
+  list.replaceChildren(...backends.map(({ name, condition, since, cause }) => {
+    const item = element('li', condition === 'UP' ? '' : 'failing');
+    const from = new Date(since).toLocaleString();
+    item.append(element('b', '', `${name} is ${condition.toLowerCase()}`),
+        ` since ${from}${cause ? `: ${cause}` : ''}`);
+    return item;
+  }));
+}
+
+let sorted = 0;
+
+function show() {
+  const find = byId('find').value.trim().toLowerCase();
+  const only = byId('only').checked;
+  let shown = 0;
+  for (const policy of policies.values()) {
+    const hidden = !policy.name.includes(find) || only && policy.denials === 0;
+    policy.card.hidden = hidden;
+    if (!hidden) {
+      shown++;
+      policy.show();
+    }
+  }
+  const none = byId('none');
+  none.hidden = shown > 0 || instance === null;
+  write(none, policies.size === 0 ? 'There are no policies.' : `None of the ${policies.size} policies is shown.`);
+  if (performance.now() - sorted > SORT_MILLIS) sort();
+}
+
+/** Cards move seldom, and never under the hands of who uses one. */
+function sort() {
+  sorted = performance.now();
+  const list = byId('policies');
+  if (list.contains(document.activeElement)) return;
+  const denied = byId('order').value === 'denied';
+  const byDenials = (a, b) => b.refusals - a.refusals || b.denials - a.denials || a.isQuiet - b.isQuiet;
+  const order = [...policies.values()]
+      .sort((a, b) => denied && byDenials(a, b) || a.place - b.place)
+      .map(policy => policy.card);
+  if (order.some((card, i) => list.children[i] !== card)) list.append(...order);
+}
+
+/* ---- asking ---- */
+
+let timer = 0;
+let seen = 0;
+let asking = false;
+
+const FAILURES = {
+  401: 'Not logged in any more (401): reload this page to log in.',
+  403: 'Not allowed to see this (403).',
+  404: 'The endpoint is gone (404): it is not exposed any more, or another application answers.',
+  429: 'The requests of this page are limited themselves (429).',
+};
+
+async function poll() {
+  clearTimeout(timer);
+  if (asking || document.hidden) return;
+  asking = true;
+  let failure = '';
+  try {
+    failure = await ask();
+  } catch {
+    failure = 'The server can\u2019t be reached.';
+  }
+  asking = false;
+  showState(failure);
+  clearTimeout(timer);
+  timer = setTimeout(poll, failure ? RETRY_MILLIS : POLL_MILLIS);
+}
+
+/** Returns what went wrong, or nothing. */
+async function ask() {
+  const response = await fetch(`${DATA}${second > 0 ? `?since=${second}` : ''}`, {
+    cache: 'no-store',
+    redirect: 'manual',
+    // With the latter Spring Security answers 401 without having the browser ask for a password each time.
+    headers: { Accept: 'application/json', 'X-Requested-With': 'XMLHttpRequest' },
+    signal: AbortSignal.timeout(TIMEOUT_MILLIS),
+  });
+  if (response.type === 'opaqueredirect') return FAILURES[401].replace('401', 'sent to a login');
+  if (!response.ok) return FAILURES[response.status] ?? `The server answers with ${response.status}.`;
+  if (!(response.headers.get('Content-Type') ?? '').includes('json')) return 'The answer is not what it should be; reload this page.';
+  if (!take(await response.json())) {
+    forget();
+    return ask();
+  }
+  seen = Date.now();
+  show();
+  return '';
+}
+
+function showState(failure) {
+  const state = byId('state');
+  state.className = failure ? 'state failing' : 'state live';
+  const ago = Math.round((Date.now() - seen) / 1000);
+  write(byId('state-ago'), failure && seen ? `Last seen ${agoText(ago)} ago; it goes on when it is back.` : '');
+  const denying = [...policies.values()].filter(policy => policy.refusals > 0).length;
+  write(byId('state-text'), failure
+      || `Live: ${policies.size} ${policies.size === 1 ? 'policy' : 'policies'}, ${denying || 'none'} with denials`);
+}
+
+document.addEventListener('visibilitychange', poll);
+addEventListener('online', poll);
+addEventListener('resize', () => policies.forEach(policy => policy.visible && policy.draw()));
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => policies.forEach(policy => policy.redraw()));
+byId('find').addEventListener('input', show);
+byId('only').addEventListener('change', show);
+byId('order').addEventListener('change', sort);
+poll();

@@ -1,0 +1,300 @@
+package io.ratelimit.autoconfigure.actuate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.DecisionHistory;
+import io.ratelimit.actuate.RateLimitDashboard;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.Banner;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The dashboard on a real server: where it is, to whom it is served, and what. */
+class DashboardServerTests {
+
+    private static final String PAGE = "/actuator/ratelimitdashboard";
+    private static final String NO_SECURITY = "--spring.autoconfigure.exclude="
+            + "org.springframework.boot.security.autoconfigure.SecurityAutoConfiguration,"
+            + "org.springframework.boot.security.autoconfigure.UserDetailsServiceAutoConfiguration,"
+            + "org.springframework.boot.security.autoconfigure.web.servlet.ServletWebSecurityAutoConfiguration,"
+            + "org.springframework.boot.security.autoconfigure.web.servlet.SecurityFilterAutoConfiguration,"
+            + "org.springframework.boot.security.autoconfigure.actuate.web.servlet.ManagementWebSecurityAutoConfiguration";
+    private static final String EXPOSED = "--management.endpoints.web.exposure.include=ratelimitdashboard";
+
+    private final HttpClient client = HttpClient.newHttpClient();
+    private ConfigurableApplicationContext context;
+
+    @AfterEach
+    void stop() {
+        context.close();
+    }
+
+    @Test
+    void thePageAndItsFiles() throws Exception {
+        start(NO_SECURITY, EXPOSED);
+
+        HttpResponse<String> page = get(PAGE);
+        assertThat(page.statusCode()).isEqualTo(200);
+        assertThat(page.headers().firstValue("Content-Type")).hasValue("text/html;charset=UTF-8");
+        assertThat(page.body())
+                .contains(
+                        "data-root=\"ratelimitdashboard\"",
+                        "<script src=\"ratelimitdashboard/dashboard.js\" defer>",
+                        "<link rel=\"stylesheet\" href=\"ratelimitdashboard/uplot.css\">")
+                .doesNotContain("{root}", "{here}", "onclick", "<style", "style=", "=\"http", "=\"//")
+                .doesNotContainPattern("<script(?! src)");
+        assertThat(get(PAGE + "/dashboard.js").headers().firstValue("Content-Type"))
+                .hasValue("text/javascript;charset=UTF-8");
+        assertThat(get(PAGE + "/uplot.js").body()).startsWith("/*! https://github.com/leeoniya/uPlot");
+        assertThat(get(PAGE + "/dashboard.css").headers().firstValue("Content-Type"))
+                .hasValue("text/css;charset=UTF-8");
+        assertThat(get(PAGE + "/uplot.css").statusCode()).isEqualTo(200);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/dashboard.html",
+                "/uplot-LICENSE.txt",
+                "/..",
+                "/%2e%2e",
+                "/..%5cRateLimitDashboard.class",
+                "/Data",
+                "/",
+                "/data/x",
+                "/%F0%9F%92%A9",
+                "/x%00"
+            })
+    void nothingElseIsServed(String path) throws Exception {
+        start(NO_SECURITY, EXPOSED);
+
+        assertThat(get(PAGE + path).statusCode()).isIn(400, 404);
+        assertThat(get("/dashboard.html").statusCode()).isEqualTo(404);
+        assertThat(get("/uplot.js").statusCode()).isEqualTo(404);
+    }
+
+    @Test
+    void theData() throws Exception {
+        start(NO_SECURITY, EXPOSED);
+        Throttlers throttlers = context.getBean(Throttlers.class);
+        for (int i = 0; i < 3; i++) {
+            throttlers.get("site").decide(1);
+        }
+        context.getBean(ManualTimeSource.class).advance(Duration.ofSeconds(2));
+
+        JsonNode data = data("");
+        assertThat(data.get("second").asLong()).isEqualTo(2);
+        JsonNode site = policy(data, "site");
+        assertThat(site.get("available").asLong()).isZero();
+        assertThat(site.get("allowed").toString()).isEqualTo("[2,0]");
+        assertThat(site.get("denied").toString()).isEqualTo("[1,0]");
+        assertThat(policy(data("?since=1"), "site").get("denied").toString()).isEqualTo("[0]");
+        assertThat(data("?since=-5").get("from").asLong()).isZero();
+        assertThat(get(PAGE + "/data?since=x").statusCode()).isEqualTo(400);
+    }
+
+    @Test
+    void whereItIsNotExposedNobodyCounts() throws Exception {
+        start(NO_SECURITY);
+
+        assertThat(get(PAGE).statusCode()).isEqualTo(404);
+        assertThat(context.getBeanNamesForType(DecisionHistory.class)).isEmpty();
+        assertThat(context.getBeanNamesForType(RateLimitDashboard.class)).isEmpty();
+        assertThat(context.getBean(ManualTimeSource.class).waiting()).isZero();
+    }
+
+    @Test
+    void accessCanBeTakenFromIt() throws Exception {
+        start(NO_SECURITY, EXPOSED, "--management.endpoint.ratelimitdashboard.access=none");
+
+        assertThat(get(PAGE).statusCode()).isEqualTo(404);
+        assertThat(context.getBeanNamesForType(DecisionHistory.class)).isEmpty();
+    }
+
+    @Test
+    void withoutLimitsThereIsNone() throws Exception {
+        start(NO_SECURITY, EXPOSED, "--ratelimit.enabled=false");
+
+        assertThat(get(PAGE).statusCode()).isEqualTo(404);
+    }
+
+    @Test
+    void itIsServedToWhomTheApplicationServesIt() throws Exception {
+        start(EXPOSED, "--spring.security.user.name=admin", "--spring.security.user.password=secret");
+        for (String path : List.of("", "/data", "/dashboard.js", "/nothing")) {
+            assertThat(get(PAGE + path, "Accept", "application/json").statusCode())
+                    .as(path)
+                    .isEqualTo(401);
+        }
+
+        HttpResponse<String> page = get(PAGE, "Authorization", "Basic YWRtaW46c2VjcmV0");
+        assertThat(page.statusCode()).isEqualTo(200);
+        assertThat(page.headers().firstValue("X-Content-Type-Options")).hasValue("nosniff");
+        assertThat(get(PAGE + "/dashboard.js", "Authorization", "Basic YWRtaW46c2VjcmV0")
+                        .headers()
+                        .firstValue("Content-Type"))
+                .hasValue("text/javascript;charset=UTF-8");
+        HttpResponse<String> data = get(PAGE + "/data", "Authorization", "Basic YWRtaW46c2VjcmV0");
+        assertThat(JsonMapper.shared()
+                        .readTree(data.body())
+                        .get("change")
+                        .get("authenticated")
+                        .asBoolean())
+                .isTrue();
+    }
+
+    @Test
+    void keysAreShownWhereTheEndpointShowsThem() throws Exception {
+        start(
+                NO_SECURITY,
+                EXPOSED,
+                "--management.endpoint.ratelimits.show-values=always",
+                "--ratelimit.policies.users.rate=1/1d",
+                "--ratelimit.policies.users.key=user",
+                "--ratelimit.policies.users.applies-to=annotated");
+        Throttlers throttlers = context.getBean(Throttlers.class);
+        throttlers.get("users").forKey("alice").decide(1);
+        throttlers.get("users").forKey("alice").decide(1);
+
+        JsonNode denied = policy(data(""), "users").at("/deniedKeys/0");
+        assertThat(denied.at("/key/parts/0").asString()).isEqualTo("alice");
+        assertThat(denied.at("/denied").asLong()).isEqualTo(1);
+        assertThat(data("").at("/change").hasNonNull("path")).as("not exposed").isFalse();
+    }
+
+    @Test
+    void theEndpointThatChangesLimitsIsToldAsItIs() throws Exception {
+        start(
+                NO_SECURITY,
+                EXPOSED + ",ratelimits",
+                "--management.endpoints.web.path-mapping.ratelimits=steer",
+                "--management.endpoint.ratelimits.access=unrestricted");
+
+        assertThat(data("").get("change").toString())
+                .isEqualTo("{\"path\":\"steer\",\"writable\":true,\"authenticated\":false}");
+    }
+
+    /** Nobody listens at port 1. */
+    @Test
+    void aBackendThatIsAwayIsToldAndNotWaitedFor() throws Exception {
+        start(NO_SECURITY, EXPOSED, "--ratelimit.backend=redis", "--spring.data.redis.port=1");
+        assertThat(policy(data(""), "site").hasNonNull("available")).isFalse();
+        context.getBean(Throttlers.class).get("site").decide(1);
+
+        JsonNode data = data("");
+        assertThat(data.at("/backends/0/name").asString()).isEqualTo("Redis");
+        assertThat(data.at("/backends/0/condition").asString()).isEqualTo("DOWN");
+        assertThat(data.at("/backends/0/cause").asString()).isNotEmpty();
+        assertThat(policy(data, "site").get("available").asLong())
+                .as("of the stand-in")
+                .isOne();
+        assertThat(policy(data, "site").get("lastSeen").asBoolean()).isTrue();
+    }
+
+    /** With this header the browser isn't told to ask for a password: the page polls. */
+    @Test
+    void aPollThatIsNotLoggedInIsNotChallenged() throws Exception {
+        start(EXPOSED, "--spring.security.user.password=secret");
+
+        HttpResponse<String> answer = get(PAGE + "/data", "X-Requested-With", "XMLHttpRequest");
+        assertThat(answer.statusCode()).isEqualTo(401);
+        assertThat(answer.headers().firstValue("WWW-Authenticate")).isEmpty();
+    }
+
+    @Test
+    void behindAManagementPortABasePathAndAnotherName() throws Exception {
+        start(
+                NO_SECURITY,
+                EXPOSED,
+                "--server.servlet.context-path=/shop",
+                "--management.server.port=0",
+                "--management.server.base-path=/manage",
+                "--management.endpoints.web.base-path=/ops",
+                "--management.endpoints.web.path-mapping.ratelimitdashboard=limits/seen");
+        String port = context.getEnvironment().getProperty("local.management.port");
+
+        HttpResponse<String> page = send("http://localhost:" + port + "/manage/ops/limits/seen");
+        assertThat(page.body()).contains("data-root=\"limits/seen\"", "src=\"seen/dashboard.js\"");
+        assertThat(send("http://localhost:" + port + "/manage/ops/limits/seen/dashboard.js")
+                        .statusCode())
+                .isEqualTo(200);
+        assertThat(send("http://localhost:" + port + "/manage/ops/limits/seen/data")
+                        .body())
+                .startsWith("{\"instance\":");
+        assertThat(get("/shop" + PAGE).statusCode()).isEqualTo(404);
+    }
+
+    @Test
+    void belowAContextPath() throws Exception {
+        start(NO_SECURITY, EXPOSED, "--server.servlet.context-path=/shop");
+
+        assertThat(get("/shop" + PAGE).body()).contains("src=\"ratelimitdashboard/dashboard.js\"");
+        assertThat(get("/shop" + PAGE + "/data").statusCode()).isEqualTo(200);
+    }
+
+    private void start(String... arguments) {
+        List<String> all = new ArrayList<>(List.of(arguments));
+        all.addAll(List.of("--server.port=0", "--spring.config.location=optional:classpath:/none/"));
+        Map<String, Object> properties = Map.of("ratelimit.policies.site.rate", "2/1d");
+        context = new SpringApplicationBuilder(Application.class)
+                .bannerMode(Banner.Mode.OFF)
+                .properties(properties)
+                .properties("ratelimit.policies.site.applies-to=annotated")
+                .run(all.toArray(String[]::new));
+    }
+
+    private JsonNode data(String query) throws Exception {
+        HttpResponse<String> data = get(PAGE + "/data" + query);
+        assertThat(data.headers().firstValue("Content-Type")).hasValue("application/json");
+        return JsonMapper.shared().readTree(data.body());
+    }
+
+    private static JsonNode policy(JsonNode data, String name) {
+        return data.get("policies")
+                .valueStream()
+                .filter(policy -> policy.get("name").asString().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private HttpResponse<String> get(String path, String... header) throws Exception {
+        return send("http://localhost:" + context.getEnvironment().getProperty("local.server.port") + path, header);
+    }
+
+    private HttpResponse<String> send(String uri, String... header) throws Exception {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(uri));
+        if (header.length > 0) {
+            request.headers(header);
+        }
+        return client.send(request.build(), BodyHandlers.ofString());
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+
+        @Bean
+        ManualTimeSource time() {
+            return new ManualTimeSource();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+package io.ratelimit.sample;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.openqa.selenium.By;
+import org.openqa.selenium.OutputType;
+import org.openqa.selenium.WebElement;
+import org.openqa.selenium.chrome.ChromeDriver;
+import org.openqa.selenium.chrome.ChromeDriverService;
+import org.openqa.selenium.chrome.ChromeOptions;
+import org.openqa.selenium.logging.LogEntry;
+import org.openqa.selenium.logging.LogType;
+import org.openqa.selenium.logging.LoggingPreferences;
+
+/**
+ * Chromium without a window, for the tests of a class; they are skipped where none is installed. It knows no host but
+ * this one.
+ *
+ * <p>Pictures go to {@code target/pictures}, and with {@code -Dpictures=docs/images} there, below the project.
+ */
+final class Browser implements BeforeAllCallback, BeforeEachCallback, AfterAllCallback {
+
+    private static final List<String> NAMES = List.of("chromium", "chromium-browser", "google-chrome");
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Path PICTURES = Path.of("target", "pictures");
+    private static final Logger SELENIUM = Logger.getLogger("org.openqa.selenium");
+
+    static {
+        SELENIUM.setLevel(Level.SEVERE); // warns that it has no classes for the newest protocol; none are used
+    }
+
+    private ChromeDriver driver;
+
+    @Override
+    public void beforeAll(ExtensionContext test) {
+        Optional<Path> browser =
+                NAMES.stream().flatMap(name -> onPath(name).stream()).findFirst();
+        Optional<Path> control = onPath("chromedriver");
+        assumeTrue(
+                browser.isPresent() && control.isPresent(),
+                "no browser to test with: install 'chromium' and 'chromium-driver' (Debian), or Chrome and ChromeDriver");
+        ChromeDriverService service = new ChromeDriverService.Builder()
+                .usingDriverExecutable(control.get().toFile())
+                .build();
+        driver = new ChromeDriver(service, options(browser.get()));
+    }
+
+    private static Optional<Path> onPath(String name) {
+        return Stream.of(System.getenv("PATH").split(File.pathSeparator))
+                .map(directory -> Path.of(directory, name))
+                .filter(Files::isExecutable)
+                .findFirst();
+    }
+
+    private static ChromeOptions options(Path browser) {
+        LoggingPreferences logs = new LoggingPreferences();
+        logs.enable(LogType.BROWSER, Level.ALL);
+        ChromeOptions options = new ChromeOptions();
+        options.setCapability("goog:loggingPrefs", logs);
+        options.setBinary(browser.toFile());
+        options.addArguments(
+                "--headless=new",
+                "--disable-dev-shm-usage",
+                "--disable-background-networking",
+                "--no-first-run",
+                "--force-color-profile=srgb",
+                "--hide-scrollbars",
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost");
+        if (System.getProperty("user.name").equals("root")) {
+            options.addArguments("--no-sandbox");
+        }
+        return options;
+    }
+
+    /** A window of the usual size, in light colours. */
+    @Override
+    public void beforeEach(ExtensionContext test) {
+        size(1280, 900);
+        dark(false);
+        errors();
+    }
+
+    @Override
+    public void afterAll(ExtensionContext test) {
+        if (driver != null) {
+            driver.quit();
+        }
+    }
+
+    void open(String url) {
+        driver.get(url);
+    }
+
+    /** Also narrower than a window can be. */
+    void size(int width, int height) {
+        driver.executeCdpCommand(
+                "Emulation.setDeviceMetricsOverride",
+                Map.of("width", width, "height", height, "deviceScaleFactor", 1, "mobile", false));
+    }
+
+    void dark(boolean dark) {
+        Map<String, String> scheme = Map.of("name", "prefers-color-scheme", "value", dark ? "dark" : "light");
+        driver.executeCdpCommand("Emulation.setEmulatedMedia", Map.of("features", List.of(scheme)));
+    }
+
+    /** Sends a user's name, which is the password too, with each request; null for nobody's. */
+    void login(@Nullable String user) {
+        driver.executeCdpCommand("Network.enable", Map.of());
+        driver.executeCdpCommand(
+                "Network.setExtraHTTPHeaders",
+                Map.of("headers", user == null ? Map.of() : Map.of("Authorization", basic(user))));
+    }
+
+    private static String basic(String user) {
+        byte[] credentials = (user + ":" + user).getBytes(StandardCharsets.UTF_8);
+        return "Basic " + Base64.getEncoder().encodeToString(credentials);
+    }
+
+    /** Whether the server can be reached. */
+    void online(boolean online) {
+        driver.executeCdpCommand("Network.enable", Map.of());
+        driver.executeCdpCommand(
+                "Network.emulateNetworkConditions",
+                Map.of("offline", !online, "latency", 0, "downloadThroughput", -1, "uploadThroughput", -1));
+    }
+
+    void click(String selector) {
+        element(selector).click();
+    }
+
+    WebElement element(String selector) {
+        return driver.findElement(By.cssSelector(selector));
+    }
+
+    List<String> texts(String selector) {
+        return driver.findElements(By.cssSelector(selector)).stream()
+                .map(WebElement::getText)
+                .toList();
+    }
+
+    String text(String selector) {
+        return element(selector).getText();
+    }
+
+    /** Waits until a text of the elements has the part. */
+    void awaitText(String selector, String part) {
+        await().atMost(PATIENCE).ignoreExceptions().untilAsserted(() -> assertThat(texts(selector))
+                .anyMatch(text -> text.contains(part), part));
+    }
+
+    Object run(String script, Object... arguments) {
+        return driver.executeScript(script, arguments);
+    }
+
+    void nothingSticksOut() {
+        assertThat(run("return document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+                .as("pixels to scroll sideways")
+                .isEqualTo(0L);
+    }
+
+    /** What scripts and the browser complained of since the last call, but for statuses of responses. */
+    List<String> errors() {
+        return StreamSupport.stream(driver.manage().logs().get(LogType.BROWSER).spliterator(), false)
+                .map(LogEntry::getMessage)
+                .filter(message -> !message.contains("Failed to load resource"))
+                .toList();
+    }
+
+    void picture(String name) throws IOException {
+        byte[] png = driver.getScreenshotAs(OutputType.BYTES);
+        store(PICTURES, name, png);
+        String wanted = System.getProperty("pictures");
+        if (wanted != null) {
+            store(Path.of("..").resolve(wanted), name, png);
+        }
+    }
+
+    private static void store(Path directory, String name, byte[] png) throws IOException {
+        Files.createDirectories(directory);
+        Files.write(directory.resolve(name + ".png"), png);
+    }
+}

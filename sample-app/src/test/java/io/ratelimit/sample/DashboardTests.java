@@ -1,0 +1,292 @@
+package io.ratelimit.sample;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Throttlers;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.context.annotation.Import;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+
+/** The dashboard in a browser, with the policies of the sample and forty more. */
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
+@Import(StandingTime.class)
+class DashboardTests {
+
+    @RegisterExtension
+    static final Browser browser = new Browser();
+
+    private static final Duration SECOND = Duration.ofSeconds(1);
+
+    private final int port;
+    private final ManualTimeSource time;
+    private final Throttlers throttlers;
+
+    DashboardTests(@LocalServerPort int port, @Autowired ManualTimeSource time, @Autowired Throttlers throttlers) {
+        this.port = port;
+        this.time = time;
+        this.throttlers = throttlers;
+    }
+
+    @DynamicPropertySource
+    static void fortyPolicies(DynamicPropertyRegistry registry) {
+        IntStream.rangeClosed(1, 40).forEach(i -> {
+            registry.add("ratelimit.policies.tenant-" + i + ".rate", () -> i + "00/1s");
+            registry.add("ratelimit.policies.tenant-" + i + ".applies-to", () -> "annotated");
+        });
+    }
+
+    @BeforeEach
+    void openWithNothingInSight() {
+        time.advance(Duration.ofMinutes(10));
+        browser.online(true);
+        browser.login("admin");
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.awaitText("#state", "Live: 50 policies, none with denials");
+    }
+
+    @AfterEach
+    void nothingFailedInThePage() {
+        assertThat(browser.errors()).isEmpty();
+    }
+
+    @Test
+    void aFloodOfDenialsIsSeenWhereItIs() {
+        flood("alice", 900);
+        time.advance(SECOND);
+
+        browser.awaitText("#state", "Live: 50 policies, 1 with denials");
+        browser.awaitText(card("per-user-per-endpoint") + " .now", "800/s allowed, 800 in all");
+        assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100/s denied, 100 in all");
+        assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
+                .isEqualTo("a bucket for each user and endpoint · 600/1m · capacity 800");
+        browser.awaitText(card("per-user-per-endpoint") + " .keys b", "100");
+        assertThat(browser.text(card("per-user-per-endpoint") + " .keys code")).matches("[0-9a-f]{16}");
+        browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
+        assertThat(browser.element(card("per-user-per-endpoint") + " canvas").isDisplayed())
+                .isTrue();
+        assertThat(browser.text(card("global") + " .now")).contains("800/s allowed", "0/s denied, 0 in all");
+        assertThat(browser.text(card("tenant-1") + " .quiet")).isEqualTo("Nothing decided in the last five minutes.");
+        time.advance(SECOND);
+        browser.awaitText(card("per-user-per-endpoint") + " .now", "0/s allowed, 800 in all");
+    }
+
+    @Test
+    void whatDeniesMostComesFirst() {
+        flood("alice", 1_000);
+        time.advance(SECOND);
+
+        browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
+        choose("configured");
+        browser.awaitText("#policies > li:last-child h2", "item-changes");
+        choose("denied");
+        browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
+    }
+
+    @Test
+    void theChartHasTheSecondsAndTheGaps() {
+        for (int i = 0; i < 4; i++) {
+            throttlers.get("tenant-1").decide(10 + i);
+            throttlers.get("tenant-1").decide(1_000);
+            time.advance(SECOND);
+        }
+
+        browser.awaitText(card("tenant-1") + " .now", "4 in all");
+        assertThat(browser.run("const p = policies.get('tenant-1'); p.visible = true; p.draw(); return p.plot.data[4]"
+                        + ".slice(-5).join()"))
+                .isEqualTo("0,1,1,1,1");
+        assertThat(browser.run("return policies.get('tenant-1').plot.data[1].slice(-5).join()"))
+                .isEqualTo("0,2,2,2,2");
+    }
+
+    @Test
+    void aShadowPolicyShowsWhatItWouldHaveDenied() {
+        for (int i = 0; i < 103; i++) {
+            throttlers.get("items-candidate").forKey("alice").decide(1);
+        }
+        time.advance(SECOND);
+
+        browser.awaitText(card("items-candidate") + " .now", "100/s allowed");
+        assertThat(browser.text(card("items-candidate") + " .now")).contains("3/s would have been denied, 3 in all");
+        assertThat(browser.text(card("items-candidate") + " .mode")).isEqualTo("shadow: refuses nothing");
+        assertThat(browser.text("#state")).contains("none with denials");
+    }
+
+    /** Whatever came from a client and may be shown is no HTML, and neither is what a backend says. */
+    @Test
+    void whatIsShownIsText() {
+        String markup = "<img src=x onerror=alert(1)>";
+        browser.run(
+                "const p = policies.get('global'); p.data.deniedKeys = [{denied: 1, key: {parts: [arguments[0]]}}]; p.show();"
+                        + "showBackends([{name: 'Redis', condition: 'DOWN', since: '2026-01-02T03:04:05Z', cause: arguments[0]}])",
+                markup);
+
+        assertThat(browser.text(card("global") + " .keys code")).isEqualTo(markup);
+        assertThat(browser.text("#backends .failing"))
+                .startsWith("Redis is down since")
+                .endsWith(": " + markup);
+        assertThat(browser.texts("img")).isEmpty();
+    }
+
+    @Test
+    void theLevelOfAGlobalBucketAndWhoWaitsForIt() throws Exception {
+        assertThat(throttlers.get("checkout").tryAcquire(2)).isTrue();
+        int idle = time.waiting();
+        List<Thread> waiting = Stream.generate(this::customer).limit(3).toList();
+        waiting.forEach(Thread::start);
+        await().until(() -> time.waiting() == idle + 3);
+
+        browser.awaitText(card("checkout") + " .waiting", "3 wait in line, of 10 that may");
+        assertThat(browser.text(card("checkout") + " .level")).isEqualTo("0 of 2 left");
+        assertThat(browser.text(card("global") + " .level")).isEqualTo("7,000 of 7,000 left");
+        assertThat(browser.element(card("per-ip") + " .level").isDisplayed()).isFalse();
+        time.advance(Duration.ofSeconds(2));
+        for (Thread customer : waiting) {
+            customer.join();
+        }
+        browser.awaitText(card("checkout") + " .waiting", "0 wait in line");
+    }
+
+    private Thread customer() {
+        return new Thread(() -> {
+            try {
+                throttlers.get("checkout").tryAcquire(1, Duration.ofSeconds(5));
+            } catch (InterruptedException ex) {
+                Thread.currentThread().interrupt();
+            }
+        });
+    }
+
+    @Test
+    void aPolicyIsFoundAmongFifty() {
+        browser.element("#find").sendKeys("tenant-3");
+
+        await().until(() -> visible().size() == 11);
+        assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
+        browser.element("#find").sendKeys("99");
+        browser.awaitText("#none", "None of the 50 policies is shown.");
+    }
+
+    @Test
+    void theCurlLineOfAChange() {
+        browser.click(card("global") + " summary");
+
+        assertThat(browser.text(card("global") + " pre"))
+                .isEqualTo("curl -u user -X POST -H 'Content-Type: application/json' \\\n"
+                        + "  -d '{\"rate\": \"6000/1m\", \"capacity\": 7000}' 'http://localhost:" + port
+                        + "/actuator/ratelimits/global'");
+        assertThat(browser.text(card("global") + " .change p"))
+                .isEqualTo("Either may be left out. Holds for this instance, until it stops.");
+    }
+
+    @Test
+    void aLoginThatIsOverIsShownAndTheBrowserAsksForNone() {
+        browser.login(null);
+        browser.awaitText("#state", "Not logged in any more (401): reload this page to log in. Last seen");
+        browser.login("bob");
+        browser.awaitText("#state", "Not allowed to see this (403).");
+        browser.login("admin");
+        browser.awaitText("#state", "Live");
+    }
+
+    @Test
+    void aServerThatIsAwayIsShownAndItGoesOnWhenItIsBack() {
+        browser.online(false);
+        browser.awaitText("#state", "The server can’t be reached. Last seen");
+        throttlers.get("tenant-7").decide(1);
+        time.advance(Duration.ofMinutes(1));
+        browser.online(true);
+        browser.awaitText("#state", "Live");
+        browser.awaitText(card("tenant-7") + " .now", "1 in all");
+    }
+
+    @Test
+    void isBeautifulInAnyLightAndOnAPhone() throws IOException {
+        anEveningInTheShop();
+        browser.size(1200, 820);
+        browser.run("scrollTo(0, 0)");
+        browser.nothingSticksOut();
+        browser.picture("dashboard");
+        browser.dark(true);
+        browser.awaitText("#state", "Live");
+        browser.picture("dashboard-dark");
+        browser.dark(false);
+        browser.size(390, 844);
+        browser.awaitText("#state", "Live");
+        browser.nothingSticksOut();
+        browser.picture("dashboard-phone");
+        browser.run("document.querySelectorAll('details').forEach(part => part.open = true)");
+        browser.nothingSticksOut();
+    }
+
+    /** Five minutes, with a flood in the third. */
+    private void anEveningInTheShop() {
+        for (int i = 0; i < 300; i++) {
+            int wave = (int) (30 + 12 * Math.sin(i / 19.0) + i * 7 % 11);
+            boolean flooded = i > 150 && i < 200;
+            for (int j = 0; j < wave / 3; j++) {
+                throttlers.decide(List.of(
+                        throttlers.get("global").charge(1),
+                        throttlers.get("per-endpoint").forKey("GET /api/items").charge(1),
+                        throttlers
+                                .get("per-user-per-endpoint")
+                                .forKey("user" + j, "GET /api/items")
+                                .charge(1),
+                        throttlers.get("items-candidate").forKey("user" + j % 3).charge(1)));
+            }
+            for (int j = 0; j < (flooded ? 40 + i % 9 : 0); j++) {
+                throttlers.decide(List.of(
+                        throttlers.get("global").charge(1),
+                        throttlers
+                                .get("per-user-per-endpoint")
+                                .forKey("mallory", "GET /api/items")
+                                .charge(1)));
+            }
+            throttlers.decide(
+                    List.of(throttlers.get("report").forKey("user" + i % 2).charge(i % 5 == 0 ? 10 : 1)));
+            time.advance(SECOND);
+        }
+        choose("denied");
+        browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
+        await().until(() -> (long) browser.run("return second") >= 300);
+    }
+
+    private void flood(String user, int calls) {
+        for (int i = 0; i < calls; i++) {
+            throttlers.decide(List.of(
+                    throttlers
+                            .get("per-user-per-endpoint")
+                            .forKey(user, "GET /api/items")
+                            .charge(1),
+                    throttlers.get("global").charge(1)));
+        }
+    }
+
+    private static void choose(String order) {
+        browser.run("order.value = arguments[0]; order.dispatchEvent(new Event('change'))", order);
+    }
+
+    private static List<String> visible() {
+        return browser.texts("#policies > li:not([hidden])").stream()
+                .map(text -> text.lines().findFirst().orElseThrow())
+                .toList();
+    }
+
+    private static String card(String policy) {
+        return "[data-policy=" + policy + "]";
+    }
+}

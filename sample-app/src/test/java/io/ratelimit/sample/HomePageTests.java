@@ -1,0 +1,210 @@
+package io.ratelimit.sample;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.ManualTimeSource;
+import java.io.IOException;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.context.annotation.Import;
+
+/** The home page in a browser: what its buttons send, and what it shows of the answers. */
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
+@Import(StandingTime.class)
+class HomePageTests {
+
+    @RegisterExtension
+    static final Browser browser = new Browser();
+
+    private final int port;
+    private final ManualTimeSource time;
+
+    HomePageTests(@LocalServerPort int port, @Autowired ManualTimeSource time) {
+        this.port = port;
+        this.time = time;
+    }
+
+    @BeforeEach
+    void openWithFullBuckets() {
+        time.advance(Duration.ofHours(1));
+        browser.open("http://localhost:" + port + "/");
+    }
+
+    @AfterEach
+    void nothingFailedInThePage() {
+        assertThat(browser.errors()).isEmpty();
+    }
+
+    @Test
+    void aBurstShowsWhatPassesAndWhichPolicyRefusesTheRest() {
+        play("burst");
+
+        browser.awaitText("#status", "A burst of 1,000: 800 allowed, 200 refused by per-user-per-endpoint (200), in");
+        assertThat(browser.text("[data-user=alice] .counts")).isEqualTo("✓ 800 allowed\n✕ 200 refused");
+        assertThat(browser.text("#refused-by")).isEqualTo("per-user-per-endpoint200");
+        assertThat(browser.texts("#stream tr:first-child td"))
+                .startsWith("alice", "GET /api/items")
+                .contains("per-user-per-endpoint", "0 of 800", "1 s");
+        assertThat(browser.text("#stream tr:first-child .status")).startsWith("✕ 429");
+        assertThat(browser.text("#last-refusal"))
+                .startsWith("HTTP/1.1 429\nRetry-After: 1\nX-RetryAfterMs: ")
+                .contains(
+                        "\nRateLimit-Policy: \"per-user-per-endpoint\";q=800;w=80\n"
+                                + "RateLimit: \"per-user-per-endpoint\";r=0;t=1\n",
+                        "\"violated-policies\":[\"per-user-per-endpoint\"]");
+    }
+
+    @Test
+    void eachPlanHasItsOwnLimit() {
+        play("reports");
+
+        browser.awaitText("#status", "Eight reports each: 14 allowed, 2 refused by report (2)");
+        assertThat(browser.text("[data-user=alice] .counts")).contains("6 allowed", "2 refused");
+        assertThat(browser.text("[data-user=bob] .counts")).contains("8 allowed", "0 refused");
+    }
+
+    @Test
+    void theAdminRaisesALimitAndLowersItAgain() {
+        play("reports");
+        browser.awaitText("#status", "refused by report");
+
+        play("upgrade");
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        play("reports");
+        browser.awaitText("#status", "8 allowed, 8 refused by report (8)");
+        time.advance(Duration.ofSeconds(8));
+        play("reports");
+        browser.awaitText("#status", "Eight reports each: 16 allowed");
+
+        play("upgrade");
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        assertThat(browser.element("[data-scene=upgrade]").getAttribute("aria-pressed"))
+                .isEqualTo("false");
+        play("reports");
+        browser.awaitText("#status", "8 allowed, 8 refused by report (8)");
+    }
+
+    /** And the browser itself doesn't ask for a password. */
+    @Test
+    void guessedPasswordsAreWithoutSuccessAndThenRefused() {
+        play("guesses");
+
+        browser.awaitText(
+                "#status", "Guess a password 40 times: 30 without success, 10 refused by wrong-passwords (10)");
+        assertThat(browser.text("[data-user=stranger] .counts")).isEqualTo("✓ 0 allowed\n✕ 10 refused\n· 30 other");
+    }
+
+    @Test
+    void anAnnotationRefusesAsAFilterDoes() {
+        play("changes");
+
+        browser.awaitText("#status", "Change an item six times: 5 allowed, 1 refused by item-changes (1)");
+    }
+
+    @Test
+    void checkoutsWaitInLineForTheirTurn() {
+        play("checkouts");
+        browser.awaitText("#stream .status", "200");
+        assertThat(browser.text("#status")).isEqualTo("Twelve checkouts …");
+
+        assertThat(ended()).startsWith("Twelve checkouts: 12 allowed");
+    }
+
+    @Test
+    void aRefusedVoucherIsAnsweredLate() {
+        play("vouchers");
+        browser.awaitText("[data-user=bob] .counts", "5 allowed");
+        assertThat(browser.text("[data-user=bob] .counts")).contains("0 refused");
+
+        assertThat(ended()).startsWith("Guess eight vouchers: 5 allowed, 3 refused by vouchers (3)");
+    }
+
+    /** What is said at the end of a scene for which time has to pass. */
+    private String ended() {
+        while (browser.text("#status").endsWith("…")) {
+            time.advance(Duration.ofMillis(500));
+        }
+        return browser.text("#status");
+    }
+
+    @Test
+    void aLoadRunsAtItsRateAndIsStopped() {
+        browser.click("input[value=bob]");
+        browser.run("rate.value = 50; rate.dispatchEvent(new Event('input'))");
+        browser.click("#start");
+        browser.awaitText("#stream .request", "GET /api/items");
+        assertThat(browser.element("#start").isEnabled()).isFalse();
+
+        browser.click("#stop");
+
+        browser.awaitText("#status", "GET /api/items as alice, 50 a second each: ");
+        assertThat(browser.element("#start").isEnabled()).isTrue();
+        assertThat(browser.text("[data-user=bob] .counts")).contains("0 allowed");
+        browser.click("#clear");
+        browser.awaitText("[data-user=alice] .counts", "✓ 0 allowed");
+        assertThat(browser.texts("#stream tr")).isEmpty();
+    }
+
+    @Test
+    void aLoadEndsByItself() {
+        browser.run("rate.value = 1; what.value = 'GET /api/hello'");
+        browser.click("#start");
+
+        browser.awaitText("#status", "GET /api/hello as alice, bob, 1 a second each: 20 allowed");
+    }
+
+    @Test
+    void aShopThatIsClosedIsShown() {
+        browser.online(false);
+        play("changes");
+        browser.awaitText("#status", "6 without an answer");
+        browser.online(true);
+        play("changes");
+        browser.awaitText("#status", "5 allowed");
+    }
+
+    @Test
+    void looksWellInAnyLight() throws IOException {
+        browser.size(1200, 820);
+        everyScene();
+        browser.picture("home");
+        browser.nothingSticksOut();
+        browser.dark(true);
+        browser.run("scrollTo(0, 0)");
+        browser.picture("home-dark");
+    }
+
+    @Test
+    void fitsOnAPhone() throws IOException {
+        browser.size(390, 844);
+        everyScene();
+        browser.nothingSticksOut();
+        browser.run("document.querySelector('.seen').scrollIntoView()");
+        browser.picture("home-phone");
+        browser.run("document.querySelectorAll('details').forEach(part => part.open = true)");
+        browser.nothingSticksOut();
+    }
+
+    private void everyScene() {
+        play("changes");
+        browser.awaitText("#status", "item-changes");
+        play("reports");
+        browser.awaitText("#status", "refused by report");
+        play("guesses");
+        browser.awaitText("#status", "refused by wrong-passwords");
+        time.advance(Duration.ofMinutes(3));
+        play("burst");
+        browser.awaitText("#status", "refused by per-user-per-endpoint");
+    }
+
+    private void play(String scene) {
+        browser.click("[data-scene=" + scene + "]");
+    }
+}
