@@ -4,6 +4,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.math.RoundingMode;
 import java.time.Duration;
 import java.util.Map;
@@ -59,11 +60,29 @@ final class LocalShare {
         return Duration.ofNanos(Math.min(micros.longValue() * MICROSECOND, LONGEST));
     }
 
+    /** The part exactly, as people would write it: over the shortest period whose part is a whole number of tokens. */
+    private Rate stream(Rate rate) {
+        BigDecimal part = share.multiply(BigDecimal.valueOf(rate.tokens()));
+        long times = timesUntilWhole(part);
+        return times <= LONGEST / rate.period().toNanos()
+                ? new Rate(
+                        part.multiply(BigDecimal.valueOf(times)).longValueExact(),
+                        rate.period().multipliedBy(times))
+                : nearly(rate);
+    }
+
+    private static long timesUntilWhole(BigDecimal part) {
+        BigDecimal shortest = part.stripTrailingZeros();
+        BigInteger one = BigInteger.TEN.pow(Math.max(shortest.scale(), 0));
+        BigInteger times = shortest.scale() <= 0 ? BigInteger.ONE : one.divide(one.gcd(shortest.unscaledValue()));
+        return times.bitLength() < Long.SIZE ? times.longValue() : Long.MAX_VALUE;
+    }
+
     /**
      * Over a period that is long enough for so many tokens that cutting off a part of one makes no difference; where no
      * year is long enough for that, a microsecond makes no difference to the time of one.
      */
-    private Rate stream(Rate rate) {
+    private Rate nearly(Rate rate) {
         long most = LONGEST / rate.period().toNanos();
         long wanted = share.multiply(BigDecimal.valueOf(rate.tokens())).compareTo(BigDecimal.ONE) >= 0
                 ? PRECISE / part(rate.tokens()) + 1

@@ -35,6 +35,20 @@ class LocalShareTests {
                 .isBetween(perSecond(spec.rate()) * part * 0.999, perSecond(spec.rate()) * part * 1.000_000_001);
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "60/1m,  0.5,  30/1m",
+        "600/1m, 0.25, 150/1m",
+        "10/1s,  0.25, 5/2s",
+        "1/2s,   0.5,  1/4s",
+        "5/1m,   0.2,  1/1m",
+        "3/1d,   0.01, 3/100d",
+        "7/1us,  0.3,  21/10us",
+    })
+    void theRateIsExactAndShort(String rate, double part, String expected) {
+        assertThat(new LocalShare(part).of(BucketSpec.of(rate)).rate()).hasToString(expected);
+    }
+
     @Test
     void batchesComeAsOftenAndAreSmaller() {
         BucketSpec spec = BucketSpec.of("100/1h").withRefill(Refill.INTERVAL);
