@@ -8,4 +8,7 @@ public interface Backend {
 
     /** How it is, as far as calls have shown; asking costs nothing. */
     BackendState state();
+
+    /** Has a listener told of the calls that are made from now on; of one that counts none, it hears nothing. */
+    default void listen(BackendListener listener) {}
 }

@@ -3,6 +3,7 @@ package io.ratelimit;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,17 +57,17 @@ record BucketThrottler(
     }
 
     @Override
-    public void reconfigure(BucketSpec spec) {
+    public void reconfigure(UnaryOperator<BucketSpec> change) {
         if (tier != null && policy().tiers().containsKey(tier)) {
-            whole.reconfigure(tier, spec);
+            whole.reconfigure(tier, change);
         } else {
-            whole.reconfigure(spec);
+            whole.reconfigure(change);
         }
     }
 
     @Override
-    public void reconfigure(String tier, BucketSpec spec) {
-        whole.reconfigure(tier, spec);
+    public void reconfigure(String tier, UnaryOperator<BucketSpec> change) {
+        whole.reconfigure(tier, change);
     }
 
     @Override

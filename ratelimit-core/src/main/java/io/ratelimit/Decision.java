@@ -3,6 +3,7 @@ package io.ratelimit;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Whether a call may go ahead, and if not, why and when. Over several buckets it goes ahead only if all of them have the
@@ -18,6 +19,8 @@ import java.util.List;
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
  * @param answers what each bucket said to its charge, in the order asked, without those that needn't be asked any more;
  *     empty for a bucket without a policy
+ * @param shadows what policies in shadow mode took beside it, those that would have allowed the call; no part of the yes
+ *     or no, nor of the numbers
  */
 public record Decision(
         Outcome outcome,
@@ -26,7 +29,8 @@ public record Decision(
         long waitNanos,
         long nextTokenNanos,
         long resetNanos,
-        List<Answer> answers) {
+        List<Answer> answers,
+        List<Answer> shadows) {
 
     /** The kinds of yes and no. Of several that a call meets, the later outweighs the earlier. */
     public enum Outcome {
@@ -96,6 +100,19 @@ public record Decision(
 
     public Decision {
         answers = List.copyOf(answers);
+        shadows = List.copyOf(shadows);
+    }
+
+    /** A decision beside which no policy in shadow mode took anything. */
+    public Decision(
+            Outcome outcome,
+            long remaining,
+            long retryNanos,
+            long waitNanos,
+            long nextTokenNanos,
+            long resetNanos,
+            List<Answer> answers) {
+        this(outcome, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers, List.of());
     }
 
     /** The answer to a charge {@link Charge#withoutKey without a key}. */
@@ -154,6 +171,19 @@ public record Decision(
     private Decision as(Outcome other) {
         long retry = Math.max(retryNanos, waitNanos);
         return new Decision(other, remaining, retry, 0, nextTokenNanos, resetNanos, answers);
+    }
+
+    /** The same, and what policies in shadow mode took beside it. */
+    Decision withShadows(List<Answer> shadows) {
+        return new Decision(outcome, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers, shadows);
+    }
+
+    /** All that an allowed call was charged: what to give back if it is not made after all. Empty if it was denied. */
+    public List<Answer> taken() {
+        if (!allowed() || shadows.isEmpty()) {
+            return allowed() ? answers : List.of();
+        }
+        return Stream.concat(answers.stream(), shadows.stream()).toList();
     }
 
     /** Whether the call may go ahead. */

@@ -1,6 +1,8 @@
 package io.ratelimit;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Composes the key of a bucket from parts, so that no two different lists of parts give the same key: not
@@ -15,6 +17,9 @@ public final class Keys {
 
     private static final char MARK = '\0';
 
+    private static final String RAW = MARK + "r";
+    private static final String STAND_IN = MARK + "s";
+    private static final String SEVERAL = MARK + "m";
     private static final String TIER = MARK + "t";
     private static final String RESERVED = MARK + "o";
 
@@ -30,12 +35,12 @@ public final class Keys {
      */
     public static String part(String text, boolean ignoreCase) {
         String folded = ignoreCase ? fold(text) : text;
-        return !folded.isEmpty() && folded.charAt(0) == MARK ? MARK + "r" + folded : folded;
+        return !folded.isEmpty() && folded.charAt(0) == MARK ? RAW + folded : folded;
     }
 
     /** What stands in for a missing part; never equal to a part that was sent. */
     public static String standIn(String text) {
-        return MARK + "s" + text;
+        return STAND_IN + text;
     }
 
     /** The key of these parts, each made by {@link #part} or {@link #standIn}. */
@@ -47,7 +52,7 @@ public final class Keys {
         for (String part : parts) {
             length += part.length() + 4;
         }
-        StringBuilder key = new StringBuilder(length).append(MARK).append('m');
+        StringBuilder key = new StringBuilder(length).append(SEVERAL);
         for (String part : parts) {
             key.append(part.length()).append(':').append(part);
         }
@@ -75,6 +80,42 @@ public final class Keys {
 
     static boolean isReserved(String key) {
         return key.startsWith(RESERVED);
+    }
+
+    /** The name of the tier that a key was put in; empty for none. */
+    public static String tier(String key) {
+        String tier = tierOf(key);
+        return tier.substring(tier.indexOf(':') + 1);
+    }
+
+    /**
+     * The parts that a key was composed of, as {@link #part} and {@link #standIn} made them. Where the end of the key is
+     * missing, so is that of its last part.
+     */
+    public static List<String> parts(String key) {
+        String joined =
+                key.substring(isReserved(key) ? RESERVED.length() : tierOf(key).length());
+        if (!joined.startsWith(SEVERAL)) {
+            return List.of(joined);
+        }
+        List<String> parts = new ArrayList<>();
+        int start = SEVERAL.length();
+        for (int colon = joined.indexOf(':', start); colon >= 0; colon = joined.indexOf(':', start)) {
+            int length = Integer.parseInt(joined, start, colon, 10);
+            start = Math.min(colon + 1 + length, joined.length());
+            parts.add(joined.substring(colon + 1, start));
+        }
+        return parts;
+    }
+
+    /** Whether a part of a key stands in for one that was missing. */
+    public static boolean isStandIn(String part) {
+        return part.startsWith(STAND_IN);
+    }
+
+    /** The text of a part of a key, as it was sent but for its case, or of what stands in. */
+    public static String text(String part) {
+        return part.startsWith(STAND_IN) || part.startsWith(RAW) ? part.substring(RAW.length()) : part;
     }
 
     /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */

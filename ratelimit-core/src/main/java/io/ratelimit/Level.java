@@ -23,18 +23,8 @@ final class Level {
      * The unit is chosen so that a clock step and a token are whole numbers of it (Ticks): counting rounds nothing.
      * Threads race on one compare-and-set; the loser looks again. The number publishes nothing but itself.
      *
-     * Taking ahead. Who may wait takes tokens that are not there yet, and the bucket is then full later than an empty one
-     * would be: what is beyond is its debt, and also the wait. While there is a debt nobody else takes at once, and who
-     * takes ahead next waits longer, so the order of arrival is the order of grants. The moment is a promise, made when
-     * the call asked, and holds on one condition: that whoever takes before it finds the tokens gone. So what a waiter
-     * gives back can't all be had again: those behind him were promised moments that count on his tokens being taken.
-     * Only what is more than theirs comes back (CancelAt in Go's x/time/rate). At 1/s, empty, A takes 5 ahead and B 3: B
-     * is promised the eighth second. When A gives back, 2 come back; if B had left before him, all 5 would.
-     *
-     * After that the moment no longer shows how far the last promise reaches, so it is kept beside it, and only moves on.
-     * Why that is enough: from each promise on, all that is promised then and later is no more than what brings the
-     * bucket from there to full (what is due from D on is at most fullAt - D). Taking adds the same to both. Giving back
-     * c takes c from what is promised at D and before, and c less the way from D to the last promise from fullAt.
+     * Who may wait takes tokens ahead: the bucket is then full later than an empty one would be. What is beyond is its
+     * debt, and also the wait (Line says what that means for who gives back).
      *
      * A level belongs to one spec. When another comes, or its key is forgotten, it is closed for ever and whoever still
      * holds it looks again: so no token is taken where nobody will miss it.
@@ -59,14 +49,8 @@ final class Level {
     private final Ticks ticks;
     private volatile long fullAt;
 
-    /** What {@link #fullAt} doesn't show of the line; null for nothing. */
-    private volatile @Nullable Line line;
-
-    /**
-     * @param opened the tick that the bucket was to be full at when the line began: no place in it is before that
-     * @param promised the tick of the last promise that was made when somebody left
-     */
-    private record Line(long opened, long promised) {}
+    /** What {@link #fullAt} doesn't show of the line. */
+    private volatile Line line;
 
     /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
     long renewedAt;
@@ -80,7 +64,7 @@ final class Level {
         this.ticks = ticks;
         long now = ticks.at(nanos);
         this.fullAt = now + missing;
-        this.line = missing == 0 ? null : new Line(fullAt, now);
+        this.line = missing == 0 ? Line.SHOWN : new Line(fullAt, now);
     }
 
     /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
@@ -226,12 +210,12 @@ final class Level {
     private synchronized boolean giveBackInDebt(long price, long position, long seen, long now) {
         Line before = line;
         long last = lastPromise(seen);
-        long behind = behind(position, last);
+        long behind = before.behind(position, last, ticks.full());
         if (behind >= price) {
             return true;
         }
         if (behind > 0) {
-            line = new Line(before == null ? now : before.opened, last);
+            line = before.left(last, now);
         }
         boolean done = pull(seen, now, price - behind);
         if (!done) {
@@ -240,18 +224,8 @@ final class Level {
         return done;
     }
 
-    /** The ticks from where tokens were taken to the last promise; more than any price if they weren't taken here. */
-    private long behind(long position, long last) {
-        Line known = line;
-        long behind = last + ticks.full() - position;
-        boolean isElsewhere = position == Answer.UNKNOWN || known != null && position - known.opened <= 0;
-        return isElsewhere || behind < 0 ? Long.MAX_VALUE : behind;
-    }
-
     private long lastPromise(long seen) {
-        Line known = line;
-        long shown = seen - ticks.full();
-        return known == null || shown - known.promised >= 0 ? shown : known.promised;
+        return line.lastPromise(seen - ticks.full());
     }
 
     /** The ticks that are missing for a full bucket, or {@link #CLOSED}. */

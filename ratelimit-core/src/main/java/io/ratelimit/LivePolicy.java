@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /** The policy of a throttler as it is now. Thread-safe: changes come one after the other, and who reads waits for none. */
 final class LivePolicy {
@@ -30,13 +31,13 @@ final class LivePolicy {
         checks.add(check);
     }
 
-    synchronized void reconfigure(BucketSpec spec) {
-        change(policy.withSpec(Objects.requireNonNull(spec, "spec")));
+    synchronized void reconfigure(UnaryOperator<BucketSpec> change) {
+        change(policy.withSpec(Objects.requireNonNull(change.apply(policy.spec()), "spec")));
     }
 
-    synchronized void reconfigure(String tier, BucketSpec spec) {
+    synchronized void reconfigure(String tier, UnaryOperator<BucketSpec> change) {
         Map<String, BucketSpec> tiers = new HashMap<>(policy.tiers());
-        if (tiers.put(tier, Objects.requireNonNull(spec, "spec")) == null) {
+        if (tiers.computeIfPresent(tier, (name, spec) -> Objects.requireNonNull(change.apply(spec), "spec")) == null) {
             throw new IllegalArgumentException("the policy '" + policy.name() + "' has no tier '" + tier + "'"
                     + (policy.tiers().isEmpty()
                             ? ", nor any other"

@@ -5,6 +5,7 @@ import static io.ratelimit.Check.check;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /** A throttler with a bucket for each key, created full when the key is first seen. */
 public final class PartitionedThrottler implements Throttler {
@@ -90,13 +91,13 @@ public final class PartitionedThrottler implements Throttler {
     }
 
     @Override
-    public void reconfigure(BucketSpec spec) {
-        policy.reconfigure(spec);
+    public void reconfigure(UnaryOperator<BucketSpec> change) {
+        policy.reconfigure(change);
     }
 
     @Override
-    public void reconfigure(String tier, BucketSpec spec) {
-        policy.reconfigure(tier, spec);
+    public void reconfigure(String tier, UnaryOperator<BucketSpec> change) {
+        policy.reconfigure(tier, change);
     }
 
     @Override

@@ -16,6 +16,9 @@ public interface ThrottleListener {
      */
     void decided(Decision decision);
 
+    /** There is a policy from now on, of which decisions may come. Must not throw. */
+    default void added(ThrottlePolicy policy) {}
+
     /** Something happened to a policy beside its decisions. Must not throw. */
     default void happened(ThrottlePolicy policy, ThrottleEvent event) {}
 

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import java.time.Duration;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 
 /**
  * Answers for one policy: may this call go ahead? Thread-safe.
@@ -99,14 +100,33 @@ public interface Throttler {
      *
      * @throws IllegalArgumentException if a check refuses it; the old one stays
      */
-    void reconfigure(BucketSpec spec);
+    default void reconfigure(BucketSpec spec) {
+        reconfigure(before -> spec);
+    }
+
+    /**
+     * Like {@link #reconfigure(BucketSpec)}, with what it is changed to made of what it is: no other change comes between.
+     *
+     * @throws IllegalArgumentException if a check refuses it; the old one stays
+     */
+    void reconfigure(UnaryOperator<BucketSpec> change);
 
     /**
      * Changes size and rate of a tier while it runs, as {@link #reconfigure(BucketSpec)} does for those without a tier.
      *
      * @throws IllegalArgumentException if the policy has no such tier, or a check refuses it; the old one stays
      */
-    void reconfigure(String tier, BucketSpec spec);
+    default void reconfigure(String tier, BucketSpec spec) {
+        reconfigure(tier, before -> spec);
+    }
+
+    /**
+     * Like {@link #reconfigure(String, BucketSpec)}, with what it is changed to made of what it is: no other change comes
+     * between.
+     *
+     * @throws IllegalArgumentException if the policy has no such tier, or a check refuses it; the old one stays
+     */
+    void reconfigure(String tier, UnaryOperator<BucketSpec> change);
 
     /**
      * Has the policy checked, as it is now and as it would be after each change: what the check throws refuses the change.

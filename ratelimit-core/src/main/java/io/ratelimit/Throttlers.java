@@ -18,8 +18,9 @@ public final class Throttlers {
     private final BucketStore store;
     private final ThrottleListener listener;
     private final WaitingLines lines;
+    private final ShadowLines shadowLines;
     private final Taker atOnce;
-    private final Taker ahead;
+    private final Taker watched;
 
     /**
      * @param time that calls wait by; the store's own
@@ -30,8 +31,9 @@ public final class Throttlers {
         this.store = store;
         this.listener = listener;
         this.lines = new WaitingLines(store, time);
+        this.shadowLines = new ShadowLines(store, time);
         this.atOnce = store::take;
-        this.ahead = store::reserve;
+        this.watched = one -> shadowLines.take(one.get(0));
         policies.forEach(this::add);
     }
 
@@ -46,6 +48,7 @@ public final class Throttlers {
                 policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
         check(more.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
         throttlers = more;
+        listener.added(policy);
     }
 
     /** Throttlers with their buckets in memory, on the machine's clock. */
@@ -80,7 +83,7 @@ public final class Throttlers {
     /**
      * Takes all of the charges at once and allows the call, or takes none and says why not. Policies that are off are not
      * asked. Those in shadow mode are asked one by one after the others have allowed; what they say is told to the
-     * listener and is not in the answer.
+     * listener and has no part in the answer, which only carries what they {@link Decision#shadows took}.
      */
     public Decision decide(List<Charge> charges) {
         return decide(charges, atOnce, atOnce);
@@ -89,7 +92,7 @@ public final class Throttlers {
     /**
      * Like {@link #decide}, but where tokens are short and will come within the charges' {@link Charge#maxWait}, takes them
      * ahead and waits in line for them. Each policy takes at once and the longest wait counts. Policies in shadow mode keep
-     * nobody waiting.
+     * nobody waiting, and allow where the call would have waited in their lines.
      *
      * @throws InterruptedException if the thread is interrupted while it waits; what was taken is given back
      */
@@ -98,7 +101,7 @@ public final class Throttlers {
             return decide(charges);
         }
         try (WaitingLines.Call call = lines.call()) {
-            Decision decision = decide(charges, call::take, ahead);
+            Decision decision = decide(charges, call::take, watched);
             call.await(decision);
             return decision;
         }
@@ -107,12 +110,18 @@ public final class Throttlers {
     private Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {
         List<Charge> enforced = inMode(ThrottlePolicy.Mode.ENFORCE, charges);
         Decision decision = take(enforced, taker);
-        if (decision.allowed() && enforced.size() < charges.size()) {
-            for (Charge shadow : inMode(ThrottlePolicy.Mode.SHADOW, charges)) {
-                take(List.of(shadow), shadowTaker);
-            }
+        return decision.allowed() && enforced.size() < charges.size()
+                ? decision.withShadows(askShadows(charges, shadowTaker))
+                : decision;
+    }
+
+    /** What those of them took that would have allowed the call. */
+    private List<Answer> askShadows(List<Charge> charges, Taker taker) {
+        List<Answer> taken = new ArrayList<>();
+        for (Charge shadow : inMode(ThrottlePolicy.Mode.SHADOW, charges)) {
+            taken.addAll(take(List.of(shadow), taker).taken());
         }
-        return decision;
+        return taken;
     }
 
     private interface Taker {
@@ -166,7 +175,7 @@ public final class Throttlers {
     }
 
     /**
-     * Puts back what allowed decisions took from the enforced policies, for a call that was not made after all. Where
+     * Puts back what an allowed decision {@linkplain Decision#taken took}, for a call that was not made after all. Where
      * others wait in line, only what none of their tokens stand on comes back.
      */
     public void giveBack(List<Answer> taken) {
@@ -220,7 +229,7 @@ public final class Throttlers {
      * place. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
      * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.
      *
-     * <p>For a new rate alone say {@code get(policy).policy().spec().withRate(rate)}.
+     * <p>For a new rate alone say {@code get(policy).reconfigure(spec -> spec.withRate(rate))}.
      *
      * @throws UnknownPolicyException if there is no policy of that name
      * @throws IllegalArgumentException if {@linkplain Throttler#checkChanges a check} refuses it; the old one stays
@@ -251,8 +260,9 @@ public final class Throttlers {
         return store.size(get(policy).policy());
     }
 
-    /** How many calls of a policy wait in line. */
+    /** How many calls of a policy wait in line; of one in shadow mode, how many would. */
     public int waiting(String policy) {
-        return lines.size(get(policy).policy());
+        ThrottlePolicy known = get(policy).policy();
+        return known.mode() == ThrottlePolicy.Mode.SHADOW ? shadowLines.size(known) : lines.size(known);
     }
 }

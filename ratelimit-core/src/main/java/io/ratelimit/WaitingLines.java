@@ -94,7 +94,7 @@ final class WaitingLines {
                 try {
                     time.parkUntil(time.nanoTime() + decision.waitNanos());
                 } catch (InterruptedException interrupted) {
-                    store.giveBack(decision.answers());
+                    store.giveBack(decision.taken());
                     throw interrupted;
                 }
             }
@@ -135,7 +135,7 @@ final class WaitingLines {
         return false;
     }
 
-    private static boolean isTooLong(Answer answer) {
+    static boolean isTooLong(Answer answer) {
         long maxWait = answer.charge().maxWait().toNanos();
         return !answer.allowed() && maxWait > 0 && answer.decision().retryNanos() > maxWait;
     }
@@ -150,7 +150,7 @@ final class WaitingLines {
                 .toList();
     }
 
-    private static Decision refused(Decision decision, Predicate<Answer> which, Outcome outcome) {
+    static Decision refused(Decision decision, Predicate<Answer> which, Outcome outcome) {
         return Decision.of(decision.answers().stream()
                 .map(answer -> which.test(answer) ? answer.as(outcome) : answer)
                 .toList());

@@ -52,6 +52,33 @@ class KeysTests {
         }
     }
 
+    @RepeatedTest(20)
+    void aKeyComesApartIntoItsPartsAgain(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        for (int i = 0; i < 5_000; i++) {
+            List<String> sent = randomParts(random);
+            String[] parts = sent.stream()
+                    .map(part -> part.startsWith("<") ? Keys.standIn(part.substring(1)) : Keys.part(part, false))
+                    .toArray(String[]::new);
+            String key = Keys.join(parts);
+            for (String kept : List.of(key, Keys.reserved(key), Keys.inTier("pro:1", key))) {
+                assertThat(Keys.parts(kept).stream()
+                                .map(part -> (Keys.isStandIn(part) ? "<" : "") + Keys.text(part))
+                                .toList())
+                        .as("seed %d, step %d", run.getCurrentRepetition(), i)
+                        .isEqualTo(sent);
+            }
+            assertThat(Keys.tier(key)).isEmpty();
+            assertThat(Keys.tier(Keys.inTier("pro:1", key))).isEqualTo("pro:1");
+        }
+    }
+
+    @Test
+    void ofAKeyThatWasCutThereAreThePartsThatAreLeft() {
+        String key = Keys.inTier("pro", Keys.join("alice", "GET /items"));
+        assertThat(Keys.parts(key.substring(0, key.length() - 3))).containsExactly("alice", "GET /it");
+    }
+
     private static List<String> randomParts(SplittableRandom random) {
         List<String> parts = new ArrayList<>();
         int count = 1 + random.nextInt(3);

@@ -142,7 +142,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
             assertThat(take(small, "known" + i, 2)).isTrue();
         }
         int allowed = 0;
-        for (int i = 0; i < 60_000; i++) {
+        for (int i = 0; i < 120_000; i++) {
             allowed += take(small, "new" + i, 5) ? 1 : 0;
         }
         assertThat(allowed).isEqualTo(OVERFLOW_BUCKETS);
@@ -158,11 +158,11 @@ class LocalBucketStoreTests extends BucketStoreContract {
         ThrottlePolicy small = POLICY.withMaxKeys(1)
                 .withTiers(Map.of("pro", BucketSpec.of("1/s").withCapacity(9)));
         take(small, "known", 1);
-        for (int i = 0; i < 60_000; i++) {
+        for (int i = 0; i < 120_000; i++) {
             take(small, "free" + i, 5);
         }
         int allowed = 0;
-        for (int i = 0; i < 60_000; i++) {
+        for (int i = 0; i < 120_000; i++) {
             allowed +=
                     store.take(List.of(Charge.of(small, "pro", "pro" + i, 9))).allowed() ? 1 : 0;
         }

@@ -127,8 +127,8 @@ class ReconfigurationTests {
                 .withMessage("capacity must be at least 5, but was 4");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> throttlers.reconfigure("per-user", BucketSpec.of("0/1d")));
-        assertThatNullPointerException().isThrownBy(() -> user.reconfigure(null));
-        assertThatNullPointerException().isThrownBy(() -> user.reconfigure("pro", null));
+        assertThatNullPointerException().isThrownBy(() -> user.reconfigure((BucketSpec) null));
+        assertThatNullPointerException().isThrownBy(() -> user.reconfigure("pro", (BucketSpec) null));
         assertThatIllegalArgumentException()
                 .as("a check must hold from the start")
                 .isThrownBy(() -> throttlers.get("global").checkChanges(policy -> Check.check(false, "it", "so", 0)));
@@ -206,5 +206,23 @@ class ReconfigurationTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> BucketSpec.of("600/1m").withCapacity(800).withRate(Rate.of("1/365d")))
                 .withMessageContaining("at most ten years");
+    }
+
+    @Test
+    void aChangeMadeOfWhatIsThereLosesNoOther() {
+        List<CompletableFuture<Void>> changes = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            changes.add(CompletableFuture.runAsync(() -> {
+                for (int j = 0; j < 500; j++) {
+                    throttlers.get("global").reconfigure(spec -> spec.withCapacity(spec.capacity() + 1));
+                    throttlers.get("per-user").reconfigure("pro", spec -> spec.withCapacity(spec.capacity() + 1));
+                }
+            }));
+        }
+        changes.forEach(CompletableFuture::join);
+
+        assertThat(throttlers.get("global").policy().spec().capacity()).isEqualTo(2_010);
+        assertThat(throttlers.get("per-user").policy().tiers().get("pro").capacity())
+                .isEqualTo(2_009);
     }
 }

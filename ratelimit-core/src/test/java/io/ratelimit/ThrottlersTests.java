@@ -252,16 +252,52 @@ class ThrottlersTests {
     }
 
     @Test
-    void shadowPoliciesKeepWhatTheyTook() {
-        ThrottlePolicy watched = USER.withMode(Mode.SHADOW);
-        Throttlers throttlers = throttlers(GLOBAL, watched);
-        List<Charge> charges = List.of(Charge.of(GLOBAL, "", 1), charge(throttlers, "per-user", "alice"));
+    void whatShadowPoliciesTookIsToldApartAndCanBeGivenBack() {
+        Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW), BOTH.withMode(Mode.SHADOW));
+        throttlers.get("per-user-per-endpoint").forKey("alice", "GET /x").decide(2);
+        List<Charge> charges = List.of(
+                charge(throttlers, "per-user-per-endpoint", "alice", "GET /x"),
+                Charge.of(GLOBAL, "", 1),
+                charge(throttlers, "per-user", "alice"));
+
         Decision decision = throttlers.decide(charges);
 
+        assertThat(policies(decision)).containsExactly("global");
+        assertThat(decision.shadows()).as("not of one that denied").hasSize(1);
+        assertThat(decision.shadows().get(0).charge()).isSameAs(charges.get(2));
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(2);
         throttlers.giveBack(decision.answers());
-
         assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(2);
+        throttlers.giveBack(decision.shadows());
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
+    }
+
+    @Test
+    void whatIsTakenIsAllThatAnAllowedCallWasChargedAndNothingOfADeniedOne() {
+        Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW));
+        List<Charge> charges = List.of(Charge.of(GLOBAL, "", 10), charge(throttlers, "per-user", "alice"));
+
+        Decision allowed = throttlers.decide(charges);
+        Decision denied = throttlers.decide(charges);
+
+        assertThat(allowed.taken()).extracting(Answer::charge).containsExactlyElementsOf(charges);
+        assertThat(denied.taken()).isEmpty();
+        throttlers.giveBack(allowed.taken());
+        assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
+    }
+
+    @Test
+    void theListenerIsToldOfEachPolicyAlsoOfOneThatComesLater() {
+        Events events = new Events();
+        Throttlers throttlers = new Throttlers(List.of(GLOBAL, USER), BucketStore.local(time), time, events);
+
+        throttlers.add(BOTH);
+
+        assertThat(events.told).containsExactly("global added", "per-user added", "per-user-per-endpoint added");
+        assertThatIllegalArgumentException().isThrownBy(() -> throttlers.add(BOTH));
+        assertThat(events.told).hasSize(3);
     }
 
     @Test
@@ -461,6 +497,7 @@ class ThrottlersTests {
     void whoSharesABucketForWantOfRoomIsAnEventAndNobodyElse() {
         Events events = new Events();
         Throttlers throttlers = new Throttlers(List.of(USER.withMaxKeys(2)), BucketStore.local(time), time, events);
+        events.told.clear();
         for (String user : List.of("alice", "bob", "carol", "alice", "dave", "bob", "carol")) {
             throttlers.get("per-user").forKey(user).decide(1);
         }
@@ -473,6 +510,7 @@ class ThrottlersTests {
     void anAnswerInPlaceOfABackendThatFailedIsAnEvent() {
         Events events = new Events();
         Throttlers throttlers = new Throttlers(List.of(GLOBAL, USER), new Failing(), time, events);
+        events.told.clear();
 
         throttlers.decide(List.of(charge(throttlers, "per-user", "alice"), charge(throttlers, "global")));
 
@@ -486,6 +524,11 @@ class ThrottlersTests {
 
         @Override
         public void decided(Decision decision) {}
+
+        @Override
+        public void added(ThrottlePolicy policy) {
+            told.add(policy.name() + " added");
+        }
 
         @Override
         public void happened(ThrottlePolicy policy, ThrottleEvent event) {

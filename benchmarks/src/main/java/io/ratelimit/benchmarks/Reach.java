@@ -21,6 +21,7 @@ final class Reach {
         text.row("1,000,000 keys, two threads, uniform", KEYS, keys(1_000_000));
         memory(text);
         filter(text);
+        listener(text);
         http(text);
         text.row(
                 "start-up",
@@ -95,6 +96,17 @@ final class Reach {
                 "the filter, four policies, headers included, allowed",
                 "1 µs beyond the clock reads",
                 number(results.beyondFloor(allowed) / 1000, 2) + " µs, " + number(allowed.bytes(), 0) + " bytes");
+    }
+
+    private void listener(Markdown text) {
+        text.row(
+                "meters of a decision of two policies, allowed / denied",
+                "60 ns",
+                told("decideAllowed") + " / " + told("decideDenied") + " ns");
+    }
+
+    private String told(String decision) {
+        return number(results.beyondNobody(Measurement.of(results.listener(), decision, Listening.METERS)), 0);
     }
 
     private void http(Markdown text) {

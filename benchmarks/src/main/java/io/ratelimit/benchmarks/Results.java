@@ -23,6 +23,7 @@ import java.util.stream.Stream;
  * @param keys many buckets
  * @param filter requests through the filters
  * @param annotation calls of annotated methods
+ * @param listener decisions, by who is told of them
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
@@ -35,6 +36,7 @@ record Results(
         List<Measurement> keys,
         List<Measurement> filter,
         List<Measurement> annotation,
+        List<Measurement> listener,
         Samples memory,
         Samples http,
         Samples shaping,
@@ -55,6 +57,7 @@ record Results(
                 Measurement.read(directory.resolve("keys.json")),
                 Measurement.read(directory.resolve("filter.json")),
                 Measurement.read(directory.resolve("annotation.json")),
+                Measurement.read(directory.resolve("listener.json")),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
@@ -81,6 +84,7 @@ record Results(
         keys(text);
         filter(text);
         annotation(text);
+        listener(text);
         memory(text);
         http(text);
         shaping(text);
@@ -182,6 +186,27 @@ record Results(
                     number(one.nanos() - proxied, 0),
                     number(one.bytes(), 0));
         }
+    }
+
+    private void listener(Markdown text) {
+        if (listener.isEmpty()) {
+            return;
+        }
+        text.table("Who is told of a decision of two policies", "decision", "ns", "±", "beyond nobody", "bytes");
+        for (Measurement one : listener) {
+            text.row(
+                    one.label(),
+                    number(one.nanos(), 1),
+                    number(one.error(), 1),
+                    number(beyondNobody(one), 0),
+                    number(one.bytes(), 0));
+        }
+    }
+
+    /** The nanoseconds that it costs a decision that somebody is told of it. */
+    double beyondNobody(Measurement decision) {
+        return decision.nanos()
+                - Measurement.of(listener, decision.name(), Listening.NOBODY).nanos();
     }
 
     private void memory(Markdown text) {

@@ -26,10 +26,12 @@ class BenchmarkTests {
         assertThat(run("KeysBenchmark", "keys.json")).hasSize(KeyedLimiter.values().length);
         assertThat(run("Filter.*Benchmark", "filter.json")).hasSize(3 + 2);
         assertThat(run("AnnotationBenchmark", "annotation.json")).hasSize(4);
+        assertThat(run("ListenerBenchmark", "listener.json")).hasSize(2 * Listening.values().length);
 
         assertThat(Results.read(directory).toMarkdown())
                 .containsPattern("one bucket, one thread, allowed \\| .* \\| [0-9.]+ ×")
                 .containsPattern("headers included, allowed \\| .* \\| -?[0-9.]+ µs")
+                .containsPattern("meters of a decision .* \\| 60 ns \\| -?[0-9.]+ / -?[0-9.]+ ns")
                 .containsPattern("constantKey \\| .*")
                 .contains("| decide, 1000, ratelimit |")
                 .containsPattern("allowed, 8 \\| 2 \\| .* \\| [0-9.]+ ×")

@@ -54,7 +54,9 @@ record MethodCharge(
     }
 
     boolean isConstant() {
-        boolean constantKey = key == null ? limit.key().parts().isEmpty() : key.isConstant();
+        boolean constantKey = key == null
+                ? limit.key().parts().isEmpty()
+                : key.isConstant() && limit.key().overrides().isEmpty();
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
         boolean constantTier = tier == null && limit.key().tier() == null;
         return isOff() || constantKey && constantCost && constantTier;

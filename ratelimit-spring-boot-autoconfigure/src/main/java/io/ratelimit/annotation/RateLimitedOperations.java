@@ -25,6 +25,7 @@ public final class RateLimitedOperations {
     private final Map<String, Set<String>> places = new ConcurrentHashMap<>();
     private final Map<String, AnnotatedPolicy> limits = new ConcurrentHashMap<>();
     private final Set<String> waiting = ConcurrentHashMap.newKeySet();
+    private final Set<String> keyed = ConcurrentHashMap.newKeySet();
     private final RateLimitedReading reading;
 
     /**
@@ -82,6 +83,9 @@ public final class RateLimitedOperations {
         charges.stream()
                 .filter(MethodCharge::letsWait)
                 .forEach(charge -> waiting.add(charge.policy().name()));
+        charges.stream()
+                .filter(charge -> charge.key() != null)
+                .forEach(charge -> keyed.add(charge.policy().name()));
         RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
@@ -122,6 +126,11 @@ public final class RateLimitedOperations {
     /** Whether calls of any method that has been read may wait for tokens of a policy or a limit of its own. */
     public boolean letsWait(String policy) {
         return waiting.contains(policy);
+    }
+
+    /** Whether any annotation that has been read gives calls keys of its own, which may have any number of parts. */
+    public boolean givesKeys(String policy) {
+        return keyed.contains(policy);
     }
 
     BeanTypes beans() {

@@ -111,7 +111,11 @@ final class RateLimitedReader {
                 "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
         return new AnnotatedPolicy(
                 throttler,
-                new RequestKey(List.of(), MissingKey.CLIENT_IP, reading.failures()),
+                new RequestKey(
+                        List.of(),
+                        MissingKey.CLIENT_IP,
+                        reading.failures(),
+                        reading.throttlers().listener()),
                 RequestCost.of(1),
                 reading.failures());
     }

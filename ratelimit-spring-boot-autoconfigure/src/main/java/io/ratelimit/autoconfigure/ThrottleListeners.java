@@ -23,6 +23,13 @@ final class ThrottleListeners implements ThrottleListener {
     }
 
     @Override
+    public void added(ThrottlePolicy policy) {
+        for (ThrottleListener listener : each) {
+            listener.added(policy);
+        }
+    }
+
+    @Override
     public void happened(ThrottlePolicy policy, ThrottleEvent event) {
         for (ThrottleListener listener : each) {
             listener.happened(policy, event);

@@ -2,6 +2,8 @@ package io.ratelimit.key;
 
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
+import io.ratelimit.ThrottleEvent;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -15,15 +17,17 @@ public final class RequestKey {
     private final MissingKey onMissing;
     private final Overrides overrides;
     private final FailureListener failures;
+    private final ThrottleListener listener;
     private final @Nullable RequestTier tier;
 
     /**
      * @param parts of the key, in order; none for a global policy
      * @param onMissing what holds for a request that lacks a part
      * @param failures is told of a part whose resolver throws, which is then as one that is missing
+     * @param listener is told of requests that lack a part
      */
-    public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures) {
-        this(parts, onMissing, Overrides.NONE, null, failures);
+    public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
+        this(parts, onMissing, Overrides.NONE, null, failures, listener);
     }
 
     /**
@@ -32,18 +36,21 @@ public final class RequestKey {
      * @param overrides for which keys something else holds, whatever their tier
      * @param tier which of the policy's tiers a request belongs to, if it has any
      * @param failures is told of a part or a tier whose resolver throws, which is then as one that is missing
+     * @param listener is told of requests that lack a part, and of those that an override frees
      */
     public RequestKey(
             List<KeyPart> parts,
             MissingKey onMissing,
             Overrides overrides,
             @Nullable RequestTier tier,
-            FailureListener failures) {
+            FailureListener failures,
+            ThrottleListener listener) {
         this.parts = List.copyOf(parts);
         this.onMissing = onMissing;
         this.overrides = overrides;
         this.tier = tier;
         this.failures = failures;
+        this.listener = listener;
     }
 
     public List<KeyPart> parts() {
@@ -99,20 +106,27 @@ public final class RequestKey {
      */
     public @Nullable Charge charge(
             ThrottlePolicy policy, @Nullable String[] texts, long cost, CurrentRequest current, @Nullable String tier) {
+        if (lacksPart(texts)) {
+            listener.happened(policy, ThrottleEvent.MISSING_KEY);
+            if (onMissing == MissingKey.SKIP || onMissing == MissingKey.DENY) {
+                return onMissing == MissingKey.DENY ? Charge.withoutKey(policy, cost) : null;
+            }
+        }
         String[] composed = new String[texts.length];
         for (int i = 0; i < texts.length; i++) {
             String text = texts[i];
-            if (text != null && !text.isBlank()) {
-                composed[i] = Keys.part(text, policy.ignoreCase());
-            } else if (onMissing == MissingKey.SKIP) {
-                return null;
-            } else if (onMissing == MissingKey.DENY) {
-                return Charge.withoutKey(policy, cost);
-            } else {
-                composed[i] = standIn(current);
-            }
+            composed[i] = text == null || text.isBlank() ? standIn(current) : Keys.part(text, policy.ignoreCase());
         }
         return charge(policy, composed, cost, tier);
+    }
+
+    private static boolean lacksPart(@Nullable String[] texts) {
+        for (String text : texts) {
+            if (text == null || text.isBlank()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private String standIn(CurrentRequest current) {
@@ -124,7 +138,15 @@ public final class RequestKey {
         String key = Keys.join(composed);
         boolean asWritten = composed.length == parts.size() && !overrides.isEmpty();
         KeyOverride override = asWritten ? overrides.find(key, composed) : null;
-        return override == null ? Charge.of(policy, tier, key, cost) : override.charge(policy, key, cost);
+        return override == null ? Charge.of(policy, tier, key, cost) : charge(policy, key, cost, override);
+    }
+
+    private @Nullable Charge charge(ThrottlePolicy policy, String key, long cost, KeyOverride override) {
+        Charge charge = override.charge(policy, key, cost);
+        if (charge == null) {
+            listener.happened(policy, ThrottleEvent.EXEMPT);
+        }
+        return charge;
     }
 
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {

@@ -12,16 +12,19 @@ import org.apache.commons.logging.LogFactory;
 
 /**
  * Logs denials, at most one line a policy in ten seconds, with the count since the last: a flood of requests must not
- * become a flood of lines. Nothing of a request is in a line.
+ * become a flood of lines. The end of a flood is told as well. Nothing of a request is in a line.
  */
 public final class DenialLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(DenialLog.class);
 
-    private final LineSampler lines;
+    private final LineSampler enforced;
+    private final LineSampler shadows;
 
     public DenialLog(TimeSource time) {
-        this.lines = new LineSampler(time);
+        this.enforced = new LineSampler(time, (policy, denied) -> log(policy, denied, ""));
+        this.shadows = new LineSampler(
+                time, (policy, denied) -> log(policy, denied, "; it is in shadow mode, so none was refused"));
     }
 
     @Override
@@ -29,17 +32,17 @@ public final class DenialLog implements ThrottleListener {
         if (!decision.allowed()) {
             for (Answer violation : decision.violations()) {
                 if (violation.decision().outcome() != Outcome.BACKEND_FAILED) {
-                    log(violation.policy());
+                    count(violation.policy());
                 }
             }
         }
     }
 
-    private void log(ThrottlePolicy policy) {
-        long denied = lines.count(policy.name());
-        if (denied > 0) {
-            logger.info("Throttle policy '" + policy.name() + "' denied " + denied + " since it was last logged"
-                    + (policy.mode() == Mode.SHADOW ? "; it is in shadow mode, so none was refused" : ""));
-        }
+    private void count(ThrottlePolicy policy) {
+        (policy.mode() == Mode.SHADOW ? shadows : enforced).count(policy.name());
+    }
+
+    private static void log(String policy, long denied, String shadow) {
+        logger.info("Throttle policy '" + policy + "' denied " + denied + " since it was last logged" + shadow);
     }
 }

@@ -1,6 +1,9 @@
 package io.ratelimit.logging;
 
 import io.ratelimit.TimeSource;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
@@ -13,9 +16,12 @@ public final class FailureLog {
     private static final Log logger = LogFactory.getLog(FailureLog.class);
 
     private final LineSampler lines;
+    private final Map<String, Failure> latest = new ConcurrentHashMap<>();
+
+    private record Failure(String what, String why) {}
 
     public FailureLog(TimeSource time) {
-        this.lines = new LineSampler(time);
+        this.lines = new LineSampler(time, this::log);
     }
 
     /**
@@ -24,10 +30,13 @@ public final class FailureLog {
      * @param why in words that are free of what clients send
      */
     public void failed(String policy, String what, String why) {
-        long failures = lines.count(policy);
-        if (failures > 0) {
-            logger.warn("Throttle policy '" + policy + "' could not tell " + what + " (" + why + "); failures since it"
-                    + " was last logged: " + failures);
-        }
+        latest.put(policy, new Failure(what, why));
+        lines.count(policy);
+    }
+
+    private void log(String policy, long failures) {
+        Failure failure = Objects.requireNonNull(latest.get(policy));
+        logger.warn("Throttle policy '" + policy + "' could not tell " + failure.what + " (" + failure.why
+                + "); failures since it was last logged: " + failures);
     }
 }

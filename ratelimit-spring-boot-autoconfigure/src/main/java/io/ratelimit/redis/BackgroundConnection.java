@@ -73,9 +73,9 @@ final class BackgroundConnection<T> {
 
     /** The attempt to connect that is under way, or has just failed. Whoever has time may wait for it. */
     synchronized CompletableFuture<T> begin() {
-        Attempt<T> attempt = latest;
-        boolean another = attempt == null || attempt.failed() || !attempt.connecting.isDone() && attempt.isOver();
-        return (another ? attempt() : attempt).connecting;
+        Attempt<T> known = latest;
+        boolean counts = known != null && !known.failed() && (known.connecting.isDone() || !known.isOver());
+        return known != null && counts ? known.connecting : attempt().connecting;
     }
 
     /** Makes another one, which is used once it is there; the one that there is is closed then. */

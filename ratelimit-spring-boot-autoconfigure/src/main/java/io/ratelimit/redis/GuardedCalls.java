@@ -2,9 +2,12 @@ package io.ratelimit.redis;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
+import io.ratelimit.BackendListener;
 import io.ratelimit.BackendState;
 import io.ratelimit.TimeSource;
 import io.ratelimit.redis.CircuitBreaker.Round;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -22,6 +25,7 @@ final class GuardedCalls implements Backend {
     private final RequestDeadline deadline;
     private final CircuitBreaker breaker;
     private final BackendWatch watch;
+    private final List<BackendListener> listeners = new CopyOnWriteArrayList<>();
 
     GuardedCalls(TimeSource time, RequestDeadline deadline) {
         this.time = time;
@@ -38,6 +42,11 @@ final class GuardedCalls implements Backend {
     @Override
     public BackendState state() {
         return watch.state();
+    }
+
+    @Override
+    public void listen(BackendListener listener) {
+        listeners.add(listener);
     }
 
     /** Notes that it failed before anybody called: calls are kept away until a probe finds it back. */
@@ -71,10 +80,18 @@ final class GuardedCalls implements Backend {
             breaker.failed(round);
             throw fatal;
         }
-        boolean late = time.nanoTime() - began > allowed;
+        long took = time.nanoTime() - began;
+        boolean late = took > allowed;
         deadline.spent(began, failure != null || late);
         report(round, failure, late);
+        tell(took, failure != null || late);
         return result;
+    }
+
+    private void tell(long nanos, boolean failed) {
+        for (BackendListener listener : listeners) {
+            listener.called(nanos, failed);
+        }
     }
 
     /** Of ours, or of a library's: its message may have what a client sent. */

@@ -69,7 +69,6 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
     private static ClusterTopologyRefreshOptions refresh(@Nullable ClusterTopologyRefreshOptions theirs) {
         ClusterTopologyRefreshOptions known = theirs != null ? theirs : ClusterTopologyRefreshOptions.create();
         return ClusterTopologyRefreshOptions.builder()
-                .enableAllAdaptiveRefreshTriggers()
                 .adaptiveRefreshTriggersTimeout(BETWEEN_REFRESHES)
                 .enablePeriodicRefresh(known.isPeriodicRefreshEnabled())
                 .refreshPeriod(known.getRefreshPeriod())

@@ -39,6 +39,7 @@ class ConfigurationMetadataTests {
     @Test
     void everyPropertyIsThere() {
         assertThat(items("properties").keySet())
+                .filteredOn(name -> name.startsWith("ratelimit."))
                 .containsExactlyInAnyOrderElementsOf(Stream.concat(
                                 RateLimitProperties.namesOf(RateLimitProperties.class).stream()
                                         .filter(name -> !List.of("client-ip", "filter", "redis")
@@ -53,6 +54,18 @@ class ConfigurationMetadataTests {
                                                 .map(nested.getKey()::concat)))
                         .map("ratelimit."::concat)
                         .toList());
+    }
+
+    @Test
+    void thoseOfTheActuatorAreThere() {
+        assertThat(items("properties"))
+                .hasEntrySatisfying("management.endpoint.ratelimits.access", property -> assertThat(property)
+                        .containsEntry("defaultValue", "read_only"))
+                .hasEntrySatisfying("management.endpoint.ratelimits.show-values", property -> assertThat(property)
+                        .containsEntry("defaultValue", "never"))
+                .containsKey("management.endpoint.ratelimits.roles")
+                .hasEntrySatisfying("management.health.ratelimit.enabled", property -> assertThat(property)
+                        .containsEntry("defaultValue", true));
     }
 
     @Test

@@ -35,7 +35,8 @@ class OptionalDependenciesTests {
                     + "|hamcrest|awaitility|jsonassert|json-path|json-smart|xmlunit.*|opentest4j|apiguardian.*|accessors-smart|asm";
     private static final String SECURITY = "spring-security-.*|spring-boot-(starter-)?security";
     private static final String ACTUATOR =
-            "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health" + "|micrometer-(core|jakarta9)";
+            "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health|micrometer-(core|jakarta9|registry-.*)"
+                    + "|prometheus-.*";
     private static final String REDIS = "lettuce-core|spring-data-redis|spring-boot-(starter-)?data-redis|netty-.*";
     private static final String JACKSON = "jackson-.*|spring-boot-(starter-)?jackson";
 
@@ -52,6 +53,23 @@ class OptionalDependenciesTests {
                 .contains(
                         "Throttle policy 'site' is enforced: 1/1d, capacity 1, one bucket, in memory; all methods, all"
                                 + " paths, before authentication")
+                .contains("ANSWERS 404 429 application/problem+json");
+    }
+
+    /** Micrometer is there in many an application that has no use for it, and without what Spring Boot has for it. */
+    @Test
+    void metersNeedNoActuator() throws Exception {
+        String output = run(
+                WebApplication.class,
+                without(
+                        TEST_TOOLS,
+                        SECURITY,
+                        JACKSON,
+                        REDIS,
+                        "spring-boot-.*(actuator|micrometer).*|spring-boot-health"));
+
+        assertThat(output)
+                .contains("SEES [io.micrometer.core.instrument.MeterRegistry, jakarta.servlet.Filter")
                 .contains("ANSWERS 404 429 application/problem+json");
     }
 
@@ -80,6 +98,41 @@ class OptionalDependenciesTests {
                         without(TEST_TOOLS, "lettuce-core"),
                         "--ratelimit.policies.site.backend=redis"))
                 .contains("which needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be used.");
+    }
+
+    /** With all of the actuator, with that of the endpoint alone, and with that of the health alone. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "none",
+                "spring-boot-health|spring-boot-(starter-)?micrometer.*|micrometer-(core|jakarta9)|" + JACKSON,
+                "spring-boot-(starter-)?actuator.*"
+            })
+    void whatTheActuatorIsToldNeedsNoMoreOfItThanIsThere(String lacking) throws Exception {
+        String output = run(
+                WebApplication.class,
+                without(TEST_TOOLS, SECURITY, REDIS, lacking),
+                "--management.endpoints.web.exposure.include=*",
+                "--management.endpoint.ratelimits.access=unrestricted");
+
+        String told = lacking.equals("none")
+                ? "[RateLimitHealthIndicator, RateLimitsEndpoint]"
+                : lacking.startsWith("spring-boot-health") ? "[RateLimitsEndpoint]" : "[RateLimitHealthIndicator]";
+        assertThat(output).contains("TELLS " + told).contains("ANSWERS 404 429 application/problem+json");
+    }
+
+    @Test
+    void anApplicationWithoutWebHasNoEndpointWhateverIsExposed() throws Exception {
+        String output = run(
+                PlainApplication.class,
+                without(
+                        TEST_TOOLS,
+                        SECURITY,
+                        "tomcat-.*|spring-boot-(starter-)?tomcat|spring-webmvc|spring-boot-webmvc"),
+                "--spring.main.web-application-type=none",
+                "--management.endpoints.web.exposure.include=*");
+
+        assertThat(output).contains("TELLS [RateLimitHealthIndicator]").contains("DECISIONS true false");
     }
 
     /** Also where Spring MVC is there without what Spring Boot has for it. */
@@ -141,11 +194,23 @@ class OptionalDependenciesTests {
         return Pattern.compile("(" + names + ")-\\d.*").asMatchPredicate();
     }
 
+    private static void sayWhatIsTold(ConfigurableApplicationContext context) {
+        System.out.println("TELLS "
+                + Stream.of(context.getBeanDefinitionNames())
+                        .map(name -> context.getType(name))
+                        .filter(type -> type != null && type.getPackageName().equals("io.ratelimit.actuate"))
+                        .map(Class::getSimpleName)
+                        .filter(name -> name.endsWith("Indicator") || name.endsWith("Endpoint"))
+                        .sorted()
+                        .toList());
+    }
+
     private static void sayWhatIsThere() {
         List<String> optional = List.of(
                 "org.springframework.security.web.SecurityFilterChain",
                 "org.springframework.boot.actuate.endpoint.annotation.Endpoint",
                 "org.springframework.boot.health.contributor.HealthIndicator",
+                "io.micrometer.core.instrument.MeterRegistry",
                 "tools.jackson.databind.json.JsonMapper",
                 "jakarta.servlet.Filter",
                 "org.springframework.web.context.WebApplicationContext",
@@ -162,6 +227,7 @@ class OptionalDependenciesTests {
         public static void main(String[] args) {
             sayWhatIsThere();
             try (ConfigurableApplicationContext context = SpringApplication.run(PlainApplication.class, args)) {
+                sayWhatIsTold(context);
                 Throttlers throttlers = context.getBean(Throttlers.class);
                 boolean first = throttlers.get("site").decide(1).allowed();
                 boolean second = throttlers.get("site").decide(1).allowed();
@@ -176,6 +242,7 @@ class OptionalDependenciesTests {
         public static void main(String[] args) throws Exception {
             sayWhatIsThere();
             try (ConfigurableApplicationContext context = SpringApplication.run(WebApplication.class, args)) {
+                sayWhatIsTold(context);
                 HttpRequest request = HttpRequest.newBuilder(URI.create(
                                 "http://localhost:" + context.getEnvironment().getProperty("local.server.port")))
                         .build();

@@ -7,6 +7,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
@@ -44,7 +45,13 @@ class OverridesTests {
     }
 
     private Charge charge(List<KeyPart> parts, FixedFacts request) {
-        return new RequestKey(parts, MissingKey.SHARED, new Overrides(overrides, parts), null, OverridesTests::failed)
+        return new RequestKey(
+                        parts,
+                        MissingKey.SHARED,
+                        new Overrides(overrides, parts),
+                        null,
+                        OverridesTests::failed,
+                        ThrottleListener.NONE)
                 .charge(POLICY, 1, request);
     }
 
@@ -142,7 +149,12 @@ class OverridesTests {
         with(user, "9", "203.0.113.7").with(user, "8", "shared");
         assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
         RequestKey byIp = new RequestKey(
-                user, MissingKey.CLIENT_IP, new Overrides(overrides, user), null, OverridesTests::failed);
+                user,
+                MissingKey.CLIENT_IP,
+                new Overrides(overrides, user),
+                null,
+                OverridesTests::failed,
+                ThrottleListener.NONE);
         assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
         assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
         List<KeyPart> pair = parts("ip", "user");
@@ -240,8 +252,8 @@ class OverridesTests {
         with(ip, "1", "30.0.0.0/8").with(ip, "1", "31.0.0.1");
         overrides.replaceAll((key, override) -> override.withMode(Mode.SHADOW));
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key =
-                new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed);
+        RequestKey key = new RequestKey(
+                ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed, ThrottleListener.NONE);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         throttlers.decide(List.of(key.charge(small, 1, from("20.0.0.0"))));
         for (int i = 0; i < 60_000; i++) {
@@ -260,8 +272,8 @@ class OverridesTests {
         List<KeyPart> ip = parts("ip");
         with(ip, "2", "10.0.0.1").with(ip, "3", "10.0.0.0/8").with(ip, "4", "11.0.0.0/8");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key =
-                new RequestKey(ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed);
+        RequestKey key = new RequestKey(
+                ip, MissingKey.DENY, new Overrides(overrides, ip), null, OverridesTests::failed, ThrottleListener.NONE);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         for (String net : List.of("20.0.", "11.0.")) {
             for (int i = 0; i < 60_000; i++) {

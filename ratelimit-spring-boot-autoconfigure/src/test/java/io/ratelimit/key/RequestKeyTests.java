@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottleEvent;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import java.util.ArrayList;
@@ -25,9 +28,20 @@ class RequestKeyTests {
     };
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
 
+    private final List<String> events = new ArrayList<>();
+    private final ThrottleListener told = new ThrottleListener() {
+        @Override
+        public void decided(Decision decision) {}
+
+        @Override
+        public void happened(ThrottlePolicy policy, ThrottleEvent event) {
+            events.add(policy.name() + " " + event);
+        }
+    };
+
     @Test
     void aGlobalPolicyHasOneKey() {
-        RequestKey key = new RequestKey(List.of(), MissingKey.DENY, NO_FAILURE);
+        RequestKey key = new RequestKey(List.of(), MissingKey.DENY, NO_FAILURE, told);
         assertThat(key.charge(POLICY, 3, FixedFacts.NONE)).isEqualTo(Charge.of(POLICY, "", 3));
     }
 
@@ -93,7 +107,7 @@ class RequestKeyTests {
 
     @Test
     void caseCountsOrNot() {
-        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, NO_FAILURE);
+        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, NO_FAILURE, told);
         ThrottlePolicy exact = POLICY.withIgnoreCase(false);
         FixedFacts upper = FixedFacts.NONE.withUser("ALICE");
         FixedFacts lower = FixedFacts.NONE.withUser("alice");
@@ -112,17 +126,34 @@ class RequestKeyTests {
             Charge charge = new RequestKey(
                             List.of(failing),
                             onMissing,
-                            (policy, what, why) -> failures.add(policy + ": " + what + ": " + why))
+                            (policy, what, why) -> failures.add(policy + ": " + what + ": " + why),
+                            told)
                     .charge(POLICY, 1, FixedFacts.NONE);
             assertThat(charge).isEqualTo(key(onMissing, "user").charge(POLICY, 1, FixedFacts.NONE));
+            assertThat(events).containsExactly("policy MISSING_KEY", "policy MISSING_KEY");
+            events.clear();
             assertThat(failures)
                     .containsExactly("policy: the part 'bean:tenant' of its key, so it was missing:"
                             + " java.lang.IllegalStateException");
         }
     }
 
-    private static RequestKey key(MissingKey onMissing, String... parts) {
-        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing, NO_FAILURE);
+    @ParameterizedTest
+    @EnumSource
+    void aRequestThatLacksPartsIsOneEventWhateverHoldsForIt(MissingKey onMissing) {
+        RequestKey key = key(onMissing, "user", "header:X-A", "ip");
+        key.charge(POLICY, 1, FixedFacts.NONE);
+        key.charge(POLICY, 1, FixedFacts.NONE.withUser("alice").withHeaders(Map.of("X-A", " ")));
+        key.charge(POLICY, 1, null);
+        assertThat(events).containsExactly("policy MISSING_KEY", "policy MISSING_KEY", "policy MISSING_KEY");
+
+        key.charge(POLICY, 1, FixedFacts.NONE.withUser("alice").withHeaders(Map.of("X-A", "a")));
+        key(onMissing).charge(POLICY, 1, FixedFacts.NONE);
+        assertThat(events).as("and one that has them is none").hasSize(3);
+    }
+
+    private RequestKey key(MissingKey onMissing, String... parts) {
+        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing, NO_FAILURE, told);
     }
 
     private static String text(RequestKey key, FixedFacts request) {

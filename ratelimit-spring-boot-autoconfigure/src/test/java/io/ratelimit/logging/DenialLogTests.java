@@ -5,14 +5,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.test.system.CapturedOutput;
@@ -46,7 +52,7 @@ class DenialLogTests {
     }
 
     @Test
-    void aFloodIsOneLineInTenSeconds() {
+    void aFloodIsOneLineInTenSecondsAndItsEndIsTold() {
         deny(SLOW, 1);
         deny(SLOW, 999);
         time.advance(Duration.ofNanos(9_999_999_999L));
@@ -54,15 +60,76 @@ class DenialLogTests {
         assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied 1 since it was last logged");
 
         time.advance(Duration.ofNanos(1));
-        deny(SLOW, 1);
-        deny(SLOW, 4);
+        assertThat(lines())
+                .as("though no other comes")
+                .containsExactly(
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
+                        "INFO Throttle policy 'slow' denied 1000 since it was last logged");
+        deny(SLOW, 5);
         time.advance(Duration.ofHours(1));
         deny(SLOW, 1);
+        assertThat(lines().subList(2, lines().size()))
+                .containsExactly(
+                        "INFO Throttle policy 'slow' denied 5 since it was last logged",
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged");
+    }
+
+    @Test
+    void aFloodOrdersOneCallAtATime() {
+        deny(SLOW, 1);
+        assertThat(time.waiting()).isZero();
+
+        deny(SLOW, 1000);
+        deny(OTHER, 2);
+
+        assertThat(time.waiting()).isEqualTo(2);
+        time.advance(Duration.ofSeconds(10));
+        assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void whatIsLeftIsToldWhenTheApplicationStops() {
+        SystemTimeSource clock = new SystemTimeSource();
+        DenialLog log = new DenialLog(clock);
+        Decision denied = throttlers.decide(List.of(Charge.of(OTHER, "mallory", 1)));
+        IntStream.range(0, 4).forEach(i -> log.decided(denied));
+
+        clock.close();
+
+        Awaitility.await().untilAsserted(() -> assertThat(lines())
+                .endsWith(
+                        "INFO Throttle policy 'other' denied 1 since it was last logged",
+                        "INFO Throttle policy 'other' denied 3 since it was last logged"));
+    }
+
+    /** Whatever the threads do, all are counted, and there is no more than a line in ten seconds. */
+    @RepeatedTest(20)
+    void noneIsLostBetweenThreads() throws InterruptedException {
+        List<Long> counts = Collections.synchronizedList(new ArrayList<>());
+        LineSampler sampler = new LineSampler(time, (policy, count) -> counts.add(count));
+        List<Thread> threads = IntStream.range(0, 3)
+                .mapToObj(i -> new Thread(() -> IntStream.range(0, 2_000).forEach(j -> sampler.count("one"))))
+                .toList();
+        threads.forEach(Thread::start);
+        while (threads.stream().anyMatch(Thread::isAlive)) {
+            time.advance(Duration.ofSeconds(1));
+        }
+        time.advance(Duration.ofSeconds(10));
+
+        assertThat(counts.stream().mapToLong(Long::longValue).sum()).isEqualTo(6_000);
+        assertThat(counts.size()).isLessThanOrEqualTo((int) (time.nanoTime() / 10_000_000_000L) + 1);
+    }
+
+    @Test
+    void aKeyThatIsOnlyWatchedHasALineOfItsOwn() {
+        deny(SLOW, 1);
+        throttlers.decide(List.of(Charge.of(SLOW.withMode(Mode.SHADOW), "mallory", 1)));
+
         assertThat(lines())
                 .containsExactly(
                         "INFO Throttle policy 'slow' denied 1 since it was last logged",
-                        "INFO Throttle policy 'slow' denied 1001 since it was last logged",
-                        "INFO Throttle policy 'slow' denied 5 since it was last logged");
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged; it is in shadow mode, so none"
+                                + " was refused");
     }
 
     @Test

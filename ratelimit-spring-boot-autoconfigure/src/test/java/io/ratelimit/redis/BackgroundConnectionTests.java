@@ -16,8 +16,7 @@ class BackgroundConnectionTests {
     private final AtomicInteger attempts = new AtomicInteger();
     private final Queue<Integer> closed = new ConcurrentLinkedQueue<>();
     private volatile boolean stuck;
-    private final BackgroundConnection<Integer> connection =
-            new BackgroundConnection<>(this::connect, closed::add);
+    private final BackgroundConnection<Integer> connection = new BackgroundConnection<>(this::connect, closed::add);
 
     private int connect() {
         int attempt = attempts.incrementAndGet();

@@ -14,6 +14,7 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
@@ -79,6 +80,28 @@ class FailoverBucketStoreTests {
                 .filter(line -> line.contains("FailoverBucketStore"))
                 .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
                 .toList();
+    }
+
+    @Test
+    void whoListensHearsOfEachCallThatWasMade() {
+        List<String> heard = new ArrayList<>();
+        store.backend().listen((nanos, failed) -> heard.add(nanos / 1_000_000 + " ms" + (failed ? ", failed" : "")));
+        take(LOCAL, 1);
+        redis.slowDown(Duration.ofMillis(7));
+        take(LOCAL, 1);
+        redis.slowDown(Duration.ofMillis(101));
+        take(LOCAL, 1);
+        redis.mend();
+        redis.breakDown();
+        take(LOCAL, 1);
+
+        assertThat(heard).containsExactly("0 ms", "7 ms", "101 ms, failed", "0 ms, failed");
+        drain(LOCAL);
+        redis.calls();
+        heard.clear();
+        take(LOCAL, 1);
+        assertThat(redis.calls()).as("while it is kept from calls").isZero();
+        assertThat(heard).isEmpty();
     }
 
     @Test

@@ -38,8 +38,7 @@ class RedisClocksTests {
     /** An instance: its clock is what the breaker, the deadline and the remembered denials go by. */
     private FailoverBucketStore instance(String strategy, ManualTimeSource clock) {
         BucketStore redis = strategy.equals("script")
-                ? new RedisScriptBucketStore(
-                        TestRedis.shared().connection()::async, keys, TIMEOUT, false, server::get)
+                ? new RedisScriptBucketStore(TestRedis.shared().connection()::async, keys, TIMEOUT, false, server::get)
                 : new RedisTransactionBucketStore(connections, keys, TIMEOUT, server::get);
         return new FailoverBucketStore(
                 redis,
@@ -92,8 +91,6 @@ class RedisClocksTests {
             granted += take(instances.get(random.nextInt(2)), cost).allowed() ? cost : 0;
         }
         double most = 40 + 10 * (server.get() - began + 1) / (double) SECOND;
-        assertThat((double) granted)
-                .as("seed %d", run.getCurrentRepetition())
-                .isBetween(0.9 * most - 40, most);
+        assertThat((double) granted).as("seed %d", run.getCurrentRepetition()).isBetween(0.9 * most - 40, most);
     }
 }

@@ -169,7 +169,9 @@ class RedisFailureTests {
         try (RedisBuckets buckets = RedisBuckets.byTransaction(application, prefix, "", request)) {
             buckets.selfTest();
             store(false);
-            assertThat(admin().clientList().lines()).as("8, that of the start, and this").hasSize(8 + 1 + 1);
+            assertThat(admin().clientList().lines())
+                    .as("8, that of the start, and this")
+                    .hasSize(8 + 1 + 1);
         }
     }
 

@@ -15,7 +15,8 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 final class TakesFromRedis {
 
     static final long CAPACITY = 1_000;
-    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(CAPACITY));
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(CAPACITY));
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final int THREADS = 4;
 

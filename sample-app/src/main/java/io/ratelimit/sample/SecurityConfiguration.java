@@ -12,8 +12,8 @@ import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
 /**
- * Two users, alice and bob, who is on the pro plan, and an admin; their passwords are their names; the home page and the
- * greeting are open to all.
+ * Two users, alice and bob, who is on the pro plan, and an admin, who may see and change limits; their passwords are their
+ * names; the home page and the greeting are open to all.
  */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
@@ -23,7 +23,9 @@ class SecurityConfiguration {
         return http.authorizeHttpRequests(
                         requests -> requests.requestMatchers("/", "/index.html", "/favicon.ico", "/error", "/api/hello")
                                 .permitAll()
-                                .requestMatchers("/api/limits/**")
+                                .requestMatchers("/actuator/health")
+                                .permitAll()
+                                .requestMatchers("/actuator/**")
                                 .hasRole("ADMIN")
                                 .anyRequest()
                                 .authenticated())

@@ -121,7 +121,7 @@ class SampleApplicationTests {
         assertThat(limit("report", "600/1m", "alice").statusCode()).isEqualTo(403);
 
         assertThat(limit("report", "600/1m", "admin").body())
-                .isEqualTo("{\"policy\":\"report\",\"rate\":\"600/1m\",\"capacity\":600}");
+                .contains("\"now\":{\"rate\":\"600/1m\",\"capacity\":600,\"refill\":\"greedy\"}");
 
         HttpResponse<String> refused = get("/api/report", "alice");
         assertThat(refused.headers().firstValue("Retry-After")).hasValue("1");
@@ -137,6 +137,24 @@ class SampleApplicationTests {
         assertThat(unpayable.body()).contains("must be at least the cost of the policy, 10, but was 9");
         assertThat(limit("report", "nine", "admin").statusCode()).isEqualTo(400);
         assertThat(limit("reports", "9/1m", "admin").statusCode()).isEqualTo(404);
+    }
+
+    @Test
+    void onlyTheAdminSeesLimitsAndEverybodyTheHealth() throws Exception {
+        assertThat(get("/actuator/ratelimits", "admin").body()).contains("\"report\"", "\"item-changes\"");
+        assertThat(get("/actuator/ratelimits", "alice").statusCode()).isEqualTo(403);
+        assertThat(get("/actuator/ratelimits", null).statusCode()).isEqualTo(401);
+        assertThat(get("/actuator/health", null).body())
+                .contains("\"status\":\"UP\"")
+                .doesNotContain("details");
+    }
+
+    @Test
+    void theAdminGetsThroughWhereNobodyElseDoes() throws Exception {
+        change("global", "{\"rate\":\"1/1d\",\"capacity\":1}", "admin");
+        assertThat(get("/api/items", "alice").statusCode()).isEqualTo(200);
+        assertThat(get("/api/items", "alice").body()).contains("throttled by 'global' policy");
+        assertThat(get("/actuator/ratelimits/global", "admin").statusCode()).isEqualTo(200);
     }
 
     @Test
@@ -238,8 +256,15 @@ class SampleApplicationTests {
 
     private HttpResponse<String> limit(String policy, String rate, String user)
             throws IOException, InterruptedException {
-        HttpRequest.Builder request = HttpRequest.newBuilder().PUT(HttpRequest.BodyPublishers.noBody());
-        return send(request, "/api/limits/" + policy + "?rate=" + rate, user, user);
+        return change(policy, "{\"rate\":\"" + rate + "\"}", user);
+    }
+
+    private HttpResponse<String> change(String policy, String json, String user)
+            throws IOException, InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder()
+                .POST(HttpRequest.BodyPublishers.ofString(json))
+                .header("Content-Type", "application/json");
+        return send(request, "/actuator/ratelimits/" + policy, user, user);
     }
 
     private HttpResponse<String> send(String path, @Nullable String user, @Nullable String password)

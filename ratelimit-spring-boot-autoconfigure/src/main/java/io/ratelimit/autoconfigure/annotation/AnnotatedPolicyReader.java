@@ -55,7 +55,8 @@ final class AnnotatedPolicyReader {
                         policy.onMissingKey(),
                         overrides,
                         beans.resolve(RateLimitProperties.property(name) + ".tier", policy.tier()),
-                        failures),
+                        failures,
+                        throttlers.listener()),
                 policy.cutCost(),
                 failures);
     }

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -48,7 +49,7 @@ final class EndpointIndex {
     private final Map<String, Node> byMethod = new HashMap<>();
     private final Node otherMethods;
     private final Set<String> patterns = new TreeSet<>();
-    private final Set<String> keys = new TreeSet<>();
+    private final Map<String, String> patternsByKey = new TreeMap<>();
 
     private final Set<String> exemptInVain = new TreeSet<>();
     private final boolean hasExempt;
@@ -62,7 +63,7 @@ final class EndpointIndex {
                 methods.addAll(endpoint.methods());
                 if (!endpoint.key().equals(NONE)) {
                     patterns.add(endpoint.pattern().getPatternString());
-                    keys.add(endpoint.key());
+                    patternsByKey.put(endpoint.key(), endpoint.pattern().getPatternString());
                 }
             }
         }
@@ -159,7 +160,13 @@ final class EndpointIndex {
 
     /** All endpoints but {@link #NONE}, sorted. */
     Collection<String> keys() {
-        return List.copyOf(keys);
+        return List.copyOf(patternsByKey.keySet());
+    }
+
+    /** The pattern of an endpoint; null for {@link #NONE}. */
+    @Nullable
+    String pattern(String key) {
+        return patternsByKey.get(key);
     }
 
     private static final class Node {

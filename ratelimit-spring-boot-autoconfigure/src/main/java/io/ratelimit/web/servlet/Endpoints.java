@@ -4,6 +4,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.PathContainer.Element;
 import org.springframework.http.server.PathContainer.PathSegment;
@@ -72,6 +73,12 @@ public final class Endpoints {
     /** The patterns of all endpoints, below the context path. */
     public Collection<String> patterns() {
         return index.patterns().stream().map(servletPath.value()::concat).toList();
+    }
+
+    /** The pattern by which Spring MVC knows an endpoint of this name, below the servlet's path; null if there is none. */
+    @Nullable
+    String pattern(String endpoint) {
+        return index.pattern(endpoint);
     }
 
     /** The names of all endpoints, as keys have them; not what requests share that reach none. */

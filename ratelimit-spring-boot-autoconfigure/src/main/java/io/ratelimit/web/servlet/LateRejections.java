@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
@@ -73,6 +74,11 @@ public final class LateRejections implements SmartLifecycle {
         }
         putOff(async, request, decision, delay);
         return true;
+    }
+
+    /** Whether refusals by a policy are put off, as long as that is possible. */
+    boolean delays(ThrottlePolicy policy) {
+        return delayNanos.containsKey(policy.name());
     }
 
     private void putOff(AsyncContext async, HttpServletRequest request, Decision decision, long delay) {

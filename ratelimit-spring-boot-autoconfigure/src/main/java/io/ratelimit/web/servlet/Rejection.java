@@ -1,6 +1,8 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottleEvent;
 import io.ratelimit.Throttlers;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -26,8 +28,19 @@ public final class Rejection {
 
     void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         RequestBill.of(request).giveBack(throttlers);
-        if (!late.putOff(request, decision)) {
+        ObservedPattern.note(request);
+        if (late.putOff(request, decision)) {
+            tellDelayed(decision);
+        } else {
             answer(request, response, decision);
+        }
+    }
+
+    private void tellDelayed(Decision decision) {
+        for (Answer violation : decision.violations()) {
+            if (late.delays(violation.policy())) {
+                throttlers.listener().happened(violation.policy(), ThrottleEvent.DELAYED);
+            }
         }
     }
 
@@ -53,6 +66,7 @@ public final class Rejection {
         boolean marked = Thread.interrupted();
         try {
             RequestBill.of(request).giveBack(throttlers);
+            ObservedPattern.note(request);
             cors.apply(request, response);
             InterruptedAnswer.write(request, response);
             response.flushBuffer();

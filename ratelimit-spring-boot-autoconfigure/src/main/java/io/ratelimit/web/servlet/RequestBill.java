@@ -51,13 +51,19 @@ final class RequestBill {
         return facts;
     }
 
-    /** Notes what an allowed decision took. */
+    /** The pattern of the request's endpoint; null where it reaches none, or no policy has asked for it yet. */
+    @Nullable
+    String pattern() {
+        return facts == null ? null : facts.pattern();
+    }
+
+    /** Notes what an allowed decision took, also for policies in shadow mode. */
     void add(Decision decision, RequestPolicies policies) {
         this.policies = policies;
+        paid.addAll(decision.taken());
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            paid.add(answer);
             if (!answer.policy().isGlobal() && share(answer) < smallestShare) {
                 smallestShare = share(answer);
                 scarcest = answer;

@@ -1,6 +1,9 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
+import io.ratelimit.ThrottleEvent;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
@@ -24,13 +27,19 @@ public final class RequestPolicies {
     private final boolean refunding;
     private final Endpoints endpoints;
     private final ClientAddresses addresses;
+    private final ThrottleListener listener;
 
-    public RequestPolicies(List<RequestPolicy> policies, Endpoints endpoints, ClientAddresses addresses) {
+    /**
+     * @param listener is told of requests that are free by their endpoint
+     */
+    public RequestPolicies(
+            List<RequestPolicy> policies, Endpoints endpoints, ClientAddresses addresses, ThrottleListener listener) {
         this.all = policies.stream().sorted(NARROWEST_FIRST).toList();
         this.all.forEach(policy -> byName.put(policy.policy().name(), policy));
         this.refunding = all.stream().anyMatch(policy -> policy.refundOn() != null);
         this.endpoints = endpoints;
         this.addresses = addresses;
+        this.listener = listener;
         for (Phase phase : Phase.values()) {
             byPhase.put(
                     phase,
@@ -56,12 +65,23 @@ public final class RequestPolicies {
         List<Charge> charges = new ArrayList<>(policies.size());
         for (int i = 0; i < policies.size(); i++) {
             RequestPolicy policy = policies.get(i);
-            Charge charge = exempt && !policy.keepsCharges() ? null : policy.charge(facts);
+            if (exempt && !policy.keepsCharges()) {
+                tellExempt(policy, facts);
+                continue;
+            }
+            Charge charge = policy.charge(facts);
             if (charge != null) {
                 charges.add(charge);
             }
         }
         return charges;
+    }
+
+    private void tellExempt(RequestPolicy policy, ServletRequestFacts facts) {
+        ThrottlePolicy now = policy.policy();
+        if (policy.appliesTo(facts, now)) {
+            listener.happened(now, ThrottleEvent.EXEMPT);
+        }
     }
 
     /** The policy that a charge is of. */

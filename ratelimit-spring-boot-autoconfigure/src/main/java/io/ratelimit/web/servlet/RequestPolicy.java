@@ -51,10 +51,13 @@ public record RequestPolicy(
     @Nullable
     Charge charge(ServletRequestFacts request) {
         ThrottlePolicy now = throttler.policy();
+        return appliesTo(request, now) ? key.charge(now, cost.tokens(request, now.name(), failures), request) : null;
+    }
+
+    /** Whether the policy covers a request, and would charge it for nothing else being said. */
+    boolean appliesTo(ServletRequestFacts request, ThrottlePolicy now) {
         boolean everywhere = paths.isEmpty() && excludePaths.isEmpty();
-        return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request, now)
-                ? key.charge(now, cost.tokens(request, now.name(), failures), request)
-                : null;
+        return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request, now);
     }
 
     /** Whether it gives back what it took when a response has this status. */

@@ -148,6 +148,12 @@ final class ServletRequestFacts implements RequestFacts {
         return endpoint;
     }
 
+    /** The pattern of the endpoint; null where there is none. */
+    @Nullable
+    String pattern() {
+        return endpoints.pattern(endpoint());
+    }
+
     @Override
     public String ip() {
         if (ip == null) {

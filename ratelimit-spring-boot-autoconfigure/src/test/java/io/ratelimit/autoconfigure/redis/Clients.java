@@ -69,6 +69,11 @@ final class Clients implements AutoCloseable {
     /** Throws what a client was thrown. */
     @Override
     public void close() {
+        stop();
+    }
+
+    /** Asks no more; all answers are there then. */
+    void stop() {
         over = true;
         threads.shutdown();
         for (Future<?> client : running) {

@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
@@ -71,10 +72,15 @@ final class RedisApplication implements AutoCloseable {
     }
 
     HttpResponse<String> get(String path) {
+        return request("GET", path);
+    }
+
+    HttpResponse<String> request(String method, String path) {
         try {
             return HTTP.send(
                     HttpRequest.newBuilder(URI.create("http://127.0.0.1:"
                                     + context.getEnvironment().getProperty("local.server.port") + path))
+                            .method(method, BodyPublishers.noBody())
                             .timeout(Duration.ofSeconds(30))
                             .build(),
                     BodyHandlers.ofString());

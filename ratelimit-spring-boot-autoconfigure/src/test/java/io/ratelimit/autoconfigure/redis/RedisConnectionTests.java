@@ -65,7 +65,7 @@ class RedisConnectionTests {
             redis.ask(RedisCommands::configResetstat);
             await().atMost(Duration.ofSeconds(2)).until(() -> redis.calls() > 0);
             awaitCondition(application, Condition.UP, Duration.ofSeconds(1));
-            clients.close();
+            clients.stop();
             assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 503);
         }
     }
@@ -96,7 +96,7 @@ class RedisConnectionTests {
             proxy.leadTo(other.port());
             redis.ask(commands -> commands.replicaof("127.0.0.1", other.port()));
             await().atMost(Duration.ofSeconds(2)).until(() -> other.calls() > 0);
-            clients.close();
+            clients.stop();
             assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 503);
             assertThat(application.status("/a")).isEqualTo(200);
         }

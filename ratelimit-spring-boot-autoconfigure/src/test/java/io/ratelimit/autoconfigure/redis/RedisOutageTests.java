@@ -169,7 +169,10 @@ class RedisOutageTests {
         redis.start();
         redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
         try (RedisApplication application = RedisApplication.start(redis.port(), yaml(rule))) {
-            assertThat(output).contains("ERROR").contains("Redis can't keep limits as it is (").contains("READONLY");
+            assertThat(output)
+                    .contains("ERROR")
+                    .contains("Redis can't keep limits as it is (")
+                    .contains("READONLY");
             assertThat(application.condition()).isEqualTo(Condition.MISCONFIGURED);
             assertThat(application.status("/a")).isEqualTo(status);
 

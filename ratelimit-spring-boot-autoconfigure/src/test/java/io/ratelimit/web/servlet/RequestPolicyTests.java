@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.GlobalThrottler;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.MissingKey;
@@ -26,7 +27,7 @@ class RequestPolicyTests {
     private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
         return new RequestPolicy(
                 new GlobalThrottler(ThrottlePolicy.of("policy", BucketSpec.of("1/1s"))),
-                new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed),
+                new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed, ThrottleListener.NONE),
                 RequestCost.of(1),
                 Phase.BEFORE_AUTHENTICATION,
                 false,

@@ -6,9 +6,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
+import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
@@ -26,7 +28,8 @@ import org.springframework.core.io.ByteArrayResource;
  * An application on a real Tomcat, configured by YAML as users do, with time that stands still. For each test of a class
  * that has it as a static {@code @RegisterExtension}, all buckets are full.
  */
-final class TestServer implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AutoCloseable {
+final class TestServer
+        implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AfterEachCallback, AutoCloseable {
 
     private static final String NO_SECURITY = "spring.autoconfigure.exclude: "
             + Stream.of(
@@ -88,6 +91,10 @@ final class TestServer implements BeforeAllCallback, AfterAllCallback, BeforeEac
         return context.getBean(type);
     }
 
+    <T> Collection<T> beans(Class<T> type) {
+        return context.getBeansOfType(type).values();
+    }
+
     /** The whole tokens in a bucket. */
     long available(String policy, String... key) {
         return bean(Throttlers.class).snapshot(policy, key).available();
@@ -111,6 +118,12 @@ final class TestServer implements BeforeAllCallback, AfterAllCallback, BeforeEac
     @Override
     public void beforeEach(ExtensionContext test) {
         refill();
+    }
+
+    /** What the log has to say of a test is in the output of that test. */
+    @Override
+    public void afterEach(ExtensionContext test) {
+        advance(Duration.ofSeconds(10));
     }
 
     @Override

@@ -152,7 +152,7 @@ public final class RateLimitWebServletAutoConfiguration {
                 parser.getIfAvailable(() -> PathPatternParser.defaultInstance),
                 new KeyBeans(beans),
                 failures);
-        return new RequestPolicies(reader.read(), endpoints, addresses);
+        return new RequestPolicies(reader.read(), endpoints, addresses, throttlers.listener());
     }
 
     @Bean

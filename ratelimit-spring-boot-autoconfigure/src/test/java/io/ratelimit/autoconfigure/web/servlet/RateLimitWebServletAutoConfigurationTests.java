@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
@@ -134,7 +135,8 @@ class RateLimitWebServletAutoConfigurationTests {
     void leavesTheRequestPoliciesToTheUser() {
         backsOffFor(
                 RequestPolicies.class,
-                () -> new RequestPolicies(List.of(), new Endpoints("", "", List.of()), addresses()));
+                () -> new RequestPolicies(
+                        List.of(), new Endpoints("", "", List.of()), addresses(), ThrottleListener.NONE));
     }
 
     @ParameterizedTest

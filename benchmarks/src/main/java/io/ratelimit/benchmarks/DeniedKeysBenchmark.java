@@ -1,0 +1,78 @@
+package io.ratelimit.benchmarks;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.SystemTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.actuate.DeniedKeys;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+/** What it costs to know whom a policy denies most: nothing for whom it allows. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@SuppressWarnings("NullAway.Init") // The setup does.
+public class DeniedKeysBenchmark {
+
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("per-user", BucketSpec.of("1/s"), "user");
+    private static final int CALLS = 1 << 16;
+
+    private final DeniedKeys denied = new DeniedKeys(new SystemTimeSource());
+
+    /** How many keys are denied, any of them next. */
+    @Param({"1", "100", "5000", "100000"})
+    public int keys;
+
+    private Decision allowed;
+    private Decision[] order;
+
+    @Setup
+    public void fill() {
+        SplittableRandom random = new SplittableRandom(1);
+        allowed = decision("alice", Outcome.ALLOWED);
+        Decision[] known = Stream.of(ClientKeys.of(keys))
+                .map(key -> decision(key, Outcome.DENIED))
+                .toArray(Decision[]::new);
+        order = random.ints(CALLS, 0, keys).mapToObj(key -> known[key]).toArray(Decision[]::new);
+    }
+
+    private static Decision decision(String key, Outcome outcome) {
+        Decision one = new Decision(outcome, 0, 1, 0, 1, 1, List.of());
+        return Decision.of(List.of(new Answer(Charge.of(POLICY, key, 1), one)));
+    }
+
+    /** Where a thread is in the order of the calls. */
+    @State(Scope.Thread)
+    public static class Position {
+
+        private int next;
+
+        int next() {
+            return next++ & CALLS - 1;
+        }
+    }
+
+    @Benchmark
+    public void allowed() {
+        denied.decided(allowed);
+    }
+
+    @Benchmark
+    public void denied(Position position) {
+        denied.decided(order[position.next()]);
+    }
+}

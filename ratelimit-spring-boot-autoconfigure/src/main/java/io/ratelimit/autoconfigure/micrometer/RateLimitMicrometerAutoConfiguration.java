@@ -1,0 +1,48 @@
+package io.ratelimit.autoconfigure.micrometer;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.ratelimit.Backend;
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.micrometer.BackendMeters;
+import io.ratelimit.micrometer.RateLimitMeters;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.util.function.SingletonSupplier;
+
+/** Auto-configuration for the meters of policies, where there is a {@link MeterRegistry}. */
+@AutoConfiguration(
+        after = RateLimitAutoConfiguration.class,
+        afterName = {
+            "org.springframework.boot.micrometer.metrics.autoconfigure.MetricsAutoConfiguration",
+            "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration"
+        })
+@ConditionalOnClass(MeterRegistry.class)
+@ConditionalOnBean({RateLimitProperties.class, MeterRegistry.class})
+public final class RateLimitMicrometerAutoConfiguration {
+
+    @Bean
+    @ConditionalOnMissingBean
+    RateLimitMeters rateLimitMeters(
+            MeterRegistry registry, RateLimitProperties properties, ObjectProvider<Throttlers> throttlers) {
+        return new RateLimitMeters(
+                registry,
+                policy -> properties.backendOf(policy) == BackendKind.REDIS,
+                SingletonSupplier.of(throttlers::getObject));
+    }
+
+    @Bean
+    @Lazy(false)
+    @ConditionalOnMissingBean
+    @ConditionalOnBean(Backend.class)
+    BackendMeters rateLimitBackendMeters(MeterRegistry registry, Backend backend) {
+        return new BackendMeters(registry, backend);
+    }
+}

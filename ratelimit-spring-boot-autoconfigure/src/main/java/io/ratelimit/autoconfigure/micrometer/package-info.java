@@ -1,0 +1,5 @@
+/** Auto-configuration for {@code io.ratelimit.micrometer}. */
+@NullMarked
+package io.ratelimit.autoconfigure.micrometer;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,140 @@
+package io.ratelimit.actuate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Keys;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class DeniedKeysTests {
+
+    private static final ThrottlePolicy USER = ThrottlePolicy.of("per-user", BucketSpec.of("1/1d"), "user");
+    private static final ThrottlePolicy CANDIDATE =
+            ThrottlePolicy.of("candidate", BucketSpec.of("1/1d"), "user").withMode(Mode.SHADOW);
+    private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("1/1d"));
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final DeniedKeys denied = new DeniedKeys(time);
+    private final Throttlers throttlers =
+            new Throttlers(List.of(USER, CANDIDATE, GLOBAL), BucketStore.local(time), time, denied);
+
+    private void deny(String policy, String key, int times) {
+        for (int i = 0; i < times + 1; i++) {
+            throttlers.get(policy).forKey(key).decide(1);
+        }
+    }
+
+    @Test
+    void theTenKeysThatWereDeniedMostAreThoseFirstThatWereDeniedMost() {
+        IntStream.rangeClosed(1, 12).forEach(i -> deny("per-user", "user" + i, i));
+
+        assertThat(denied.top("per-user")).hasSize(10);
+        assertThat(denied.top("per-user").subList(0, 2))
+                .extracting(DeniedKey::key, DeniedKey::denied, DeniedKey::shadow)
+                .containsExactly(tuple("user12", 12L, false), tuple("user11", 11L, false));
+        assertThat(denied.top("global")).isEmpty();
+        assertThat(denied.top("unknown")).isEmpty();
+    }
+
+    @Test
+    void onlyThePolicyIsCountedThatDeniedAndOnlyWhereThereIsAKey() {
+        throttlers.get("global").decide(1);
+        Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
+        throttlers.decide(List.of(alice, throttlers.get("global").charge(1)));
+        throttlers.decide(List.of(Charge.withoutKey(USER, 1)));
+
+        assertThat(denied.top("per-user")).isEmpty();
+        assertThat(denied.top("global")).isEmpty();
+    }
+
+    @Test
+    void aFailedBackendDeniesNobodyInParticular() {
+        Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
+        Decision failed = new Decision(Outcome.BACKEND_FAILED, 0, 1, 0, 0, 0, List.of());
+        denied.decided(Decision.of(List.of(new Answer(alice, failed))));
+
+        assertThat(denied.top("per-user")).isEmpty();
+    }
+
+    @Test
+    void shadowDenialsAreMarked() {
+        deny("candidate", "alice", 3);
+
+        assertThat(denied.top("candidate"))
+                .extracting(DeniedKey::key, DeniedKey::denied, DeniedKey::shadow)
+                .containsExactly(tuple("alice", 3L, true));
+    }
+
+    @Test
+    void afterTenMinutesADenialIsForgotten() {
+        deny("per-user", "alice", 3);
+        time.advance(Duration.ofMinutes(6));
+        throttlers.get("per-user").forKey("alice").decide(1);
+        deny("per-user", "bob", 1);
+        assertThat(denied.top("per-user"))
+                .extracting(DeniedKey::key, DeniedKey::denied)
+                .containsExactly(tuple("alice", 4L), tuple("bob", 1L));
+        time.advance(Duration.ofMinutes(4));
+        assertThat(denied.top("per-user"))
+                .extracting(DeniedKey::key, DeniedKey::denied)
+                .containsExactly(tuple("alice", 1L), tuple("bob", 1L));
+        time.advance(Duration.ofMinutes(5));
+        assertThat(denied.top("per-user")).isEmpty();
+        throttlers.get("per-user").forKey("alice").decide(1);
+        time.advance(Duration.ofDays(2));
+        assertThat(denied.top("per-user")).isEmpty();
+    }
+
+    @Test
+    void aHashIsTheSameForTheSameKeyInOneProcessAndAnotherInAnother() {
+        deny("per-user", "alice", 1);
+        DeniedKey alice = denied.top("per-user").get(0);
+
+        assertThat(alice.hash()).matches("[0-9a-f]{16}").isEqualTo(denied.hash("alice"));
+        assertThat(denied.hash("bob")).isNotEqualTo(alice.hash());
+        assertThat(new DeniedKeys(time).hash("alice")).isNotEqualTo(alice.hash());
+    }
+
+    @Test
+    void ofALongKeyTheBeginningIsKeptAndItIsTakenForNoOther() {
+        String one = "a".repeat(7999) + "1";
+        String other = "a".repeat(7999) + "2";
+        deny("per-user", one, 2);
+        deny("per-user", other, 1);
+        deny("per-user", "b".repeat(199) + "😀".repeat(40), 1);
+
+        List<DeniedKey> top = denied.top("per-user");
+        assertThat(top).hasSize(3).allMatch(key -> key.key().length() <= 256);
+        assertThat(top.get(0).hash()).isEqualTo(denied.hash(one));
+        assertThat(top.get(1).hash()).isEqualTo(denied.hash(other));
+        assertThat(top.get(2).key()).startsWith("b".repeat(199) + "… ");
+        assertThat(denied.hash(top.get(0).key())).isEqualTo(denied.hash(one));
+    }
+
+    @Test
+    void aKeyInATierIsKeptWithIt() {
+        ThrottlePolicy tiered = ThrottlePolicy.of("tiered", BucketSpec.of("1/1d"), "user", "endpoint")
+                .withTiers(Map.of("pro", BucketSpec.of("2/1d")));
+        throttlers.add(tiered);
+        for (int i = 0; i < 3; i++) {
+            throttlers.get("tiered").forKey("alice", "GET /a").inTier("pro").decide(1);
+        }
+        DeniedKey key = denied.top("tiered").get(0);
+        assertThat(Keys.tier(key.key())).isEqualTo("pro");
+        assertThat(Keys.parts(key.key())).containsExactly("alice", "get /a");
+    }
+}

@@ -1,0 +1,86 @@
+package io.ratelimit.actuate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+
+class FrequentKeysTests {
+
+    private static final int KEPT = FrequentKeys.SETS * FrequentKeys.SLOTS;
+
+    @Test
+    void countsAreExactWhileAllKeysHaveRoom() {
+        FrequentKeys keys = new FrequentKeys();
+        for (int i = 0; i < 400; i++) {
+            for (int n = 0; n <= i % 7; n++) {
+                keys.count("key" + i);
+            }
+        }
+        Map<String, Long> counts = keys.counts();
+        assertThat(counts).hasSize(400);
+        counts.forEach((key, count) -> assertThat(count).as(key).isEqualTo(Integer.parseInt(key.substring(3)) % 7 + 1));
+    }
+
+    /** Half of the counts are spread over 100,000 keys, half are of a thousand of which few have most (Zipf). */
+    @RepeatedTest(10)
+    void ofAFloodOfKeysTheFrequentOnesAreKept(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        FrequentKeys keys = new FrequentKeys();
+        Map<String, Long> truth = new HashMap<>();
+        int total = 400_000;
+        for (int i = 0; i < total; i++) {
+            String key = i % 2 == 0 ? "spray" + random.nextInt(100_000) : "user" + zipf(random);
+            keys.count(key);
+            truth.merge(key, 1L, Long::sum);
+        }
+        Map<String, Long> counts = keys.counts();
+        assertThat(counts).hasSizeLessThanOrEqualTo(KEPT);
+        counts.forEach((key, count) -> assertThat(count)
+                .as("seed %d, %s", run.getCurrentRepetition(), key)
+                .isLessThanOrEqualTo(truth.get(key)));
+        long most = 2L * total / KEPT;
+        truth.forEach((key, count) -> assertThat(count - counts.getOrDefault(key, 0L))
+                .as("seed %d, %s", run.getCurrentRepetition(), key)
+                .isLessThanOrEqualTo(most));
+        assertThat(top(counts)).as("seed %d", run.getCurrentRepetition()).isEqualTo(top(truth));
+    }
+
+    private static int zipf(SplittableRandom random) {
+        return (int) Math.pow(1000, random.nextDouble());
+    }
+
+    private static List<String> top(Map<String, Long> counts) {
+        return counts.entrySet().stream()
+                .sorted(Map.Entry.<String, Long>comparingByValue(Comparator.reverseOrder()))
+                .limit(10)
+                .map(Map.Entry::getKey)
+                .toList();
+    }
+
+    @Test
+    void keysOfOneHashCodeAreToldApartAndTakeNoMoreRoom() {
+        FrequentKeys keys = new FrequentKeys();
+        List<String> colliding = IntStream.range(0, 4096)
+                .mapToObj(bits -> IntStream.range(0, 12)
+                        .mapToObj(bit -> (bits >> bit & 1) == 0 ? "Aa" : "BB")
+                        .reduce("", String::concat))
+                .toList();
+        for (int i = 0; i < 500; i++) {
+            keys.count("victim");
+        }
+        assertThat(colliding).allMatch(key -> key.hashCode() == colliding.get(0).hashCode());
+        colliding.forEach(keys::count);
+
+        assertThat(keys.counts())
+                .hasSizeLessThanOrEqualTo(FrequentKeys.SLOTS + 1)
+                .containsEntry("victim", 500L);
+    }
+}

@@ -1,0 +1,63 @@
+package io.ratelimit.annotation;
+
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** An application with two policies for annotated methods, and what their calls come to. */
+abstract class AnnotatedCalls {
+
+    final ApplicationContextRunner runner = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    RateLimitAutoConfiguration.class,
+                    RateLimitAnnotationAutoConfiguration.class,
+                    AopAutoConfiguration.class))
+            .withBean(ManualTimeSource.class)
+            .withPropertyValues(
+                    "ratelimit.policies.search.rate=2/1h",
+                    "ratelimit.policies.search.applies-to=annotated",
+                    "ratelimit.policies.export.rate=10/1h",
+                    "ratelimit.policies.export.cost=3",
+                    "ratelimit.policies.export.applies-to=annotated");
+
+    static class Searches {
+
+        int made;
+
+        @RateLimited("search")
+        public int search() {
+            return ++made;
+        }
+
+        public int all(int count) {
+            for (int i = 0; i < count; i++) {
+                search();
+            }
+            return made;
+        }
+    }
+
+    static long available(ConfigurableApplicationContext context, String policy, String... key) {
+        return context.getBean(Throttlers.class).snapshot(policy, key).available();
+    }
+
+    static void refused(Runnable call) {
+        assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(call::run);
+    }
+
+    static boolean isAllowed(Runnable call) {
+        try {
+            call.run();
+            return true;
+        } catch (RateLimitExceededException refused) {
+            return false;
+        }
+    }
+}

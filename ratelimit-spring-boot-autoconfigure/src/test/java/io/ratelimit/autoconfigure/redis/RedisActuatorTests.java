@@ -1,0 +1,193 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.jayway.jsonpath.JsonPath;
+import io.ratelimit.BackendState.Condition;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The actuator of an application that has its buckets in Redis, or some of them. */
+class RedisActuatorTests {
+
+    private static final String YAML = """
+            management:
+              endpoints.web.exposure.include: ratelimits, health
+              endpoint.ratelimits.access: unrestricted
+              endpoint.health: { show-details: always, show-components: always }
+              health.redis.enabled: false
+            ratelimit:
+              backend: redis
+              exclude-paths: /actuator/**
+              policies:
+                all: { rate: 9/1d }
+                named: { key: "path-variable:name", rate: 2/1d }
+                here: { rate: 100/1d, backend: local }
+                watched: { rate: 100/1d, mode: shadow, on-backend-failure: deny }
+                strict: { rate: 100/1d, paths: /strict, on-backend-failure: %s }
+            """;
+
+    private final RedisProcess redis = RedisProcess.started();
+
+    @AfterEach
+    void stop() {
+        redis.close();
+    }
+
+    private RedisApplication start(String rule) {
+        return RedisApplication.start(redis.port(), YAML.formatted(rule));
+    }
+
+    private static <T> T health(RedisApplication application, int status, String found) {
+        HttpResponse<String> answer = application.get("/actuator/health");
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
+        return JsonPath.read(answer.body(), "$.components.ratelimit" + found);
+    }
+
+    private static <T> T ask(RedisApplication application, String path, String found) {
+        HttpResponse<String> answer = application.get("/actuator/ratelimits" + path);
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+        return JsonPath.read(answer.body(), found);
+    }
+
+    @Test
+    void bucketsInRedisAreSeenAndForgottenForAll() {
+        try (RedisApplication application = start("local");
+                RedisApplication other = start("local")) {
+            application.status("/alice");
+            other.status("/alice");
+
+            assertThat(RedisActuatorTests.<Integer>ask(other, "/named?key=alice", "$.limit.available"))
+                    .isZero();
+            assertThat(RedisActuatorTests.<String>ask(other, "/named?key=alice", "$.backend.condition"))
+                    .isEqualTo("UP");
+            assertThat(RedisActuatorTests.<Integer>ask(other, "/all", "$.limit.available"))
+                    .isEqualTo(7);
+            assertThat(RedisActuatorTests.<Map<String, Object>>ask(application, "/strict", "$.scope"))
+                    .containsEntry("backend", "redis")
+                    .containsEntry("onBackendFailure", "local");
+            assertThat(RedisActuatorTests.<String>ask(application, "", "$.backend.name"))
+                    .isEqualTo("Redis");
+            assertThat(RedisActuatorTests.<Map<String, Object>>ask(application, "/here", "$.scope"))
+                    .containsEntry("backend", "local")
+                    .doesNotContainKey("onBackendFailure");
+
+            HttpResponse<String> forgotten = application.request("DELETE", "/actuator/ratelimits/named?key=alice");
+            assertThat(forgotten.body()).contains("\"holds\":\"for all instances\"");
+            assertThat(RedisActuatorTests.<Integer>ask(other, "/named?key=alice", "$.limit.available"))
+                    .isEqualTo(2);
+        }
+    }
+
+    @Test
+    void whileRedisIsAwayWhatStandsInIsSeenAndWhatDoesNotIsUnavailable() {
+        try (RedisApplication application = start("deny")) {
+            application.status("/alice");
+            redis.kill();
+            await().until(() -> {
+                application.status("/bob");
+                return application.condition() == Condition.DOWN;
+            });
+
+            assertThat(RedisActuatorTests.<String>ask(application, "/named?key=carol", "$.backend.condition"))
+                    .isEqualTo("DOWN");
+            assertThat(RedisActuatorTests.<Integer>ask(application, "/named?key=carol", "$.limit.available"))
+                    .isEqualTo(2);
+            Map<String, Object> all = ask(application, "", "$");
+            assertThat(JsonPath.<String>read(all, "$.backend.condition")).isEqualTo("DOWN");
+            assertThat(JsonPath.<String>read(all, "$.backend.cause")).doesNotContain("127.0.0.1");
+            assertThat(JsonPath.<Map<String, Object>>read(all, "$.policies.strict.limit"))
+                    .containsEntry("capacity", 100)
+                    .doesNotContainKey("available");
+            HttpResponse<String> refused = application.request("DELETE", "/actuator/ratelimits/named?key=alice");
+            assertThat(refused.statusCode()).isEqualTo(503);
+            assertThat(refused.body())
+                    .contains("\"detail\":\"Redis can't be asked, and the bucket may be there still\"");
+        }
+    }
+
+    @Test
+    void whatNobodyStandsInForIsUnavailable() {
+        String yaml = YAML.replace("rate: 2/1d }", "rate: 2/1d, on-backend-failure: allow }");
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml.formatted("deny"))) {
+            redis.kill();
+            HttpResponse<String> answer = application.get("/actuator/ratelimits/named?key=alice");
+            assertThat(answer.statusCode()).isEqualTo(503);
+            assertThat(answer.headers().firstValue("Content-Type")).hasValue("application/problem+json");
+            assertThat(answer.body()).contains("Redis can't be asked, and nothing stands in for it");
+        }
+    }
+
+    /** Nobody sends a request that Redis would be asked for. */
+    @ParameterizedTest
+    @CsvSource({"local, 200, UP", "allow, 200, UP", "deny, 503, DOWN"})
+    void anOutageShowsWithoutRequestsAndSoDoesItsEnd(String rule, int status, String shown) {
+        try (RedisApplication application = start(rule)) {
+            assertThat(RedisActuatorTests.<Map<String, Object>>health(application, 200, ".details"))
+                    .containsEntry("backend", "Redis")
+                    .containsEntry("condition", "UP")
+                    .doesNotContainKeys("cause", "refusing");
+            redis.kill();
+            await().until(() -> {
+                application.get("/actuator/health");
+                return application.condition() == Condition.DOWN;
+            });
+
+            assertThat(RedisActuatorTests.<String>health(application, status, ".status"))
+                    .isEqualTo(shown);
+            Map<String, Object> details = health(application, status, ".details");
+            assertThat(details).containsEntry("condition", "DOWN").containsKeys("since", "cause");
+            assertThat(details.get("refusing")).isEqualTo(rule.equals("deny") ? List.of("strict") : null);
+
+            redis.start();
+            await().atMost(Duration.ofSeconds(20)).until(() -> {
+                application.get("/actuator/health");
+                return application.condition() == Condition.UP;
+            });
+            assertThat(RedisActuatorTests.<String>health(application, 200, ".status"))
+                    .isEqualTo("UP");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"local, 200, UP", "deny, 503, DOWN"})
+    void aMisconfigurationShowsUntilSomethingIsTakenAgain(String rule, int status, String shown) {
+        try (RedisApplication application = start(rule)) {
+            redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
+            application.status("/alice");
+
+            for (int i = 0; i < 3; i++) {
+                Map<String, Object> details = health(application, status, ".details");
+                assertThat(details).containsEntry("condition", "MISCONFIGURED");
+                assertThat((String) details.get("cause")).contains("READONLY");
+            }
+            assertThat(RedisActuatorTests.<String>health(application, status, ".status"))
+                    .isEqualTo(shown);
+        }
+    }
+
+    @Test
+    void withoutABackendThereIsNothingToTell() {
+        String yaml = """
+                management:
+                  endpoints.web.exposure.include: health
+                  endpoint.health: { show-details: always, show-components: always }
+                ratelimit.policies.all.rate: 9/1d
+                """;
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml)) {
+            assertThat(RedisActuatorTests.<Map<String, Object>>health(application, 200, ""))
+                    .isEqualTo(Map.of("status", "UP"));
+        }
+        try (RedisApplication application =
+                RedisApplication.start(redis.port(), yaml + "management.health.ratelimit.enabled: false\n")) {
+            assertThat(application.get("/actuator/health").body()).doesNotContain("\"ratelimit\"");
+        }
+    }
+}

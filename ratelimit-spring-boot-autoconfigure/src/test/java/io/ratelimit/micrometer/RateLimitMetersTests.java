@@ -1,0 +1,242 @@
+package io.ratelimit.micrometer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleEvent;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.Waiting;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+class RateLimitMetersTests {
+
+    private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("10/1h"));
+    private static final ThrottlePolicy USER = ThrottlePolicy.of("user", BucketSpec.of("2/1h"), "user");
+    private static final ThrottlePolicy WATCHED =
+            ThrottlePolicy.of("watched", BucketSpec.of("1/1h"), "user").withMode(Mode.SHADOW);
+    private static final ThrottlePolicy RESTING =
+            ThrottlePolicy.of("resting", BucketSpec.of("1/1h")).withMode(Mode.OFF);
+    private static final ThrottlePolicy LINE = ThrottlePolicy.of(
+                    "line", BucketSpec.of("1/s").withCapacity(1))
+            .withMode(Mode.SHADOW)
+            .withWaiting(new Waiting(Duration.ofSeconds(9), 9));
+
+    private final MeterRegistry registry = new SimpleMeterRegistry();
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final RateLimitMeters meters =
+            new RateLimitMeters(registry, policy -> policy.name().endsWith("-redis"), this::throttlers);
+    private final Throttlers throttlers =
+            new Throttlers(List.of(GLOBAL, USER, WATCHED, RESTING, LINE), BucketStore.local(time), time, meters);
+
+    private Throttlers throttlers() {
+        return throttlers;
+    }
+
+    private void decide(ThrottlePolicy... policies) {
+        List<Charge> charges = new ArrayList<>();
+        for (ThrottlePolicy policy : policies) {
+            charges.add(Charge.of(policy, policy.isGlobal() ? "" : "alice", 1));
+        }
+        throttlers.decide(charges);
+    }
+
+    @Test
+    void thePoliciesMetersAreThereBeforeTheFirstDecision() {
+        assertThat(all("global"))
+                .containsExactlyInAnyOrder(
+                        "ratelimit.decisions backend=local outcome=allowed",
+                        "ratelimit.decisions backend=local outcome=denied",
+                        "ratelimit.decisions backend=local outcome=shadow-denied",
+                        "ratelimit.events event=missing-key",
+                        "ratelimit.events event=overflow",
+                        "ratelimit.events event=backend-failure",
+                        "ratelimit.events event=exempt",
+                        "ratelimit.events event=delayed",
+                        "ratelimit.wait",
+                        "ratelimit.queued",
+                        "ratelimit.available");
+        assertThat(all("user")).contains("ratelimit.keys").doesNotContain("ratelimit.available");
+        assertThat(all("resting")).isEmpty();
+    }
+
+    @Test
+    void anAllowedCallCountsForAllThatWereAskedAndADeniedOneForThoseThatSaidNo() {
+        decide(USER, GLOBAL);
+        decide(USER, GLOBAL);
+        decide(USER, GLOBAL);
+
+        assertThat(decisions("user")).isEqualTo("allowed 2, denied 1");
+        assertThat(decisions("global"))
+                .as("it had the tokens, and neither let it pass nor refused it")
+                .isEqualTo("allowed 2");
+        throttlers.get("global").decide(11);
+        assertThat(decisions("global")).isEqualTo("allowed 2, denied 1");
+        throttlers.decide(List.of(Charge.withoutKey(USER, 1)));
+        assertThat(decisions("user")).isEqualTo("allowed 2, denied 2");
+    }
+
+    @Test
+    void whatAShadowPolicyWouldHaveDeniedIsApart() {
+        decide(WATCHED, GLOBAL);
+        decide(WATCHED, GLOBAL);
+        throttlers.decide(List.of(Charge.of(USER.withMode(Mode.SHADOW), "alice", 3)));
+
+        assertThat(decisions("watched")).isEqualTo("allowed 1, shadow-denied 1");
+        assertThat(decisions("global")).isEqualTo("allowed 2");
+        assertThat(decisions("user")).as("a key that an override only watches").isEqualTo("shadow-denied 1");
+    }
+
+    @Test
+    void aPolicyThatIsOffIsNotCounted() {
+        decide(RESTING, GLOBAL);
+
+        assertThat(all("resting")).isEmpty();
+        assertThat(decisions("global")).isEqualTo("allowed 1");
+    }
+
+    @Test
+    void aPolicyThatComesLaterHasItsMetersThen() {
+        throttlers.add(ThrottlePolicy.of("later", BucketSpec.of("1/1h")));
+        assertThat(all("later")).contains("ratelimit.available", "ratelimit.decisions backend=local outcome=denied");
+        assertThat(gauge("ratelimit.available", "later")).isEqualTo(1);
+
+        decide(ThrottlePolicy.of("unheard-of", BucketSpec.of("1/1h")));
+
+        assertThat(decisions("unheard-of")).isEqualTo("allowed 1");
+    }
+
+    @Test
+    void eventsAreCountedByTheirNames() {
+        for (ThrottleEvent event : ThrottleEvent.values()) {
+            for (int i = 0; i <= event.ordinal(); i++) {
+                meters.happened(USER, event);
+            }
+        }
+
+        assertThat(List.of("missing-key", "overflow", "backend-failure", "exempt", "delayed"))
+                .extracting(event -> registry.get("ratelimit.events")
+                        .tags("policy", "user", "event", event)
+                        .counter()
+                        .count())
+                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0);
+    }
+
+    @Test
+    void theGaugesLookWhenTheyAreRead() throws InterruptedException {
+        decide(USER, GLOBAL);
+        throttlers.decide(List.of(Charge.of(USER, "bob", 1)));
+
+        assertThat(gauge("ratelimit.available", "global")).isEqualTo(9);
+        assertThat(gauge("ratelimit.keys", "user")).isEqualTo(2);
+        time.advance(Duration.ofHours(1));
+        assertThat(gauge("ratelimit.available", "global")).isEqualTo(10);
+        throttlers.get("line").acquire(1, Duration.ofSeconds(9));
+        assertThat(gauge("ratelimit.queued", "line")).isZero();
+        throttlers.get("line").acquire(1, Duration.ofSeconds(9));
+        assertThat(gauge("ratelimit.queued", "line"))
+                .as("who would wait, in shadow mode")
+                .isEqualTo(1);
+    }
+
+    @Test
+    void waitsInLineAreTimedAndNobodyElse() throws InterruptedException {
+        for (int i = 0; i < 4; i++) {
+            throttlers.get("line").acquire(1, Duration.ofSeconds(2));
+        }
+
+        Timer wait = registry.get("ratelimit.wait").tag("policy", "line").timer();
+        assertThat(wait.count())
+                .as("of four the first found its token, and the last was refused")
+                .isEqualTo(2);
+        assertThat(wait.totalTime(TimeUnit.MILLISECONDS)).isEqualTo(3000);
+    }
+
+    @Test
+    void onRedisItIsCountedWhereAnAnswerCameFrom() {
+        ThrottlePolicy shared = ThrottlePolicy.of("shared-redis", BucketSpec.of("3/1h"));
+        throttlers.add(shared);
+        assertThat(gauge("ratelimit.available", "shared-redis"))
+                .as("nobody asks for a meter")
+                .isNaN();
+        assertThat(all("shared-redis")).doesNotContain("ratelimit.keys");
+
+        decide(shared);
+        assertThat(gauge("ratelimit.available", "shared-redis"))
+                .as("what was seen")
+                .isEqualTo(2);
+        throttlers.get("shared-redis").decide(1);
+        Answer answer = throttlers.get("shared-redis").decide(2).answers().get(0);
+        meters.decided(io.ratelimit.Decision.of(List.of(answer.inPlaceOf(answer.charge()))));
+        time.advance(Duration.ofHours(1));
+
+        assertThat(gauge("ratelimit.available", "shared-redis")).isEqualTo(1);
+        assertThat(count("shared-redis", "allowed", "redis")).isEqualTo(2);
+        assertThat(count("shared-redis", "denied", "redis")).isEqualTo(1);
+        assertThat(count("shared-redis", "denied", "local")).as("what stood in").isEqualTo(1);
+    }
+
+    @Test
+    void aHundredThousandKeysAddNoMeterAndNoTag() {
+        List<Meter.Id> before = ids();
+        for (int i = 0; i < 100_000; i++) {
+            throttlers.decide(List.of(Charge.of(USER, "user" + i, 1), Charge.of(WATCHED, "user" + i, 1)));
+        }
+
+        assertThat(ids()).isEqualTo(before);
+        assertThat(count("user", "allowed", "local")).isEqualTo(100_000);
+    }
+
+    private List<Meter.Id> ids() {
+        return registry.getMeters().stream().map(Meter::getId).toList();
+    }
+
+    private List<String> all(String policy) {
+        return ids().stream()
+                .filter(id -> policy.equals(id.getTag("policy")))
+                .map(id -> id.getName()
+                        + id.getTags().stream()
+                                .filter(tag -> !tag.getKey().equals("policy"))
+                                .map(RateLimitMetersTests::text)
+                                .collect(Collectors.joining()))
+                .toList();
+    }
+
+    private static String text(Tag tag) {
+        return " " + tag.getKey() + "=" + tag.getValue();
+    }
+
+    /** What was counted of a policy, without what wasn't. */
+    private String decisions(String policy) {
+        return List.of("allowed", "denied", "shadow-denied").stream()
+                .filter(outcome -> count(policy, outcome, "local") > 0)
+                .map(outcome -> outcome + " " + (long) count(policy, outcome, "local"))
+                .collect(Collectors.joining(", "));
+    }
+
+    private double count(String policy, String outcome, String backend) {
+        return registry.get("ratelimit.decisions")
+                .tags("policy", policy, "outcome", outcome, "backend", backend)
+                .counter()
+                .count();
+    }
+
+    private double gauge(String name, String policy) {
+        return registry.get(name).tag("policy", policy).gauge().value();
+    }
+}

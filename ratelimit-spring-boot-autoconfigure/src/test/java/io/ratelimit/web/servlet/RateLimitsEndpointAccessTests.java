@@ -1,0 +1,230 @@
+package io.ratelimit.web.servlet;
+
+import static io.ratelimit.web.servlet.RawHttp.basic;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.jayway.jsonpath.JsonPath;
+import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.RateLimitsEndpoint;
+import io.ratelimit.web.servlet.RawHttp.Response;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.InstanceOfAssertFactories;
+import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
+import org.springframework.security.config.Customizer;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.config.annotation.web.configurers.AbstractHttpConfigurer;
+import org.springframework.security.core.userdetails.User;
+import org.springframework.security.core.userdetails.UserDetailsService;
+import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** Who may see and do what at the actuator endpoint, and where it is. */
+class RateLimitsEndpointAccessTests {
+
+    private static final String POLICIES = """
+            ratelimit.policies:
+              named: { key: [query:name, user], rate: 2/1d, paths: /named, on-missing-key: shared }
+              all: { rate: 9/1d, paths: /named }
+            """;
+    private static final String EXPOSED = POLICIES + "management.endpoints.web.exposure.include: ratelimits\n";
+
+    private static Response post(RawHttp http, String path) {
+        String json = "{\"rate\":\"1/1m\"}";
+        return http.send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: " + json.length() + "\r\n\r\n" + json);
+    }
+
+    private static List<Map<String, Object>> denied(Response answer) {
+        assertThat(answer.status()).isEqualTo(200);
+        return JsonPath.read(answer.body(), "$.deniedMost");
+    }
+
+    private static void deny(RawHttp http, String target, String... headers) {
+        for (int i = 0; i < 3; i++) {
+            http.get(target, headers);
+        }
+    }
+
+    @Test
+    void nothingIsThereUnlessItIsExposed() {
+        try (TestServer server = TestServer.open(POLICIES, Api.class).start()) {
+            assertThat(server.http().get("/actuator/ratelimits").status()).isEqualTo(404);
+            assertThat(server.beans(RateLimitsEndpoint.class)).isEmpty();
+            assertThat(server.beans(DeniedKeys.class)).isEmpty();
+        }
+    }
+
+    @Test
+    void whoSaysNoMoreMayOnlyRead() {
+        try (TestServer server = TestServer.open(EXPOSED, Api.class).start()) {
+            RawHttp http = server.http();
+            assertThat(http.get("/actuator/ratelimits").status()).isEqualTo(200);
+            assertThat(http.get("/actuator/ratelimits/all").status()).isEqualTo(200);
+            assertThat(post(http, "/actuator/ratelimits/all").status()).isEqualTo(405);
+            Response refused = http.request("DELETE", "/actuator/ratelimits/all");
+            assertThat(refused.status()).isEqualTo(405);
+            assertThat(refused.header("Allow")).isEqualTo("GET");
+            assertThat(refused.body()).contains("Method Not Allowed");
+        }
+    }
+
+    @Test
+    void accessIsWhatItIsForOtherEndpoints() {
+        String none = "management.endpoint.ratelimits.access: none\n";
+        try (TestServer server = TestServer.open(EXPOSED + none, Api.class).start()) {
+            assertThat(server.http().get("/actuator/ratelimits").status()).isEqualTo(404);
+        }
+        String capped = """
+                management.endpoint.ratelimits.access: unrestricted
+                management.endpoints.access.max-permitted: read-only
+                """;
+        try (TestServer server = TestServer.open(EXPOSED + capped, Api.class).start()) {
+            assertThat(server.http().get("/actuator/ratelimits").status()).isEqualTo(200);
+            assertThat(post(server.http(), "/actuator/ratelimits/all").status()).isEqualTo(405);
+        }
+    }
+
+    @Test
+    void keysAreShownWhereThatIsSaid() {
+        String always = "management.endpoint.ratelimits.show-values: always\n";
+        try (TestServer server = TestServer.open(EXPOSED + always, Api.class).start()) {
+            RawHttp http = server.http();
+            deny(http, "/named?name=m%C3%A4x");
+
+            Map<String, Object> most =
+                    denied(http.get("/actuator/ratelimits/named")).get(0);
+
+            assertThat(most).containsEntry("denied", 1);
+            assertThat(most.get("key"))
+                    .asInstanceOf(InstanceOfAssertFactories.MAP)
+                    .containsEntry("parts", List.of("mäx", ""))
+                    .containsEntry("missing", List.of("user"))
+                    .containsKey("hash");
+            Response bucket = http.get("/actuator/ratelimits/named?key=M%C3%84X&key=bob");
+            assertThat(JsonPath.<List<String>>read(bucket.body(), "$.key.parts"))
+                    .containsExactly("mäx", "bob");
+        }
+    }
+
+    @Test
+    void noKeyKeepsTheOthersFromBeingShown() {
+        String yaml = EXPOSED + """
+                management.endpoint.ratelimits.show-values: always
+                ratelimit.policies.cut: { key: ["expression:query('name').substring(0, 1)"], rate: 1/1d, paths: /named }
+                """;
+        try (TestServer server = TestServer.open(yaml, Api.class).start()) {
+            deny(server.http(), "/named?name=%F0%9F%98%80");
+
+            assertThat(denied(server.http().get("/actuator/ratelimits/cut"))
+                            .get(0)
+                            .get("key"))
+                    .asInstanceOf(InstanceOfAssertFactories.MAP)
+                    .containsEntry("parts", List.of("?"));
+            assertThat(server.http().get("/actuator/ratelimits").status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void whenAuthorizedWhoHasARoleSeesKeys() {
+        String yaml = EXPOSED + """
+                management.endpoint.ratelimits: { show-values: when-authorized, roles: AUDIT }
+                """;
+        try (TestServer server =
+                TestServer.secured(yaml, Users.class, Api.class).start()) {
+            RawHttp http = server.http();
+            deny(http, "/named?name=max", basic("user"));
+            String target = "/actuator/ratelimits/named";
+
+            assertThat(http.get(target).status()).isEqualTo(401);
+            assertThat(http.get(target, basic("user")).status()).isEqualTo(403);
+            assertThat(http.get(target, basic("admin")).body())
+                    .doesNotContain("max")
+                    .contains("hash");
+            assertThat(denied(http.get(target, basic("audit"))).get(0).get("key"))
+                    .asInstanceOf(InstanceOfAssertFactories.MAP)
+                    .containsEntry("parts", List.of("max", "user"));
+        }
+    }
+
+    @Test
+    void withoutRolesEverybodyIsAuthorizedWhoIsKnown() {
+        String yaml = EXPOSED + "management.endpoint.ratelimits.show-values: when-authorized\n";
+        try (TestServer server =
+                TestServer.secured(yaml, Users.class, Api.class).start()) {
+            deny(server.http(), "/named?name=max", basic("user"));
+            assertThat(server.http()
+                            .get("/actuator/ratelimits/named", basic("admin"))
+                            .body())
+                    .contains("max");
+        }
+        try (TestServer server = TestServer.open(yaml, Api.class).start()) {
+            deny(server.http(), "/named?name=max");
+            assertThat(server.http().get("/actuator/ratelimits/named").body()).doesNotContain("max");
+        }
+    }
+
+    @Test
+    void itIsBehindThePortAndThePathOfTheManagement() {
+        String yaml = EXPOSED + """
+                server.servlet.context-path: /shop
+                management:
+                  server: { port: 0, base-path: /ops }
+                  endpoints.web: { base-path: /manage, path-mapping.ratelimits: limits }
+                  endpoint.ratelimits.access: unrestricted
+                """;
+        try (TestServer server = TestServer.open(yaml, Api.class).start()) {
+            int port = server.bean(Environment.class).getRequiredProperty("local.management.port", int.class);
+            RawHttp http = new RawHttp(port, "127.0.0.1");
+            String self = "/ops/manage/limits";
+
+            assertThat(http.get(self).status()).isEqualTo(200);
+            assertThat(post(http, self + "/all").body()).contains("\"now\":{\"rate\":\"1/1m\"");
+            assertThat(http.get(self + "/nobody").body()).contains("no policy has this name");
+            assertThat(post(http, self + "/all?rate=1/1s").body()).contains("in the body, as JSON");
+            assertThat(http.get(self + "/named?key=a%2Fb&key=c").status()).isEqualTo(200);
+            assertThat(server.http().get("/shop/actuator/ratelimits").status()).isEqualTo(404);
+        }
+    }
+
+    @RestController
+    static class Api {
+
+        @GetMapping("/named")
+        String get() {
+            return "";
+        }
+    }
+
+    /** A user, an admin, and an admin who may see more. */
+    @Configuration(proxyBeanMethods = false)
+    static class Users {
+
+        @Bean
+        SecurityFilterChain security(HttpSecurity http) {
+            return http.authorizeHttpRequests(requests -> requests.requestMatchers("/actuator/**")
+                            .hasRole("ADMIN")
+                            .anyRequest()
+                            .authenticated())
+                    .httpBasic(Customizer.withDefaults())
+                    .csrf(AbstractHttpConfigurer::disable)
+                    .build();
+        }
+
+        @Bean
+        UserDetailsService users() {
+            Map<String, String[]> roles = Map.of(
+                    "user", new String[] {"USER"},
+                    "admin", new String[] {"ADMIN"},
+                    "audit", new String[] {"ADMIN", "AUDIT"});
+            return name -> User.withUsername(name)
+                    .password("{noop}" + name)
+                    .roles(roles.get(name))
+                    .build();
+        }
+    }
+}

@@ -1,0 +1,580 @@
+package io.ratelimit.web.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.jayway.jsonpath.JsonPath;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimited;
+import io.ratelimit.web.servlet.RawHttp.Response;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.InstanceOfAssertFactories;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.RestController;
+
+/** The actuator endpoint, of those who may do everything but see keys. */
+@ExtendWith(OutputCaptureExtension.class)
+class RateLimitsEndpointTests {
+
+    private static final String YAML = """
+            server.max-http-request-header-size: 64KB
+            management:
+              endpoints.web.exposure.include: ratelimits
+              endpoint.ratelimits.access: unrestricted
+            ratelimit:
+              client-ip.trusted-proxies: 127.0.0.1
+              exclude-paths: /health
+              policies:
+                all: { rate: 6/1m, capacity: 9, paths: /all }
+                plans: { rate: 5/1d, tiers: { pro: { rate: 7/1d } }, tier: "query:plan", paths: /plans }
+                named:
+                  key: query:name
+                  rate: 2/1d
+                  paths: /named
+                  methods: GET
+                  tiers: { pro: { rate: 4/1d } }
+                  tier: query:plan
+                  overrides:
+                    - { keys: [boss], rate: 20/1d }
+                    - { keys: [free], mode: off }
+                    - { keys: [watched], mode: shadow }
+                exact: { key: query:name, ignore-case: false, rate: 2/1d, paths: /exact }
+                pairs: { key: [query:name, endpoint], rate: 2/1d, paths: "/pairs/**" }
+                addresses:
+                  key: [ip, method]
+                  rate: 3/1d
+                  paths: /addresses
+                  overrides:
+                    - { keys: [[10.0.0.0/8, GET]], rate: 7/1d }
+                candidate: { key: query:name, rate: 1/1d, mode: shadow, paths: /candidate }
+                waits: { rate: 1/1h, max-wait: 2h, paths: /waits }
+                nothing: { rate: 1/1d, mode: off }
+                work: { rate: 2/1d, applies-to: annotated }
+                priced: { rate: 50/1d, cost: 10, tiers: { low: { rate: 20/1d } }, tier: "query:plan", paths: /priced }
+            """;
+
+    private static final String SELF = "/actuator/ratelimits";
+
+    @RegisterExtension
+    static final TestServer server = TestServer.open(YAML, Api.class);
+
+    private final RawHttp http = server.http();
+    private ThrottlePolicy changed;
+
+    @AfterEach
+    void changeBack() {
+        if (changed != null) {
+            Throttlers throttlers = server.bean(Throttlers.class);
+            throttlers.reconfigure(changed.name(), changed.spec());
+            changed.tiers().forEach((tier, spec) -> throttlers.reconfigure(changed.name(), tier, spec));
+        }
+    }
+
+    private Response ask(String path) {
+        Response answer = http.get(SELF + path);
+        assertThat(answer.status()).as(answer.body()).isEqualTo(200);
+        assertThat(answer.header("Content-Type")).isEqualTo("application/vnd.spring-boot.actuator.v3+json");
+        return answer;
+    }
+
+    private <T> T ask(String path, String found) {
+        return JsonPath.read(ask(path).body(), found);
+    }
+
+    private Response post(String path, String json) {
+        return http.send("POST " + SELF + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: " + json.getBytes(StandardCharsets.ISO_8859_1).length + "\r\n\r\n" + json);
+    }
+
+    private Response change(String path, String json) {
+        changed = server.bean(Throttlers.class).get(path.substring(1)).policy();
+        return post(path, json);
+    }
+
+    private Response forget(String path) {
+        return http.request("DELETE", SELF + path);
+    }
+
+    private int allowed(String path, String... headers) {
+        int allowed = 0;
+        for (int i = 0; i < 30; i++) {
+            allowed += http.get(path, headers).status() == 200 ? 1 : 0;
+        }
+        return allowed;
+    }
+
+    private static String encoded(String text) {
+        return URLEncoder.encode(text, StandardCharsets.UTF_8);
+    }
+
+    private static void assertRefused(Response answer, int status, String detail) {
+        assertThat(answer.status()).as(answer.body()).isEqualTo(status);
+        assertThat(answer.header("Content-Type")).isEqualTo("application/problem+json");
+        assertThat(JsonPath.<Integer>read(answer.body(), "$.status")).isEqualTo(status);
+        assertThat(JsonPath.<String>read(answer.body(), "$.detail")).contains(detail);
+    }
+
+    @Test
+    void allPoliciesAreThereWithWhomTheyLimitByWhat() {
+        http.get("/all");
+        http.get("/named?name=a");
+        http.get("/named?name=b");
+        Map<String, Object> policies = ask("", "$.policies");
+
+        assertThat(policies.keySet())
+                .containsSequence("all", "plans", "named", "exact", "pairs", "addresses", "candidate")
+                .contains("work", "own", "nothing");
+        assertThat(policies.get("all"))
+                .isEqualTo(Map.of(
+                        "policy", "all",
+                        "mode", "enforce",
+                        "key", List.of(),
+                        "limit",
+                                Map.of(
+                                        "rate",
+                                        "6/1m",
+                                        "capacity",
+                                        9,
+                                        "refill",
+                                        "greedy",
+                                        "available",
+                                        8,
+                                        "fullInMs",
+                                        10000),
+                        "tiers", Map.of(),
+                        "scope",
+                                Map.of(
+                                        "appliesTo",
+                                        "requests",
+                                        "phase",
+                                        "before-authentication",
+                                        "paths",
+                                        List.of("/all"),
+                                        "excludePaths",
+                                        List.of("/health"),
+                                        "methods",
+                                        List.of(),
+                                        "overrides",
+                                        0,
+                                        "backend",
+                                        "local"),
+                        "buckets", 1,
+                        "waiting", 0,
+                        "deniedMost", List.of()));
+        assertThat(policies.get("named"))
+                .asInstanceOf(InstanceOfAssertFactories.MAP)
+                .containsEntry("key", List.of("query:name"))
+                .containsEntry("limit", Map.of("rate", "2/1d", "capacity", 2, "refill", "greedy"))
+                .containsEntry("tiers", Map.of("pro", Map.of("rate", "4/1d", "capacity", 4, "refill", "greedy")))
+                .containsEntry("buckets", 2);
+    }
+
+    @Test
+    void aPolicyIsThereByItself() {
+        assertThat(this.<Integer>ask("/named", "$.scope.overrides")).isEqualTo(3);
+        assertThat(this.<List<String>>ask("/named", "$.scope.methods")).containsExactly("GET");
+        assertThat(this.<String>ask("/candidate", "$.mode")).isEqualTo("shadow");
+        assertThat(this.<String>ask("/work", "$.scope.appliesTo")).isEqualTo("annotated");
+        assertThat(this.<String>ask("/own", "$.scope.appliesTo")).isEqualTo("annotated");
+        assertThat(this.<Map<String, Object>>ask("/all", "$")).doesNotContainKey("backend");
+        http.get("/plans?plan=pro");
+        assertThat(this.<Integer>ask("/plans", "$.tiers.pro.available")).isEqualTo(6);
+        assertThat(this.<Integer>ask("/plans", "$.limit.available")).isEqualTo(5);
+    }
+
+    @Test
+    void aBucketIsBroughtUpToDateWhenItIsSeen() {
+        for (int i = 0; i < 9; i++) {
+            http.get("/all");
+        }
+        assertThat(this.<Integer>ask("/all", "$.limit.available")).isZero();
+        server.advance(Duration.ofSeconds(20));
+        assertThat(this.<Integer>ask("/all", "$.limit.available")).isEqualTo(2);
+        assertThat(this.<Integer>ask("/all", "$.limit.fullInMs")).isEqualTo(70_000);
+    }
+
+    @Test
+    void whoWaitsIsCounted() {
+        http.get("/waits");
+        try (RawHttp.Connection waiting = http.open().write(RawHttp.text("GET", "/waits"))) {
+            await().until(() -> this.<Integer>ask("/waits", "$.waiting") == 1);
+            server.advance(Duration.ofHours(1));
+            assertThat(waiting.read().status()).isEqualTo(200);
+        }
+        assertThat(this.<Integer>ask("/waits", "$.waiting")).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "alice",
+                "a/b",
+                "a%2Fb",
+                "a%b",
+                "a+b c",
+                "😀",
+                "a,b",
+                "a&key=b",
+                "a\"b\\",
+                "ünï",
+                "<script>",
+                "..",
+                "{x}"
+            })
+    void anyKeyIsFoundAsItWasSent(String name) {
+        http.get("/named?name=" + encoded(name));
+        http.get("/named?name=" + encoded("an" + name));
+
+        assertThat(this.<Integer>ask("/named?key=" + encoded(name), "$.limit.available"))
+                .isEqualTo(1);
+        assertThat(forget("/named?key=" + encoded(name)).status()).isEqualTo(200);
+        assertThat(this.<Integer>ask("/named?key=" + encoded(name), "$.limit.available"))
+                .isEqualTo(2);
+        assertThat(this.<Integer>ask("/named?key=" + encoded("an" + name), "$.limit.available"))
+                .isEqualTo(1);
+    }
+
+    @Test
+    void soIsALongOne() {
+        String name = "a/😀".repeat(1000) + "x".repeat(4000);
+        http.get("/named?name=" + encoded(name));
+
+        assertThat(this.<Integer>ask("/named?key=" + encoded(name), "$.limit.available"))
+                .isEqualTo(1);
+        assertThat(this.<Integer>ask("/named?key=" + encoded(name + "y"), "$.limit.available"))
+                .isEqualTo(2);
+        assertThat(ask("/named?key=" + encoded(name)).body()).hasSizeLessThan(1000);
+    }
+
+    @Test
+    void caseCountsAsItDoesForRequests() {
+        http.get("/named?name=Alice");
+        http.get("/exact?name=Alice");
+
+        assertThat(this.<Integer>ask("/named?key=aLICE", "$.limit.available")).isEqualTo(1);
+        assertThat(this.<Integer>ask("/exact?key=aLICE", "$.limit.available")).isEqualTo(2);
+        assertThat(this.<Integer>ask("/exact?key=Alice", "$.limit.available")).isEqualTo(1);
+    }
+
+    @Test
+    void aKeyOfSeveralPartsHasATextForEachInTheirOrder() {
+        http.get("/pairs/17?name=a,b");
+
+        assertThat(this.<Integer>ask("/pairs?key=a,b&key=" + encoded("GET /pairs/{id}"), "$.limit.available"))
+                .isEqualTo(1);
+        assertThat(this.<Integer>ask("/pairs?key=a&key=" + encoded("GET /pairs/{id}"), "$.limit.available"))
+                .isEqualTo(2);
+        http.get("/pairs/17/none?name=a");
+        assertThat(this.<Integer>ask("/pairs?key=a&key=none", "$.limit.available"))
+                .isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "2001:db8:1:2::7, 2001:db8:1:2:ffff::, 2",
+        "2001:db8:1:2::7, 2001:0db8:0001:0002:0:0:0:1, 2",
+        "2001:db8:1:2::7, 2001:db8:1:2::/64, 2",
+        "2001:db8:1:2::7, 2001:db8:1:3::7, 3",
+        "192.0.2.7, ::ffff:192.0.2.7, 2",
+        "::ffff:192.0.2.7, 192.0.2.7, 2",
+        "10.1.2.3, 10.1.2.3, 6",
+        "192.0.2.7, none, 3"
+    })
+    void anAddressIsFoundInAnyOfItsForms(String sent, String asked, int left) {
+        http.get("/addresses", "X-Forwarded-For: " + sent);
+
+        assertThat(this.<Integer>ask("/addresses?key=" + encoded(asked) + "&key=GET", "$.limit.available"))
+                .isEqualTo(left);
+    }
+
+    @Test
+    void aTierHasBucketsOfItsOwn() {
+        http.get("/named?name=alice&plan=pro");
+
+        Map<String, Object> inTier = ask("/named?key=alice&tier=pro", "$");
+        assertThat(JsonPath.<Integer>read(inTier, "$.limit.available")).isEqualTo(3);
+        assertThat(JsonPath.<String>read(inTier, "$.key.tier")).isEqualTo("pro");
+        Map<String, Object> own = ask("/named?key=alice", "$");
+        assertThat(JsonPath.<Integer>read(own, "$.limit.available")).isEqualTo(2);
+        assertThat(own).containsEntry("tiers", List.of("pro"));
+        assertThat(forget("/named?key=alice&tier=pro").status()).isEqualTo(200);
+        assertThat(this.<Integer>ask("/named?key=alice&tier=pro", "$.limit.available"))
+                .isEqualTo(4);
+        http.get("/plans?plan=pro");
+        assertThat(this.<Integer>ask("/plans?tier=pro", "$.limit.available")).isEqualTo(6);
+    }
+
+    @Test
+    void aKeyWithAnOverrideHasItsBucketUnderThat() {
+        http.get("/named?name=boss");
+        http.get("/named?name=watched");
+
+        assertThat(this.<Map<String, Object>>ask("/named?key=boss", "$"))
+                .containsEntry("overridden", true)
+                .containsEntry("mode", "enforce")
+                .extractingByKey("limit")
+                .isEqualTo(Map.of(
+                        "rate", "20/1d", "capacity", 20, "refill", "greedy", "available", 19, "fullInMs", 4_320_000));
+        assertThat(this.<Map<String, Object>>ask("/named?key=free", "$"))
+                .containsEntry("overridden", true)
+                .containsEntry("mode", "off")
+                .doesNotContainKeys("limit", "key");
+        assertThat(this.<Map<String, Object>>ask("/named?key=watched", "$")).containsEntry("mode", "shadow");
+        assertThat(this.<Integer>ask("/named?key=watched", "$.limit.available")).isEqualTo(1);
+        assertThat(this.<Boolean>ask("/named?key=alice", "$.overridden")).isFalse();
+        assertThat(forget("/named?key=boss&tier=pro").status()).isEqualTo(200);
+        assertThat(this.<Integer>ask("/named?key=boss", "$.limit.available")).isEqualTo(20);
+        assertRefused(forget("/named?key=free"), 400, "off for this key");
+    }
+
+    @Test
+    void keysThatAnnotationsGiveAreFound() {
+        http.get("/work/acme");
+        http.get("/own/a/b");
+
+        assertThat(this.<Integer>ask("/work?key=acme", "$.limit.available")).isEqualTo(1);
+        assertThat(this.<Integer>ask("/work?key=other", "$.limit.available")).isEqualTo(2);
+        assertThat(this.<Integer>ask("/own?key=a&key=b", "$.limit.available")).isEqualTo(2);
+        assertThat(this.<Integer>ask("/own?key=b&key=a", "$.limit.available")).isEqualTo(3);
+        assertThat(forget("/work?key=ACME").status()).isEqualTo(200);
+        assertThat(this.<Integer>ask("/work?key=acme", "$.limit.available")).isEqualTo(2);
+    }
+
+    @Test
+    void whoIsDeniedMostIsShownByAHashWhichIsThatOfTheBucket() {
+        for (int i = 0; i < 5; i++) {
+            http.get("/named?name=alice");
+            http.get("/candidate?name=bob");
+        }
+        List<Map<String, Object>> denied = ask("/named", "$.deniedMost");
+        String hash = ask("/named?key=alice", "$.key.hash");
+
+        assertThat(denied).contains(Map.of("key", Map.of("hash", hash), "denied", 3));
+        assertThat(this.<List<Object>>ask("/candidate", "$.deniedMost"))
+                .contains(Map.of(
+                        "key", Map.of("hash", ask("/candidate?key=bob", "$.key.hash")), "denied", 4, "shadow", true));
+        assertThat(ask("").body()
+                        + ask("/named").body()
+                        + ask("/named?key=alice").body())
+                .doesNotContain("alice")
+                .doesNotContain("bob");
+    }
+
+    @Test
+    void aNewRateHoldsFromTheNextRequestOnAndTheAnswerSaysForWhom(CapturedOutput output) {
+        assertThat(allowed("/named?name=alice")).isEqualTo(2);
+
+        Response answer = change("/named", "{\"rate\": \"2/1m\"}");
+
+        assertThat(answer.status()).isEqualTo(200);
+        assertThat(JsonPath.<Map<String, Object>>read(answer.body(), "$"))
+                .isEqualTo(Map.of(
+                        "policy",
+                        "named",
+                        "before",
+                        Map.of("rate", "2/1d", "capacity", 2, "refill", "greedy"),
+                        "now",
+                        Map.of("rate", "2/1m", "capacity", 2, "refill", "greedy"),
+                        "holds",
+                        "for this instance, until it stops"));
+        assertThat(http.get("/named?name=alice").header("Retry-After")).isEqualTo("30");
+        server.advance(Duration.ofSeconds(30));
+        assertThat(allowed("/named?name=alice")).isEqualTo(1);
+        assertThat(output)
+                .contains(
+                        "Throttle policy 'named' was changed while running: 2/1m, capacity 2; until now 2/1d, capacity 2");
+    }
+
+    @Test
+    void aCapacityOrBothOrThoseOfATierCanBeChanged(CapturedOutput output) {
+        assertThat(JsonPath.<Map<String, Object>>read(
+                        change("/named", "{\"capacity\": 5}").body(), "$.now"))
+                .containsEntry("rate", "2/1d")
+                .containsEntry("capacity", 5);
+        assertThat(JsonPath.<Map<String, Object>>read(
+                        post("/named", "{\"rate\":\"100/1s\",\"capacity\":\"200\"}")
+                                .body(),
+                        "$.now"))
+                .containsEntry("rate", "100/1s")
+                .containsEntry("capacity", 200);
+        assertThat(JsonPath.<Map<String, Object>>read(
+                        post("/named", "{\"rate\":\"9/1d\",\"tier\":\"pro\"}").body(), "$"))
+                .containsEntry("tier", "pro")
+                .extractingByKey("before")
+                .isEqualTo(Map.of("rate", "4/1d", "capacity", 4, "refill", "greedy"));
+        assertThat(server.bean(Throttlers.class).get("named").policy().tiers())
+                .containsEntry("pro", BucketSpec.of("9/1d"));
+        assertThat(output).contains("'named' in tier 'pro' was changed while running: 9/1d");
+    }
+
+    @Test
+    void aBucketIsForgottenAndTheLogSaysSoWithoutItsKey(CapturedOutput output) {
+        assertThat(allowed("/named?name=mallory")).isEqualTo(2);
+        assertThat(allowed("/all")).isEqualTo(9);
+
+        Response answer = forget("/named?key=mallory");
+
+        assertThat(answer.status()).isEqualTo(200);
+        assertThat(JsonPath.<String>read(answer.body(), "$.holds")).isEqualTo("for this instance");
+        assertThat(JsonPath.<Integer>read(answer.body(), "$.limit.available")).isEqualTo(2);
+        assertThat(JsonPath.<String>read(answer.body(), "$.key.hash"))
+                .isEqualTo(ask("/named?key=mallory", "$.key.hash"));
+        assertThat(allowed("/named?name=mallory")).isEqualTo(2);
+        assertThat(forget("/all").status()).isEqualTo(200);
+        assertThat(allowed("/all")).isEqualTo(9);
+        assertThat(output)
+                .contains("Throttle policy 'named': a bucket was forgotten by way of the actuator")
+                .contains("Throttle policy 'all': a bucket was forgotten")
+                .doesNotContain("mallory");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "/nobody | 404 | no policy has this name; the policies are: addresses, all, candidate,",
+                "/nobody?key=a | 404 | no policy has this name",
+                "/%F0%9F%98%80 | 404 | no policy has this name",
+                "/named?key=a&tier=gold | 404 | 'named' has no such tier; its tiers are: pro",
+                "/exact?key=a&tier=gold | 404 | 'exact' has no such tier, nor any other",
+                "/named?key= | 400 | each 'key' must be more than blanks",
+                "/named?key=%20%09 | 400 | each 'key' must be more than blanks",
+                "/named?key | 400 | each 'key' must be more than blanks",
+                "/named?tier=pro | 400 | there must be a 'key' for each of query:name in this order, but the number was 0",
+                "/named?key=a&key=b | 400 | there must be a 'key' for each of query:name in this order, but the number was 2",
+                "/pairs?key=a | 400 | there must be a 'key' for each of query:name, endpoint in this order, but the number was 1",
+                "/pairs?key=a&key=GET | 400 | the endpoint of the key must be one of the application's, such as '",
+                "/addresses?key=localhost&key=GET | 400 | the ip of the key must be an address",
+                "/addresses?key=10.0.0.0/8&key=GET | 400 | the ip of the key must be an address",
+                "/addresses?key=192.0.2.7&key=get | 400 | the method of the key must be one that HTTP defines",
+                "/all?key=a | 400 | the policy is global: it has one bucket and no 'key'",
+                "/named?kye=a | 400 | unknown parameter; there are: key, tier",
+                "/named?security=a | 400 | unknown parameter",
+                "?key=a | 400 | unknown parameter: there is none",
+                "/named?policy=all | 400 | unknown parameter; there are: key, tier"
+            })
+    void whatCannotBeIsRefusedWithAReason(String path, int status, String detail) {
+        assertRefused(http.get(SELF + path), status, detail);
+        if (!path.startsWith("?") && !path.contains("kye")) {
+            assertRefused(forget(path), status, detail);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/named", "/pairs", "/addresses"})
+    void nothingIsForgottenWithoutAKeyWhereThereAreKeys(String path) {
+        assertRefused(forget(path), 400, "there must be a 'key' for each of ");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "/nobody | {\"rate\":\"1/1s\"} | 404 | no policy has this name",
+                "/named | {\"rate\":\"1/1s\",\"tier\":\"gold\"} | 404 | 'named' has no such tier",
+                "/named | {} | 400 | say what is to change: {\"rate\": \"100/1s\"}, {\"capacity\": 200} or both",
+                "/named | {\"rate\":null} | 400 | say what is to change",
+                "/named | {\"tier\":\"pro\"} | 400 | say what is to change",
+                "/named | {\"rate\":\"\"} | 400 | is not a rate",
+                "/named | {\"rate\":\"fast\"} | 400 | is not a rate: say how many tokens in which period",
+                "/named | {\"rate\":\"5/100\"} | 400 | has no unit",
+                "/named | {\"rate\":\"0/1s\"} | 400 | must be at least 1, but was 0",
+                "/named | {\"rate\":\"-1/1s\"} | 400 | must be at least 1, but was -1",
+                "/named | {\"rate\":5} | 400 | is not a rate",
+                "/named | {\"rate\":\"1/1d\",\"capacity\":1000000000000} | 400 | at most ten years",
+                "/named | {\"capacity\":0} | 400 | capacity must be between 1 and 1,000,000,000,000, but was 0",
+                "/named | {\"capacity\":-1} | 400 | capacity must be a whole number between 1",
+                "/named | {\"capacity\":2.5} | 400 | capacity must be a whole number",
+                "/named | {\"capacity\":1e3} | 400 | capacity must be a whole number",
+                "/named | {\"capacity\":\"\"} | 400 | capacity must be a whole number",
+                "/named | {\"capacity\":true} | 400 | capacity must be a whole number",
+                "/named | {\"capacity\":99999999999999999999} | 400 | capacity must be a whole number",
+                "/named | {\"capacity\":9999999999999} | 400 | capacity must be between 1 and",
+                "/named | {\"rate\":\"1/1s\",\"capcity\":7} | 400 | unknown field in the body; there are: capacity, rate",
+                "/named | {\"rate\":\"1/1s\",\"policy\":\"all\"} | 400 | the policy is the one in the path",
+                "/named?rate=1/1s | {} | 400 | say what is to change in the body, as JSON",
+                "/named?policy=all | {\"rate\":\"1/1s\"} | 400 | say what is to change in the body, as JSON",
+                "/priced | {\"capacity\":9} | 400 | capacity of 'priced' must be at least the cost of the policy, 10,",
+                "/priced | {\"rate\":\"9/1d\"} | 400 | capacity of 'priced' must be at least the cost",
+                "/priced | {\"capacity\":9,\"tier\":\"low\"} | 400 | capacity of the tier 'low' of 'priced' must be at"
+            })
+    void aChangeThatCannotBeIsRefusedWithAReasonAndChangesNothing(String path, String json, int status, String detail) {
+        Throttlers throttlers = server.bean(Throttlers.class);
+        List<ThrottlePolicy> before =
+                throttlers.all().stream().map(throttler -> throttler.policy()).toList();
+
+        assertRefused(post(path, json), status, detail);
+
+        assertThat(throttlers.all().stream().map(throttler -> throttler.policy()))
+                .isEqualTo(before);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"{", "[]", "5", "{\"rate\":{}}", "{\"rate\":[\"1/1s\"]}"})
+    void whatIsNoObjectOfTextsIsABadRequest(String json) {
+        assertThat(post("/named", json).status()).isEqualTo(400);
+    }
+
+    @Test
+    void aChangeIsNoForm() {
+        Response answer = http.send("POST " + SELF + "/named HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\n\r\nrate=1/1s");
+        assertThat(answer.status()).isEqualTo(415);
+        assertThat(http.post(SELF + "/named?rate=1/1s").status()).isEqualTo(415);
+    }
+
+    @Test
+    void anotherMethodIsNotAllowed() {
+        assertThat(http.request("PUT", SELF + "/named").status()).isEqualTo(405);
+        assertThat(http.request("DELETE", SELF).status()).isEqualTo(405);
+    }
+
+    @RestController
+    static class Api {
+
+        @GetMapping({
+            "/all",
+            "/named",
+            "/exact",
+            "/plans",
+            "/addresses",
+            "/candidate",
+            "/waits",
+            "/priced",
+            "/pairs/{id}"
+        })
+        String get() {
+            return "";
+        }
+
+        @GetMapping("/work/{tenant}")
+        @RateLimited(policy = "work", key = "#tenant")
+        public String work(@PathVariable String tenant) {
+            return tenant;
+        }
+
+        @GetMapping("/own/{a}/{b}")
+        @RateLimited(name = "own", rate = "3/1d", key = "{#a, #b}")
+        public String own(@PathVariable String a, @PathVariable String b) {
+            return a + b;
+        }
+    }
+}

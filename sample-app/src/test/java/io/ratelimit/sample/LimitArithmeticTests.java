@@ -1,0 +1,33 @@
+package io.ratelimit.sample;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
+import io.ratelimit.Throttlers;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** A limit in a plain unit test, as {@code docs/testing.md} has it. */
+class LimitArithmeticTests {
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final ThrottlePolicy report = ThrottlePolicy.of("report", BucketSpec.of("60/1m"), "user");
+    private final Throttlers throttlers = Throttlers.local(List.of(report), time);
+
+    @Test
+    void sixReportsOfTenTokensAreQuickAndThenOneComesInTenSeconds() {
+        Throttler alice = throttlers.get("report").forKey("alice");
+        for (int i = 0; i < 6; i++) {
+            assertThat(alice.decide(10).allowed()).isTrue();
+        }
+        assertThat(alice.decide(10).retryAfter()).isEqualTo(Duration.ofSeconds(10));
+
+        time.advance(Duration.ofSeconds(10));
+
+        assertThat(alice.decide(10).allowed()).isTrue();
+    }
+}

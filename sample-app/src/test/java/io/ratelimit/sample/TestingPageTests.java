@@ -1,0 +1,64 @@
+package io.ratelimit.sample;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** What {@code docs/testing.md} and the README show of tests is in tests that run. */
+class TestingPageTests {
+
+    private static final Pattern BLOCK = Pattern.compile("(?ms)^```java$\\R(.*?)^```$");
+    private static final Path SOURCES = Path.of("src/test/java/io/ratelimit/sample");
+
+    @Test
+    void allCodeOfThePageIsInATest() throws IOException {
+        List<String> blocks = blocks(Path.of("../docs/testing.md"));
+        assertThat(blocks).hasSizeGreaterThanOrEqualTo(4);
+        assertThat(blocks).allMatch(block -> isInATest(block));
+    }
+
+    @Test
+    void whatTheReadmeShowsOfATestIsInOne() throws IOException {
+        List<String> blocks = blocks(Path.of("../README.md")).stream()
+                .filter(block -> block.contains("ManualTimeSource"))
+                .toList();
+        assertThat(blocks).hasSize(1).allMatch(block -> isInATest(block));
+    }
+
+    private static List<String> blocks(Path page) throws IOException {
+        return BLOCK.matcher(Files.readString(page))
+                .results()
+                .map((MatchResult block) -> block.group(1))
+                .toList();
+    }
+
+    /** Where a line has dots alone, the test has more. */
+    private static boolean isInATest(String block) {
+        return Stream.of(block.split("(?m)^…$")).allMatch(TestingPageTests::isPartOfATest);
+    }
+
+    private static boolean isPartOfATest(String block) {
+        return List.of("ReportLimitTests", "ReportLimitMvcTests", "LimitArithmeticTests").stream()
+                .anyMatch(test ->
+                        withoutLayout(read(SOURCES.resolve(test + ".java"))).contains(withoutLayout(block)));
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file);
+        } catch (IOException failed) {
+            throw new IllegalStateException(failed);
+        }
+    }
+
+    private static String withoutLayout(String code) {
+        return code.replaceAll("\\s+", "");
+    }
+}
