@@ -29,6 +29,7 @@ final class Reach {
                 number(results.startupMillis("ratelimit"), 0) + " ms (bucket4j's starter "
                         + number(results.startupMillis("bucket4j-starter"), 0) + ", Resilience4j "
                         + number(results.startupMillis("resilience4j"), 0) + ")");
+        results.redis().reach(text);
     }
 
     private static final String KEYS =

@@ -28,6 +28,7 @@ import java.util.stream.Stream;
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
  * @param startup milliseconds until the application and the process have started, by variant
+ * @param redis limits on a local Redis
  */
 record Results(
         List<Measurement> oneThread,
@@ -40,7 +41,8 @@ record Results(
         Samples memory,
         Samples http,
         Samples shaping,
-        Samples startup) {
+        Samples startup,
+        RedisResults redis) {
 
     private static final List<Integer> THREADS = List.of(2, 4, 8);
 
@@ -61,7 +63,8 @@ record Results(
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
-                Samples.read(directory.resolve("startup.tsv")));
+                Samples.read(directory.resolve("startup.tsv")),
+                new RedisResults(Samples.read(directory.resolve("redis.tsv"))));
     }
 
     private static Map<Integer, List<Measurement>> readStriped(Path directory) {
@@ -89,6 +92,7 @@ record Results(
         http(text);
         shaping(text);
         startup(text);
+        redis.write(text);
         return text.toString();
     }
 

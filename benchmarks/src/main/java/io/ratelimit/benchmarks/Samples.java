@@ -4,10 +4,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
 
 /** What a script measured, again and again: lines of a variant's name and numbers, with tabs between. */
 final class Samples {
@@ -39,12 +42,24 @@ final class Samples {
 
     /** Not a number if the variant wasn't measured. */
     double median(String variant, int column) {
-        double[] sorted = sorted(variant, column);
+        return median(Arrays.stream(sorted(variant, column)));
+    }
+
+    private static double median(DoubleStream numbers) {
+        double[] sorted = numbers.sorted().toArray();
         int middle = sorted.length / 2;
         if (sorted.length == 0) {
             return Double.NaN;
         }
         return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+    }
+
+    /** The median of the ratios of what was measured one after the other; not a number if one of them wasn't. */
+    double medianRatio(String variant, String to, int column) {
+        List<double[]> above = byVariant.getOrDefault(variant, List.of());
+        List<double[]> below = byVariant.getOrDefault(to, List.of());
+        return median(IntStream.range(0, Math.min(above.size(), below.size()))
+                .mapToDouble(round -> above.get(round)[column] / below.get(round)[column]));
     }
 
     /** Half of the distance between the least and the most. */

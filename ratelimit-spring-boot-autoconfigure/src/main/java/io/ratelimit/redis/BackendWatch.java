@@ -9,8 +9,9 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
 /**
- * Keeps how Redis is, and says in the log when that changes: one line for an outage and one for its end; of a
- * misconfiguration one line in ten seconds while it lasts. Nothing of a request is in a line. Thread-safe.
+ * Keeps how Redis is, and says in the log when that changes: one line for an outage and one for its end, but of outages
+ * that follow quickly only one in ten seconds; of a misconfiguration one line in ten seconds while it lasts. Nothing of a
+ * request is in a line. Thread-safe.
  */
 final class BackendWatch {
 
@@ -21,10 +22,14 @@ final class BackendWatch {
     private volatile BackendState state = BackendState.up();
     private long misconfiguredAt;
     private long errorDue;
+    private long outageDue;
+    private boolean outageSaid;
+    private int unsaid;
 
     BackendWatch(TimeSource time) {
         this.time = time;
         this.errorDue = time.nanoTime();
+        this.outageDue = errorDue;
     }
 
     BackendState state() {
@@ -50,7 +55,11 @@ final class BackendWatch {
     synchronized void back() {
         if (state.condition() == Condition.DOWN) {
             state = BackendState.up();
-            logger.info("Redis is back: limits are shared again");
+            if (outageSaid) {
+                logger.info("Redis is back: limits are shared again");
+            } else {
+                unsaid++;
+            }
         }
     }
 
@@ -58,9 +67,29 @@ final class BackendWatch {
     synchronized void down(BackendException failure) {
         if (state.condition() != Condition.DOWN) {
             state = BackendState.failed(failure);
-            logger.warn("Redis is away (" + failure.getMessage()
-                    + "): until it is back, 'on-backend-failure' decides for each policy");
+            outageSaid = false;
         }
+        sayOutage(failure);
+    }
+
+    /** It failed again, which is known already if it is away. */
+    void failed(BackendException failure) {
+        if (state.condition() == Condition.DOWN) {
+            sayOutage(failure);
+        }
+    }
+
+    private synchronized void sayOutage(BackendException failure) {
+        long now = time.nanoTime();
+        if (outageSaid || state.condition() != Condition.DOWN || now - outageDue < 0) {
+            return;
+        }
+        String others = unsaid == 0 ? "" : ". It has gone " + unsaid + " times more since that was said last";
+        outageSaid = true;
+        outageDue = now + PAUSE;
+        unsaid = 0;
+        logger.warn("Redis is away (" + failure.getMessage()
+                + "): until it is back, 'on-backend-failure' decides for each policy" + others);
     }
 
     synchronized void misconfigured(BackendException failure) {

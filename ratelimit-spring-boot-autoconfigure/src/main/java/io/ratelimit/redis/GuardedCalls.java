@@ -109,6 +109,8 @@ final class GuardedCalls implements Backend {
             BackendException why = failure != null ? failure : new BackendException("it answers too late");
             if (breaker.failed(round)) {
                 watch.down(why);
+            } else {
+                watch.failed(why);
             }
         } else {
             if (breaker.succeeded(round)) {

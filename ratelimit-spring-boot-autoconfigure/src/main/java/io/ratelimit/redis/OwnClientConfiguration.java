@@ -65,7 +65,7 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
                 .build();
     }
 
-    /** By default Lettuce looks once in half a minute where the nodes of a cluster are, however long they are gone. */
+    /** By itself Lettuce looks once in five seconds where the nodes of a cluster have gone. */
     private static ClusterTopologyRefreshOptions refresh(@Nullable ClusterTopologyRefreshOptions theirs) {
         ClusterTopologyRefreshOptions known = theirs != null ? theirs : ClusterTopologyRefreshOptions.create();
         return ClusterTopologyRefreshOptions.builder()

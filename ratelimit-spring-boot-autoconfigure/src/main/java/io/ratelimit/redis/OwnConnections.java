@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,6 +60,16 @@ final class OwnConnections implements AutoCloseable {
     private void closeIdle() {
         for (var connection = idle.poll(); connection != null; connection = idle.poll()) {
             connection.closeAsync();
+        }
+    }
+
+    /** Makes all of them, so that no call has to wait for one. */
+    void openAll(Deadline deadline) {
+        if (free.tryAcquire(MOST)) {
+            IntStream.range(0, MOST)
+                    .mapToObj(i -> connect.get().whenComplete((made, failure) -> giveBack(made, made)))
+                    .toList()
+                    .forEach(deadline::await);
         }
     }
 

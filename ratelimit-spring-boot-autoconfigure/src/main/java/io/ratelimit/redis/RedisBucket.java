@@ -1,5 +1,9 @@
 package io.ratelimit.redis;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,33 +25,38 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
     }
 
     /** The bucket that a value tells of, under the spec it was written under; a full one if there is none. */
-    static RedisBucket read(@Nullable String value, RedisTicks otherwise, long now) {
+    static RedisBucket read(byte @Nullable [] value, RedisTicks otherwise, long now) {
         return value == null ? full(otherwise, now) : parse(value).at(now);
     }
 
-    private static RedisBucket parse(String value) {
-        String[] parts = value.split(" ", -1);
+    private static RedisBucket parse(byte[] value) {
+        ByteBuffer numbers = ByteBuffer.wrap(value);
         try {
-            long promised = parts.length > 3 ? Long.parseLong(parts[3]) : 0;
-            return new RedisBucket(
-                    RedisTicks.named(parts[2]),
-                    Long.parseLong(parts[0]),
-                    Math.abs(promised),
-                    promised < 0,
-                    Long.parseLong(parts[1]));
-        } catch (NumberFormatException | ArrayIndexOutOfBoundsException other) {
+            long at = (long) numbers.getDouble();
+            long missing = (long) numbers.getDouble();
+            String[] text = US_ASCII.decode(numbers).toString().split(" ", -1);
+            RedisTicks ticks = RedisTicks.named(text[0]);
+            long promised = text.length > 1 ? Long.parseLong(text[1]) : 0;
+            return new RedisBucket(ticks, missing, Math.abs(promised), promised < 0, at);
+        } catch (NumberFormatException | BufferUnderflowException other) {
             throw new MisconfiguredRedisException("what a key of ratelimit holds is no bucket", other);
         }
     }
 
     /** What is written; null for a bucket that is not kept. */
-    @Nullable
-    String value() {
-        String value = missing + " " + at + " " + ticks.name();
+    byte @Nullable [] value() {
         if (missing == 0 && promised == 0) {
             return null;
         }
-        return moved ? value + " -" + promised : promised > debt() ? value + " " + promised : value;
+        byte[] text = text().getBytes(US_ASCII);
+        ByteBuffer value = ByteBuffer.allocate(2 * Double.BYTES + text.length);
+        return value.putDouble(at).putDouble(missing).put(text).array();
+    }
+
+    private String text() {
+        return moved
+                ? ticks.name() + " -" + promised
+                : promised > debt() ? ticks.name() + " " + promised : ticks.name();
     }
 
     /** How long what is written at a moment must be kept. */

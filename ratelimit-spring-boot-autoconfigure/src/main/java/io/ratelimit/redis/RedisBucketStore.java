@@ -87,6 +87,9 @@ public abstract class RedisBucketStore implements BucketStore {
         forget(charge, Deadline.in(timeout));
     }
 
+    /** Makes what calls would have to wait for otherwise. */
+    void prepare(Deadline deadline) {}
+
     /**
      * Takes all of the charges or none.
      *

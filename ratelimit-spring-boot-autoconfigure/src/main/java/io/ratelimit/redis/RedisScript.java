@@ -24,8 +24,8 @@ final class RedisScript {
     private static final String RESOURCE = "bucket.lua";
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
-    private final String text = read();
-    private final String sha = sha1(text);
+    private final byte[] text = read();
+    private final byte[] sha = sha1(text);
 
     RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis) {
         this.redis = redis;
@@ -52,24 +52,24 @@ final class RedisScript {
     }
 
     private CompletableFuture<long[]> call(
-            CommandType how, String script, Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
+            CommandType how, byte[] script, Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
         CommandArgs<byte[], byte[]> arguments = new CommandArgs<>(ByteArrayCodec.INSTANCE).add(script);
         keysAndArguments.accept(arguments);
-        return redis.get().dispatch(how, new LongsOutput(), arguments).toCompletableFuture();
+        return redis.get().dispatch(how, new LevelsOutput(), arguments).toCompletableFuture();
     }
 
-    private static String read() {
+    private static byte[] read() {
         try (InputStream in = RedisScript.class.getResourceAsStream(RESOURCE)) {
-            return new String(Objects.requireNonNull(in, RESOURCE).readAllBytes(), StandardCharsets.UTF_8);
+            return Objects.requireNonNull(in, RESOURCE).readAllBytes();
         } catch (IOException unreadable) {
             throw new UncheckedIOException(unreadable);
         }
     }
 
-    private static String sha1(String text) {
+    private static byte[] sha1(byte[] text) {
         try {
-            byte[] hash = MessageDigest.getInstance("SHA-1").digest(text.getBytes(StandardCharsets.UTF_8));
-            return HexFormat.of().formatHex(hash);
+            byte[] hash = MessageDigest.getInstance("SHA-1").digest(text);
+            return HexFormat.of().formatHex(hash).getBytes(StandardCharsets.US_ASCII);
         } catch (NoSuchAlgorithmException impossible) {
             throw new IllegalStateException(impossible);
         }

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -32,13 +31,10 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
 
     private static final Log logger = LogFactory.getLog(RedisScriptBucketStore.class);
 
-    /** No bucket has so many ticks. */
-    private static final long NEVER = RedisTicks.MOST + 1;
-
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
     private final LongSupplier time;
-    private final Map<RedisTicks, byte[]> names = new ConcurrentHashMap<>();
+    private final ScriptArguments arguments = new ScriptArguments();
     private volatile boolean oneKeyAScript;
 
     /**
@@ -134,7 +130,7 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         LOOK,
         GIVE;
 
-        private final String word = name().toLowerCase(Locale.ROOT);
+        private final byte[] word = name().toLowerCase(Locale.ROOT).getBytes(StandardCharsets.US_ASCII);
     }
 
     private List<Answer> ask(Operation operation, List<Charge> charges, boolean ahead, Deadline deadline) {
@@ -142,12 +138,28 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     }
 
     private Call start(Operation operation, List<Charge> charges, boolean ahead) {
-        List<byte[]> keys = new ArrayList<>(charges.size());
-        charges.forEach(charge -> keys.add(key(charge)));
-        return start(arguments -> {
-            begin(arguments, operation, keys);
-            for (int i = 0; i < charges.size(); i++) {
-                add(arguments, charges.get(i), ahead);
+        byte[][] keys = new byte[charges.size()][];
+        byte[][] wanted = new byte[keys.length][];
+        for (int i = 0; i < keys.length; i++) {
+            Charge charge = charges.get(i);
+            keys[i] = key(charge);
+            wanted[i] = arguments.toTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
+        }
+        return start(operation, keys, wanted);
+    }
+
+    private Call start(Operation operation, byte[][] keys, byte[][] wanted) {
+        long now = time.getAsLong();
+        return start(to -> {
+            to.add(keys.length).addKeys(keys);
+            for (byte[] one : wanted) {
+                to.add(one);
+            }
+            if (operation != Operation.TAKE || now != SERVER_TIME) {
+                to.add(operation.word);
+            }
+            if (now != SERVER_TIME) {
+                to.add(now);
             }
         });
     }
@@ -158,30 +170,6 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
 
     private long[] result(Call call, Deadline deadline) {
         return script.result(call.running(), call.arguments(), deadline);
-    }
-
-    private void begin(CommandArgs<byte[], byte[]> arguments, Operation operation, List<byte[]> keys) {
-        arguments.add(keys.size()).addKeys(keys).add(operation.word);
-        long now = time.getAsLong();
-        arguments.add(now == SERVER_TIME ? "" : Long.toString(now));
-    }
-
-    private void add(CommandArgs<byte[], byte[]> arguments, Charge charge, boolean ahead) {
-        RedisTicks ticks = ticks(charge);
-        arguments
-                .add(name(ticks))
-                .add(ticks.perStep())
-                .add(ticks.stepMicros())
-                .add(ticks.full())
-                .add(ticks.fits(charge.cost()) ? ticks.of(charge.cost()) : NEVER)
-                .add(waitMicros(charge, ahead));
-    }
-
-    private byte[] name(RedisTicks ticks) {
-        byte[] known = names.get(ticks);
-        return known != null
-                ? known
-                : names.computeIfAbsent(ticks, unknown -> unknown.name().getBytes(StandardCharsets.US_ASCII));
     }
 
     private List<Answer> answers(Operation operation, List<Charge> charges, boolean ahead, long[] reply) {
@@ -201,7 +189,8 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         if (told < 0) {
             return RedisAnswers.lacks(charge, ticks, -told - 1, ahead, now);
         }
-        return taken ? RedisAnswers.taken(charge, ticks, told, now) : RedisAnswers.has(charge, ticks, told, now);
+        long before = told - ticks.of(charge.cost());
+        return taken ? RedisAnswers.taken(charge, ticks, before, now) : RedisAnswers.has(charge, ticks, before, now);
     }
 
     @Override
@@ -227,29 +216,23 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
     }
 
     private Call startGivingBack(List<Answer> taken) {
-        List<byte[]> keys = taken.stream().map(answer -> key(answer.charge())).toList();
-        return start(arguments -> {
-            begin(arguments, Operation.GIVE, keys);
-            taken.forEach(answer -> add(arguments, answer));
-        });
-    }
-
-    private void add(CommandArgs<byte[], byte[]> arguments, Answer taken) {
-        RedisTicks ticks = ticks(taken.charge());
-        Position due = Position.of(taken, ticks);
-        arguments.add(name(ticks)).add(taken.charge().cost());
-        if (due == null) {
-            arguments.add("").add("").add("");
-        } else {
-            arguments.add(due.step()).add(due.steps()).add(due.rest());
+        byte[][] keys = new byte[taken.size()][];
+        byte[][] back = new byte[keys.length][];
+        for (int i = 0; i < keys.length; i++) {
+            Charge charge = taken.get(i).charge();
+            RedisTicks ticks = ticks(charge);
+            keys[i] = key(charge);
+            back[i] = ScriptArguments.toGiveBack(ticks, charge.cost(), Position.of(taken.get(i), ticks));
         }
+        return start(Operation.GIVE, keys, back);
     }
 
     @Override
     BucketSnapshot look(Charge charge, Deadline deadline) {
         long[] reply = result(start(Operation.LOOK, List.of(charge), false), deadline);
-        long missing = reply[1] >= 0 ? reply[1] : -reply[1] - 1;
-        return RedisAnswers.snapshot(charge, ticks(charge), missing, reply[0]);
+        RedisTicks ticks = ticks(charge);
+        long missing = reply[1] >= 0 ? reply[1] - ticks.of(charge.cost()) : -reply[1] - 1;
+        return RedisAnswers.snapshot(charge, ticks, missing, reply[0]);
     }
 
     @Override

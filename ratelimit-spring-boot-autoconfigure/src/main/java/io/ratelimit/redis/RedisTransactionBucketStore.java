@@ -40,7 +40,7 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     /** Buckets as they were read at one moment. */
-    private record Reading(long now, Map<ByteBuffer, String> values) {
+    private record Reading(long now, Map<ByteBuffer, byte[]> values) {
 
         RedisBucket bucket(ByteBuffer key, RedisTicks ticks) {
             return RedisBucket.read(values.get(key), ticks, now);
@@ -49,6 +49,11 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
 
     /** What follows from a reading: an answer, and the buckets to write. */
     private record Change<T>(T answer, Map<ByteBuffer, RedisBucket> buckets) {}
+
+    @Override
+    void prepare(Deadline deadline) {
+        connections.openAll(deadline);
+    }
 
     @Override
     Decision take(List<Charge> charges, boolean ahead, Deadline deadline) {
@@ -167,11 +172,11 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
         keys.forEach(key -> values.add(redis.get(key.array()).toCompletableFuture()));
         deadline.await(watched);
         long now = now(deadline.await(clock));
-        Map<ByteBuffer, String> read = new LinkedHashMap<>();
+        Map<ByteBuffer, byte[]> read = new LinkedHashMap<>();
         for (int i = 0; i < values.size(); i++) {
             byte[] value = deadline.await(values.get(i));
             if (value != null) {
-                read.put(keys.get(i), new String(value, StandardCharsets.US_ASCII));
+                read.put(keys.get(i), value);
             }
         }
         return new Reading(now, read);
@@ -220,11 +225,9 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
 
     private static CompletableFuture<?> write(
             RedisAsyncCommands<byte[], byte[]> redis, byte[] key, RedisBucket bucket, long now) {
-        String value = bucket.value();
-        RedisFuture<?> written = value == null
-                ? redis.del(key)
-                : redis.set(
-                        key, value.getBytes(StandardCharsets.US_ASCII), SetArgs.Builder.px(bucket.millisToKeep(now)));
+        byte[] value = bucket.value();
+        RedisFuture<?> written =
+                value == null ? redis.del(key) : redis.set(key, value, SetArgs.Builder.px(bucket.millisToKeep(now)));
         return written.toCompletableFuture();
     }
 }

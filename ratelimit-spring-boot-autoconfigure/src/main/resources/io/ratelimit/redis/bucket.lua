@@ -8,10 +8,11 @@ and a token is d: counting rounds nothing. A spec is those numbers, "n/d/c/s", c
 microseconds of a step: one, a thousand where no microsecond fits, or the period where tokens come back in batches. The
 value is
 
-    missing micros n/d/c/s [promised]
+    the moment, 8 bytes | missing, 8 bytes | n/d/c/s[ promised]
 
-At 600/1m and a capacity of 800, n is 1, d is 100000, and "250000 1795000000000000 1/100000/800/1" is a bucket that is two
-and a half tokens short, and full again a quarter of a second after that moment.
+the first two as Lua has numbers, doubles, the highest byte first: to write digits and to read them again would cost as much
+as all the rest. At 600/1m and a capacity of 800, n is 1, d is 100000, and 1795000000000000, 250000, "1/100000/800/1" is a
+bucket that is two and a half tokens short, and full again a quarter of a second after that moment.
 
 Taking adds the price of the tokens to what is missing, if the sum is not more than a full bucket holds. A call that may
 wait takes ahead: then the sum may be more by what comes back within its wait. What is beyond full is the bucket's debt,
@@ -34,45 +35,86 @@ Time. The clock is the server's, read once; tests pass their own. If it steps ba
 computed before the first write, so an error leaves nothing half done, and a denial takes nothing and mostly writes nothing.
 
 KEYS     the buckets; one may be named twice
-ARGV[1]  take, look (says what take would, and writes nothing) or give
-ARGV[2]  the time, in tests only
-then, for each bucket
-  to take or look: spec, n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
-  to give back: spec, the tokens, and, if it was noted, when they were due: the step, modulo the third, and the ticks
-Returns the time, and to take or look, for each bucket, what it was missing before, or, if it hasn't the tokens, one more
-than that and negative.
+ARGV     for each bucket numbers as in a value, and the spec behind them
+           to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
+           to give back: the tokens, and, if noted, when they were due: the step, modulo the third (else 0), and the ticks
+         then take (that goes without saying), look (says what take would, and writes nothing) or give
+         then, in tests only, the time
+Returns, to take or look, for each bucket the time and what it is missing then, as in a value; if it hasn't the tokens,
+what it is missing without them and one more, negative. What may follow says nothing.
 ]]
 
 local MOST = 8e15
 local SLACK = 1000
 
-local operation, now = ARGV[1], tonumber(ARGV[2])
+local pack, unpack = struct.pack, struct.unpack
+local operation, now = ARGV[#KEYS + 1] or 'take', ARGV[#KEYS + 2]
 if now then
+    now = tonumber(now)
     SLACK = 600000 -- The time of tests may stand still while the server's goes on.
 else
     local time = redis.call('TIME')
     now = time[1] * 1000000 + time[2]
 end
 
--- What is asked most, without the tables and functions that the rest needs: to take from one bucket, which is under the
--- spec already and where nobody waits. It is the same arithmetic as below, and twice as fast.
-if operation == 'take' and #KEYS == 1 and ARGV[8] == '0' then
-    local spec, n, s = ARGV[3], ARGV[4] + 0, ARGV[5] + 0
-    local missing, at, written = 0, now, spec
-    local value = redis.call('GET', KEYS[1])
-    if value then
-        missing, at, written = string.match(value, '^(%d+) (%d+) (%S+)$')
+-- What is asked most, without the tables and functions that the rest needs: to take at once from a bucket that is under the
+-- spec already. It is the same arithmetic as below, and more than twice as fast. Returns what is written, and for how long;
+-- where the tokens are short, what is replied alone; and nothing where it takes more to tell. All it needs is passed to it:
+-- what a function finds around it costs Lua more.
+local function take_at_once(key, wanted, now, slack)
+    local pack, unpack = struct.pack, struct.unpack
+    local n, s, full, price, wait = unpack('>ddddd', wanted)
+    local spec = string.sub(wanted, 41)
+    local value = redis.call('GET', key)
+    local at, missing = now, 0
+    if value and string.sub(value, 17) == spec then
+        at, missing = unpack('>dd', value)
+    elseif value then
+        return
     end
-    if written == spec and now >= at + 0 then
-        missing = math.max(missing - (math.floor(now / s) - math.floor(at / s)) * n, 0)
-        local after = missing + ARGV[7]
-        if after > ARGV[6] + 0 then
-            return {now, -missing - 1}
+    if wait > 0 or now < at then
+        return
+    end
+    missing = missing - (math.floor(now / s) - math.floor(at / s)) * n
+    if missing < 0 then
+        missing = 0
+    end
+    local after = missing + price
+    if after > full then
+        return pack('>dd', now, -missing - 1)
+    end
+    local micros = math.ceil(after / n) * s - now % s
+    return pack('>dd', now, after) .. spec, math.ceil(micros / 1000) + slack
+end
+
+if operation == 'take' and #KEYS == 1 then
+    local value, millis = take_at_once(KEYS[1], ARGV[1], now, SLACK)
+    if millis then
+        redis.call('SET', KEYS[1], value, 'PX', millis)
+    end
+    if value then
+        return value
+    end
+elseif operation == 'take' then
+    local replies, millis, all = {}, {}, true
+    for i = 1, #KEYS do
+        replies[i], millis[i] = take_at_once(KEYS[i], ARGV[i], now, SLACK)
+        for j = 1, i - 1 do
+            if KEYS[j] == KEYS[i] then
+                replies[i] = nil
+            end
         end
-        local micros = math.ceil(after / n) * s - now % s
-        value = string.format('%.0f %.0f %s', after, now, spec)
-        redis.call('SET', KEYS[1], value, 'PX', math.ceil(micros / 1000) + SLACK)
-        return {now, missing}
+        if not replies[i] then
+            replies = nil
+            break
+        end
+        all = all and millis[i]
+    end
+    if replies then
+        for i = 1, all and #KEYS or 0 do
+            redis.call('SET', KEYS[i], replies[i], 'PX', millis[i])
+        end
+        return replies
     end
 end
 
@@ -134,19 +176,18 @@ local function read(key, spec, n, s, full)
     if not value then
         return {missing = 0, promised = 0, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local missing, at, written, promised = string.match(value, '^(%d+) (%d+) (%S+) ?(%-?%d*)$')
+    local written, promised = string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*)$', 17)
+    if not written then
+        error('BADVALUE what a key of ratelimit holds is no bucket')
+    end
     if written ~= spec then
         local d, c
-        if written then
-            n, d, c, s = numbers(written)
-        end
-        if not n then
-            error('BADVALUE what a key of ratelimit holds is no bucket')
-        end
+        n, d, c, s = numbers(written)
         full = c * d
     end
+    local at, missing = unpack('>dd', value)
     promised = tonumber(promised) or 0
-    local bucket = {missing = tonumber(missing), promised = math.abs(promised), moved = promised < 0, at = tonumber(at),
+    local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, at = at,
         spec = written, n = n, s = s, full = full}
     pass(bucket)
     return bucket
@@ -158,7 +199,7 @@ local function write(key, bucket)
         redis.call('DEL', key)
         return
     end
-    local value = string.format('%.0f %.0f %s', bucket.missing, bucket.at, bucket.spec)
+    local value = pack('>dd', bucket.at, bucket.missing) .. bucket.spec
     if bucket.moved then
         value = value .. string.format(' -%.0f', bucket.promised)
     elseif bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
@@ -173,19 +214,19 @@ local changed = {}
 
 if operation == 'give' then
     for i = #KEYS, 1, -1 do -- where a bucket was taken from twice, the second take stands behind the first
-        local key, a = KEYS[i], 5 * i - 2
-        local spec, step, modulus, rest = ARGV[a], tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+        local key, spec = KEYS[i], string.sub(ARGV[i], 33)
+        local tokens, step, modulus, rest = unpack('>dddd', ARGV[i])
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
         if bucket.missing > 0 then
             local _, own_d, own_c = numbers(bucket.spec)
-            local price = math.min(tonumber(ARGV[a + 1]), own_c) * own_d
+            local price = math.min(tokens, own_c) * own_d
             local promised = last_promise(bucket)
             local after = 0
             if promised > 0 then
                 after = price
-                if modulus and bucket.spec == spec and not bucket.moved then
+                if modulus > 0 and bucket.spec == spec and not bucket.moved then
                     local half = math.floor(modulus / 2)
                     local steps = (step - math.floor(bucket.at / s) + half) % modulus - half
                     local behind = promised - (steps * n + rest)
@@ -202,15 +243,14 @@ if operation == 'give' then
     for key, bucket in pairs(changed) do
         write(key, bucket)
     end
-    return {now}
+    return
 end
 
-local reply = {now}
+local reply = {}
 local all = true
 for i, key in ipairs(KEYS) do
-    local a = 6 * i - 3
-    local spec, n, s, full = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
-    local price, wait = tonumber(ARGV[a + 4]), tonumber(ARGV[a + 5])
+    local n, s, full, price, wait = unpack('>ddddd', ARGV[i])
+    local spec = string.sub(ARGV[i], 41)
     local seen = buckets[key]
     local bucket = seen or read(key, spec, n, s, full)
     buckets[key] = bucket
@@ -225,10 +265,10 @@ for i, key in ipairs(KEYS) do
     local missing = bucket.missing
     if missing + price <= limit then
         bucket.missing = missing + price
-        reply[i + 1] = missing
+        reply[i] = pack('>dd', now, missing + price)
     else
         all = false
-        reply[i + 1] = -missing - 1
+        reply[i] = pack('>dd', now, -missing - 1)
     end
 end
 if operation == 'take' then

@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.context.properties.bind.Binder;
@@ -25,6 +26,13 @@ import org.springframework.boot.json.JsonParserFactory;
  * descriptions, where they show any, from its Javadoc.
  */
 class ConfigurationMetadataTests {
+
+    private static final Map<String, Function<RateLimitProperties, Object>> ENUMS = Map.of(
+            "mode", RateLimitProperties::mode,
+            "headers", RateLimitProperties::headers,
+            "backend", RateLimitProperties::backend,
+            "on-backend-failure", RateLimitProperties::onBackendFailure,
+            "redis.strategy", properties -> properties.redis().strategy());
 
     private final Map<String, Object> metadata = read();
 
@@ -99,20 +107,24 @@ class ConfigurationMetadataTests {
     void everyHintIsForAProperty() {
         assertThat(items("hints").keySet())
                 .containsExactlyInAnyOrder(
-                        "ratelimit.mode", "ratelimit.headers", "ratelimit.client-ip.header", "ratelimit.policies.keys");
+                        "ratelimit.mode",
+                        "ratelimit.backend",
+                        "ratelimit.on-backend-failure",
+                        "ratelimit.redis.strategy",
+                        "ratelimit.headers",
+                        "ratelimit.client-ip.header",
+                        "ratelimit.policies.keys");
     }
 
     @Test
     void everyValueHintedAtIsRead() {
         Map<String, Map<String, Object>> hints = items("hints");
-        for (String property : List.of("mode", "headers")) {
+        ENUMS.forEach((property, read) -> {
             for (Object value : values(hints.get("ratelimit." + property))) {
-                RateLimitProperties bound = bind("ratelimit." + property, value);
-                Object read = property.equals("mode") ? bound.mode() : bound.headers();
-                assertThat(read)
+                assertThat(read.apply(bind("ratelimit." + property, value)))
                         .hasToString(value.toString().toUpperCase(Locale.ROOT).replace('-', '_'));
             }
-        }
+        });
         for (Object value : values(hints.get("ratelimit.client-ip.header"))) {
             assertThat(bind("ratelimit.client-ip.header", value)
                             .clientIp()

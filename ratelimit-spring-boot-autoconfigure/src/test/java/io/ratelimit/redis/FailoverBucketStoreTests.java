@@ -301,6 +301,50 @@ class FailoverBucketStoreTests {
                         "INFO Redis is back: limits are shared again");
     }
 
+    private static final String AWAY =
+            "WARN Redis is away (gone): until it is back, 'on-backend-failure' decides for each policy";
+    private static final String BACK = "INFO Redis is back: limits are shared again";
+
+    private void comesBack() {
+        redis.mend();
+        time.advance(CircuitBreaker.PAUSE);
+        take(LOCAL, 1);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+    }
+
+    @Test
+    void ofFlappingOneOutageInTenSecondsIsALine() {
+        for (int flap = 0; flap < 19; flap++) {
+            breakUntilOpen();
+            comesBack();
+        }
+        assertThat(lines()).containsExactly(AWAY, BACK);
+
+        time.advance(CircuitBreaker.PAUSE);
+        breakUntilOpen();
+        assertThat(lines()).containsExactly(AWAY, BACK, AWAY + ". It has gone 18 times more since that was said last");
+        comesBack();
+        assertThat(lines()).hasSize(4).last().isEqualTo(BACK);
+    }
+
+    @Test
+    void anOutageThatLastsIsSaidInAnyCase() {
+        breakUntilOpen();
+        comesBack();
+        breakUntilOpen();
+        for (int i = 0; i < 18; i++) {
+            time.advance(CircuitBreaker.PAUSE);
+            take(LOCAL, 1);
+        }
+        assertThat(lines()).containsExactly(AWAY, BACK);
+
+        time.advance(CircuitBreaker.PAUSE);
+        take(LOCAL, 1);
+        assertThat(lines()).containsExactly(AWAY, BACK, AWAY);
+        comesBack();
+        assertThat(lines()).containsExactly(AWAY, BACK, AWAY, BACK);
+    }
+
     @Test
     void aMisconfigurationIsOneErrorInTenSecondsAndKeepsNobodyAway() {
         redis.fail(new BackendException("READONLY", new IllegalStateException("alice"), true));

@@ -14,6 +14,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import java.io.IOException;
 import java.time.Duration;
@@ -156,6 +157,22 @@ class RedisFailureTests {
         assertThatThrownBy(() -> take(store, word))
                 .isInstanceOf(MisconfiguredRedisException.class)
                 .hasMessageContaining(word);
+    }
+
+    /** The first requests may be many at once, and would have to wait for them otherwise. */
+    @Test
+    void theConnectionsOfTransactionsAreMadeAtTheStart() {
+        server = TestRedis.serverAt(port);
+        LettuceConnectionFactory application =
+                new LettuceConnectionFactory(new RedisStandaloneConfiguration("127.0.0.1", port));
+        RequestDeadline request = new RequestDeadline(new SystemTimeSource(), TIMEOUT);
+        try (RedisBuckets buckets = RedisBuckets.byTransaction(application, prefix, "", request)) {
+            buckets.selfTest();
+            store(false);
+            assertThat(admin().clientList().lines())
+                    .as("8, that of the start, and this")
+                    .hasSize(8 + 1 + 1);
+        }
     }
 
     @Test

@@ -10,7 +10,6 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -117,7 +116,7 @@ class RedisStoresAgreementTests {
 
     private static String value(byte[] key) {
         byte[] value = redis().get(key);
-        return value == null ? null : new String(value, StandardCharsets.US_ASCII);
+        return value == null ? null : KeptValue.text(value);
     }
 
     private static io.lettuce.core.api.sync.RedisCommands<byte[], byte[]> redis() {

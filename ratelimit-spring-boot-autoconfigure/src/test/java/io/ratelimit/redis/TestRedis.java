@@ -25,12 +25,14 @@ public final class TestRedis implements AutoCloseable {
     private static final AtomicInteger PREFIXES = new AtomicInteger();
 
     private final RedisServer server;
+    private final RedisURI uri;
     private final RedisClient client;
     private final RedisClient transactions;
     private final StatefulRedisConnection<byte[], byte[]> connection;
 
     private TestRedis(RedisServer server, RedisURI uri) {
         this.server = server;
+        this.uri = uri;
         this.client = RedisClient.create(uri);
         this.transactions = RedisClient.create(uri);
         transactions.setOptions(ClientOptions.builder().autoReconnect(false).build());
@@ -105,8 +107,12 @@ public final class TestRedis implements AutoCloseable {
         return connection;
     }
 
+    String host() {
+        return uri.getHost();
+    }
+
     int port() {
-        return server.ports().get(0);
+        return uri.getPort();
     }
 
     OwnConnections ownConnections() {

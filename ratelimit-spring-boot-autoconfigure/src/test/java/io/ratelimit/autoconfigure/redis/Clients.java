@@ -60,6 +60,12 @@ final class Clients implements AutoCloseable {
         return Duration.ofNanos(sorted[(int) (part * (sorted.length - 1))]);
     }
 
+    /** How they are distributed, for messages. */
+    String times() {
+        return "of %d: half %s, 90%% %s, 99%% %s, all %s"
+                .formatted(answers.size(), percentile(0.5), percentile(0.9), percentile(0.99), percentile(1));
+    }
+
     /** Throws what a client was thrown. */
     @Override
     public void close() {

@@ -69,6 +69,27 @@ class RedisBackendTests {
         }
     }
 
+    /** A rolling deployment: while both versions run, the greater limit holds at most, and then the new one. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void instancesWithDifferentRatesShareALimit(String strategy) {
+        String yaml = """
+                ratelimit:
+                  backend: redis
+                  redis: { strategy: %s, timeout: 5s }
+                  policies:
+                    per-ip: { key: ip, rate: %s, capacity: %d }
+                """;
+        try (RedisApplication old = RedisApplication.start(redis.port(), yaml.formatted(strategy, "6/1d", 6));
+                RedisApplication next = RedisApplication.start(redis.port(), yaml.formatted(strategy, "10/1d", 10))) {
+            assertThat(statuses(4, old)).containsOnly(200);
+            assertThat(statuses(2, next)).containsOnly(200);
+            assertThat(statuses(20, old, next).stream().filter(status -> status == 200))
+                    .hasSizeLessThanOrEqualTo(4);
+            assertThat(statuses(2, next)).containsOnly(429);
+        }
+    }
+
     @Test
     void aPolicyChoosesForItselfAndMemoryIsAskedFirst() {
         String yaml = """

@@ -162,6 +162,28 @@ class RedisOutageTests {
         }
     }
 
+    /** There, but of no use: that is said when the application starts, and mended without it being started again. */
+    @ParameterizedTest
+    @CsvSource({"local, 200", "deny, 503", "allow, 200"})
+    void anUnusableRedisAtTheStartIsNamedAndUsedWhenItIsMended(String rule, int status, CapturedOutput output) {
+        redis.start();
+        redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml(rule))) {
+            assertThat(output)
+                    .contains("ERROR")
+                    .contains("Redis can't keep limits as it is (")
+                    .contains("READONLY");
+            assertThat(application.condition()).isEqualTo(Condition.MISCONFIGURED);
+            assertThat(application.status("/a")).isEqualTo(status);
+
+            redis.ask(commands -> commands.replicaofNoOne());
+            await().atMost(Duration.ofSeconds(5)).until(() -> {
+                application.status("/a");
+                return redis.keys().stream().anyMatch(key -> key.contains(":late:"));
+            });
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"READONLY", "OOM", "NOPERM", "WRONGTYPE"})
     void aMisconfigurationIsNamedAndThePolicysRuleHolds(String cause, CapturedOutput output) {

@@ -1,0 +1,107 @@
+package io.ratelimit.benchmarks;
+
+import io.lettuce.core.resource.ClientResources;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.redis.FailoverBucketStore;
+import io.ratelimit.redis.FailureRule;
+import io.ratelimit.redis.RedisBuckets;
+import io.ratelimit.redis.RequestDeadline;
+import io.ratelimit.redis.RoutingBucketStore;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Predicate;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/** Limits on Redis as an application has them: its stores, deadline and circuit breaker included. */
+final class OursOnRedis implements AutoCloseable {
+
+    private static final BucketSpec SPEC =
+            BucketSpec.of(RedisLimiters.RATE + "/1s").withCapacity(RedisLimiters.CAPACITY);
+    private static final ThrottlePolicy PER_USER = ThrottlePolicy.of("per-user", SPEC, "user");
+    private static final ThrottlePolicy PER_IP = ThrottlePolicy.of("per-ip", SPEC, "ip");
+    private static final ThrottlePolicy SCARCE = ThrottlePolicy.of("scarce", BucketSpec.of("1/1h"), "user");
+
+    private final RedisBuckets buckets;
+    private final Throttlers throttlers;
+    private final LettuceConnectionFactory application;
+
+    private OursOnRedis(LettuceConnectionFactory application, RedisBuckets buckets, RequestDeadline deadline) {
+        this.application = application;
+        this.buckets = buckets;
+        TimeSource time = TimeSource.system();
+        FailoverBucketStore redis = new FailoverBucketStore(
+                buckets.store(), BucketStore.local(time), 1.0, policy -> FailureRule.LOCAL, time, deadline);
+        BucketStore store = new RoutingBucketStore(BucketStore.local(time), redis, policy -> true);
+        this.throttlers = new Throttlers(List.of(PER_USER, PER_IP, SCARCE), store, time, ThrottleListener.NONE);
+        buckets.selfTest();
+    }
+
+    static OursOnRedis byScript(int port, ClientResources resources) {
+        LettuceConnectionFactory application = application(port, resources);
+        RequestDeadline deadline = deadline();
+        return new OursOnRedis(
+                application, RedisBuckets.byScript(application, "ratelimit:shop", "", deadline), deadline);
+    }
+
+    static OursOnRedis byTransaction(int port, ClientResources resources) {
+        LettuceConnectionFactory application = application(port, resources);
+        RequestDeadline deadline = deadline();
+        return new OursOnRedis(
+                application, RedisBuckets.byTransaction(application, "ratelimit:store", "", deadline), deadline);
+    }
+
+    private static RequestDeadline deadline() {
+        return new RequestDeadline(TimeSource.system(), Duration.ofMillis(100));
+    }
+
+    private static LettuceConnectionFactory application(int port, ClientResources resources) {
+        LettuceConnectionFactory application = new LettuceConnectionFactory(
+                new RedisStandaloneConfiguration("127.0.0.1", port),
+                LettuceClientConfiguration.builder().clientResources(resources).build());
+        application.afterPropertiesSet();
+        return application;
+    }
+
+    /** Whether Redis said yes to a request that one policy, or two, ask of. */
+    Predicate<String> policies(int count) {
+        return key -> saidYes(throttlers.decide(
+                count == 1
+                        ? List.of(Charge.of(PER_USER, key, 1))
+                        : List.of(Charge.of(PER_USER, key, 1), Charge.of(PER_IP, key, 1))));
+    }
+
+    private static boolean saidYes(Decision decision) {
+        return decision.allowed() && decision.answers().stream().noneMatch(Answer::standIn);
+    }
+
+    /** Whether a request was refused by a policy of one an hour. */
+    boolean isRefused(String key) {
+        return isRefused(throttlers, key);
+    }
+
+    /** The same from memory. */
+    static Predicate<String> refusedFromMemory() {
+        Throttlers local = Throttlers.local(List.of(SCARCE));
+        return key -> isRefused(local, key);
+    }
+
+    private static boolean isRefused(Throttlers throttlers, String key) {
+        return !throttlers.decide(List.of(Charge.of(SCARCE, key, 1))).allowed();
+    }
+
+    @Override
+    public void close() {
+        buckets.close();
+        application.destroy();
+    }
+}

@@ -1,0 +1,105 @@
+package io.ratelimit.benchmarks;
+
+import static io.ratelimit.benchmarks.Markdown.number;
+import static io.ratelimit.benchmarks.Markdown.ratio;
+
+import java.util.List;
+
+/** What {@link RedisMeasurement} measured, as text. Ratios are medians of those within each round. */
+record RedisResults(Samples samples) {
+
+    private static final int PER_SECOND = 0;
+    private static final int MEDIAN = 1;
+    private static final int P99 = 2;
+    private static final int FAILED = 3;
+    private static final List<String> KEYS = List.of(RedisMeasurement.MANY, RedisMeasurement.HOT);
+
+    private double ratioOf(String limiter, String to, String keys, int threads) {
+        return samples.medianRatio(
+                RedisMeasurement.name(limiter, keys, threads), RedisMeasurement.name(to, keys, threads), PER_SECOND);
+    }
+
+    void reach(Markdown text) {
+        text.row("on Redis: calls a second", "at least 0.8 × a trivial EVALSHA", toFloor());
+        text.row(
+                "on Redis, 10,000 keys, 8 threads",
+                "at least 1.5 × bucket4j",
+                toBucket4j(RedisMeasurement.MANY, 8) + " (Redisson " + toRedisson(RedisMeasurement.MANY, 8) + ")");
+        text.row(
+                "on Redis, one key, 32 threads",
+                "at least 20 × bucket4j",
+                toBucket4j(RedisMeasurement.HOT, 32) + " (Redisson " + toRedisson(RedisMeasurement.HOT, 32) + ")");
+        text.row(
+                "on Redis, a flood on a drained key",
+                "as from memory; 1 command a second",
+                ratio(flood("on Redis", 0) / flood("in memory", 0)) + " as many a second; "
+                        + number(flood("on Redis", 1), 1) + " commands");
+        text.row(
+                "memory of a key in Redis beyond its name",
+                "140 bytes",
+                bytes(RedisLimiters.SCRIPT) + " bytes (bucket4j " + bytes(RedisLimiters.BUCKET4J) + ", Redisson "
+                        + bytes(RedisLimiters.REDISSON) + ")");
+    }
+
+    private String toFloor() {
+        StringBuilder reached = new StringBuilder();
+        for (String keys : KEYS) {
+            reached.append(reached.isEmpty() ? "" : "; ").append(keys).append(": ");
+            for (int threads : RedisMeasurement.THREADS) {
+                double ratio = ratioOf(RedisLimiters.SCRIPT, RedisLimiters.EVALSHA, keys, threads);
+                reached.append(threads == 1 ? "" : ", ").append(ratio(ratio));
+            }
+        }
+        return reached + " with 1, 8, 32 threads";
+    }
+
+    private String toBucket4j(String keys, int threads) {
+        return ratio(ratioOf(RedisLimiters.SCRIPT, RedisLimiters.BUCKET4J, keys, threads));
+    }
+
+    private String toRedisson(String keys, int threads) {
+        return ratio(ratioOf(RedisLimiters.SCRIPT, RedisLimiters.REDISSON, keys, threads));
+    }
+
+    private double flood(String where, int column) {
+        return samples.median("flood, " + where, column);
+    }
+
+    private String bytes(String limiter) {
+        return number(samples.median("memory, " + limiter, 0), 0);
+    }
+
+    void write(Markdown text) {
+        if (samples.variants().isEmpty()) {
+            return;
+        }
+        for (String keys : KEYS) {
+            for (int threads : RedisMeasurement.THREADS) {
+                table(text, keys, threads);
+            }
+        }
+    }
+
+    private void table(Markdown text, String keys, int threads) {
+        text.table(
+                "On a local Redis, " + keys + ", " + RedisMeasurement.threads(threads),
+                "limiter",
+                "calls a second",
+                "±",
+                "to the trivial EVALSHA",
+                "median, µs",
+                "p99, µs",
+                "failed");
+        for (String limiter : RedisLimiters.NAMES) {
+            String name = RedisMeasurement.name(limiter, keys, threads);
+            text.row(
+                    limiter,
+                    number(samples.median(name, PER_SECOND), 0),
+                    number(samples.spread(name, PER_SECOND), 0),
+                    ratio(ratioOf(limiter, RedisLimiters.EVALSHA, keys, threads)),
+                    number(samples.median(name, MEDIAN), 0),
+                    number(samples.median(name, P99), 0),
+                    number(samples.median(name, FAILED), 0) + " %");
+        }
+    }
+}

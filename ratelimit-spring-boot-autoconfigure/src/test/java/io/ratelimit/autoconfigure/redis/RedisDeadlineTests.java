@@ -1,0 +1,100 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.autoconfigure.redis.Clients.Answer;
+import io.ratelimit.redis.RequestDeadline;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** G3: all Redis work of a request together ends in time, whatever becomes of answers on their way. */
+class RedisDeadlineTests {
+
+    private static final int CLIENTS = 50;
+    private static final int REQUESTS = 1_000;
+    private static final Duration PROMISED = Duration.ofMillis(100 + 20);
+
+    /** Above what is promised, for a machine that has other things to do, too. */
+    private static final Duration GENEROUS = PROMISED.plusMillis(400);
+
+    private final RedisProcess redis = RedisProcess.started();
+    private final TcpProxy proxy = new TcpProxy(redis.port());
+
+    @AfterEach
+    void stop() throws IOException {
+        proxy.close();
+        redis.close();
+    }
+
+    private RedisApplication application(String strategy) {
+        return RedisApplication.start(proxy.port(), """
+                ratelimit:
+                  backend: redis
+                  redis.strategy: %s
+                  policies:
+                    early: { key: ip, rate: 1000000/1s }
+                    late: { key: ip, rate: 1000000/1s, phase: after-authentication }
+                """.formatted(strategy));
+    }
+
+    /** Some requests each while answers are late, come in pieces, are cut off, and are swallowed. */
+    private void disturb(Clients clients) {
+        proxy.delay(Duration.ofMillis(40));
+        clients.awaitAnswers(REQUESTS / 4);
+        proxy.delay(Duration.ofMillis(90));
+        clients.awaitAnswers(REQUESTS / 4);
+        proxy.delay(Duration.ZERO);
+        proxy.slice();
+        proxy.cut();
+        clients.awaitAnswers(REQUESTS / 4);
+        proxy.cut();
+        proxy.swallow();
+        clients.awaitAnswers(REQUESTS / 4);
+        proxy.swallowNoMore();
+        clients.awaitAnswers(REQUESTS / 4);
+    }
+
+    @Test
+    void overHttp() {
+        try (RedisApplication application = application("script")) {
+            Clients clients = new Clients(CLIENTS, client -> application.status("/a"));
+            try (clients) {
+                disturb(clients);
+            }
+            assertThat(clients.answers()).extracting(Answer::status).containsOnly(200);
+            assertThat(clients.percentile(0.99)).as(clients::times).isLessThan(GENEROUS);
+        }
+    }
+
+    /** Three calls are one request. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void inTheStore(String strategy) {
+        ThrottlePolicy policy = ThrottlePolicy.of("store", BucketSpec.of("1000000/1s"), "user");
+        try (RedisApplication application = application(strategy)) {
+            BucketStore store = application.bean(BucketStore.class);
+            RequestDeadline deadline = application.bean(RequestDeadline.class);
+            Clients clients = new Clients(CLIENTS, client -> {
+                deadline.open();
+                for (int call = 0; call < 3; call++) {
+                    store.take(List.of(Charge.of(policy, "user" + client, 1)));
+                }
+                deadline.close();
+                return 200;
+            });
+            try (clients) {
+                disturb(clients);
+            }
+            assertThat(clients.percentile(0.99)).as(clients::times).isLessThan(GENEROUS);
+        }
+    }
+}

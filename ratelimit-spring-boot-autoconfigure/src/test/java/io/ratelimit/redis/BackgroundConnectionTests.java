@@ -1,0 +1,64 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.awaitility.Awaitility.await;
+
+import io.ratelimit.BackendException;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class BackgroundConnectionTests {
+
+    private final AtomicInteger attempts = new AtomicInteger();
+    private final Queue<Integer> closed = new ConcurrentLinkedQueue<>();
+    private volatile boolean stuck;
+    private final BackgroundConnection<Integer> connection = new BackgroundConnection<>(this::connect, closed::add);
+
+    private int connect() {
+        int attempt = attempts.incrementAndGet();
+        if (stuck) {
+            new CompletableFuture<>().join();
+        }
+        return attempt;
+    }
+
+    @Test
+    void itIsMadeInTheBackgroundOnce() {
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> {
+            while (true) {
+                new BackgroundConnection<>(() -> new CompletableFuture<>().join(), made -> {}).get();
+            }
+        });
+        await().ignoreExceptions().until(() -> connection.get() == 1);
+        assertThat(connection.get()).isEqualTo(1);
+        assertThat(attempts).hasValue(1);
+    }
+
+    @Test
+    void theOldOneIsUsedUntilThereIsAnotherAndClosedThen() {
+        assertThat(connection.begin().join()).isEqualTo(1);
+        connection.renew();
+        assertThat(attempts).as("not before half a second has passed").hasValue(1);
+
+        await().until(() -> {
+            connection.renew();
+            return connection.get() == 2;
+        });
+        assertThat(closed).as("calls may still be on their way").isEmpty();
+        await().until(() -> closed.contains(1));
+        assertThat(closed).doesNotContain(connection.get());
+    }
+
+    /** What it leads to may have taken the attempt and never answer. */
+    @Test
+    void anAttemptThatIsStuckIsNotWaitedFor() {
+        stuck = true;
+        assertThat(connection.begin()).isNotDone();
+        stuck = false;
+        await().ignoreExceptions().until(() -> connection.get() == 2);
+    }
+}

@@ -1,0 +1,84 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.lettuce.core.RedisCommandExecutionException;
+import io.ratelimit.BackendException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class ConnectionCheckTests {
+
+    private final AtomicInteger pings = new AtomicInteger();
+    private final AtomicInteger renewals = new AtomicInteger();
+    private volatile CompletableFuture<?> pong = new CompletableFuture<>();
+    private final ConnectionCheck check = new ConnectionCheck(
+            () -> {
+                pings.incrementAndGet();
+                return pong;
+            },
+            renewals::incrementAndGet);
+
+    private void timesOut() {
+        check.failed(new BackendException("late", new TimeoutException()));
+    }
+
+    @Test
+    void whereAPingIsAnsweredTheServerIsOnlySlow() {
+        pong = CompletableFuture.completedFuture("PONG");
+        timesOut();
+        timesOut();
+
+        assertThat(pings).hasValue(2);
+        assertThat(renewals).hasValue(0);
+    }
+
+    @Test
+    void whereAnErrorIsTheAnswerToo() {
+        pong = CompletableFuture.failedFuture(new RedisCommandExecutionException("NOPERM"));
+        timesOut();
+
+        assertThat(renewals).hasValue(0);
+    }
+
+    @Test
+    void whereNobodyAnswersItIsMadeAnew() {
+        timesOut();
+        timesOut();
+        assertThat(pings).as("one at a time").hasValue(1);
+        assertThat(renewals).hasValue(0);
+
+        await().atMost(Duration.ofSeconds(5)).until(() -> renewals.get() == 1);
+        timesOut();
+        assertThat(pings).hasValue(2);
+    }
+
+    /** Redis 6 says it at the end of what failed in the script. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "READONLY You can't write against a read only replica.",
+                "ERR Error running script (call to f_0): @user_script:74: -READONLY You can't write against a replica."
+            })
+    void aReplicaIsLeftAtOnce(String error) {
+        check.failed(new MisconfiguredRedisException("failed", new RedisCommandExecutionException(error)));
+
+        assertThat(renewals).hasValue(1);
+        assertThat(pings).hasValue(0);
+    }
+
+    @Test
+    void whatElseFailsSaysNothingOfTheConnection() {
+        check.failed(new BackendException("none yet"));
+        check.failed(new MisconfiguredRedisException("full", new RedisCommandExecutionException("OOM")));
+
+        assertThat(renewals).hasValue(0);
+        assertThat(pings).hasValue(0);
+    }
+}

@@ -1,0 +1,96 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Instances whose clocks are far apart, and go at different speed: all go by the server's. */
+class RedisClocksTests {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
+    private static final long SECOND = 1_000_000;
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("api", BucketSpec.of("10/1s").withCapacity(40), "user");
+
+    private final AtomicLong server = new AtomicLong(1_795_000_000_000_000L);
+    private final OwnConnections connections = TestRedis.shared().ownConnections();
+    private final RedisKeys keys = TestRedis.keys();
+
+    @AfterEach
+    void close() {
+        connections.close();
+    }
+
+    /** An instance: its clock is what the breaker, the deadline and the remembered denials go by. */
+    private FailoverBucketStore instance(String strategy, ManualTimeSource clock) {
+        BucketStore redis = strategy.equals("script")
+                ? new RedisScriptBucketStore(TestRedis.shared().connection()::async, keys, TIMEOUT, false, server::get)
+                : new RedisTransactionBucketStore(connections, keys, TIMEOUT, server::get);
+        return new FailoverBucketStore(
+                redis,
+                BucketStore.local(clock),
+                1,
+                policy -> FailureRule.DENY,
+                clock,
+                new RequestDeadline(clock, TIMEOUT));
+    }
+
+    private static Decision take(BucketStore store, long cost) {
+        return store.take(List.of(Charge.of(POLICY, "alice", cost)));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void clocksThatAreHalfAMinuteApartMakeNoDifference(String strategy) {
+        ManualTimeSource ahead = new ManualTimeSource();
+        ahead.advance(Duration.ofSeconds(30));
+        FailoverBucketStore one = instance(strategy, new ManualTimeSource());
+        FailoverBucketStore other = instance(strategy, ahead);
+
+        assertThat(take(one, 40).allowed()).isTrue();
+        Decision denied = take(other, 5);
+        assertThat(denied.allowed()).isFalse();
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofMillis(500));
+
+        server.addAndGet(SECOND / 2);
+        ahead.advance(Duration.ofMillis(500));
+        assertThat(take(other, 5).allowed()).isTrue();
+        assertThat(take(one, 1).allowed()).isFalse();
+    }
+
+    /** G1 by the server's clock, and nobody is kept out for longer than a remembered denial lasts by his own. */
+    @RepeatedTest(10)
+    void clocksOfDifferentSpeedNeitherGrantNorLock(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        String strategy = run.getCurrentRepetition() % 2 == 0 ? "script" : "transaction";
+        List<ManualTimeSource> clocks = List.of(new ManualTimeSource(), new ManualTimeSource());
+        List<FailoverBucketStore> instances =
+                clocks.stream().map(clock -> instance(strategy, clock)).toList();
+        long began = server.get();
+        long granted = 0;
+        for (int i = 0; i < 400; i++) {
+            long step = random.nextLong(SECOND / 5);
+            server.addAndGet(step);
+            clocks.get(0).advance(Duration.ofNanos(1_000 * step * 9 / 10));
+            clocks.get(1).advance(Duration.ofNanos(1_000 * step * 3));
+            long cost = 1 + random.nextInt(4);
+            granted += take(instances.get(random.nextInt(2)), cost).allowed() ? cost : 0;
+        }
+        double most = 40 + 10 * (server.get() - began + 1) / (double) SECOND;
+        assertThat((double) granted).as("seed %d", run.getCurrentRepetition()).isBetween(0.9 * most - 40, most);
+    }
+}

@@ -1,0 +1,58 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Threads;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/** A process of its own that takes from one bucket in several threads, and prints how much it got. */
+final class TakesFromRedis {
+
+    static final long CAPACITY = 1_000;
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(CAPACITY));
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final int THREADS = 4;
+
+    private TakesFromRedis() {}
+
+    /**
+     * Begins when a line comes in.
+     *
+     * @param arguments host, port, strategy, prefix of keys
+     */
+    public static void main(String[] arguments) throws Exception {
+        LettuceConnectionFactory application = new LettuceConnectionFactory(
+                new RedisStandaloneConfiguration(arguments[0], Integer.parseInt(arguments[1])));
+        boolean transactions = arguments[2].equals("transaction");
+        try (RedisConnections connections = transactions
+                ? RedisConnections.forTransactions(application)
+                : RedisConnections.forScripts(application)) {
+            connections.connect().join();
+            BucketStore store = transactions
+                    ? RedisBucketStore.transaction(connections, arguments[3], "", PATIENCE)
+                    : RedisBucketStore.script(connections, arguments[3], "", PATIENCE);
+            System.out.println("ready");
+            System.in.read();
+            System.out.println(taken(store));
+        }
+    }
+
+    private static long taken(BucketStore store) {
+        LongAdder taken = new LongAdder();
+        Threads.run(THREADS, thread -> {
+            for (long i = 0; i < CAPACITY / 5; i++) {
+                if (store.take(List.of(Charge.of(POLICY, "", 1))).allowed()) {
+                    taken.increment();
+                }
+            }
+        });
+        return taken.sum();
+    }
+}
