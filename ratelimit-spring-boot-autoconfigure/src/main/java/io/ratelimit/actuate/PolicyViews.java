@@ -110,8 +110,8 @@ public final class PolicyViews {
                 onBackend.test(policy) ? "for all instances" : "for this instance");
     }
 
-    private KeyView key(ThrottlePolicy policy, Charge charge, boolean shown) {
-        return KeyView.of(policy, charge.key(), denied.hash(charge.key()), shown);
+    private @Nullable KeyView key(ThrottlePolicy policy, Charge charge, boolean shown) {
+        return charge.key().isEmpty() ? null : KeyView.of(policy, charge.key(), denied.hash(charge.key()), shown);
     }
 
     private static String mode(Mode mode) {

@@ -51,8 +51,8 @@ public final class WrittenKey {
     public static String shape(List<String> parts, int texts) {
         return parts.isEmpty()
                 ? "the policy is global: it has one bucket and no 'key'"
-                : "there must be a 'key' for each of " + String.join(", ", parts)
-                        + " in this order, but the number was " + texts;
+                : "the number of 'key's must be " + parts.size() + ", one for each part in this order: "
+                        + String.join(", ", parts) + "; but was " + texts;
     }
 
     private String text(String part, String written) {
