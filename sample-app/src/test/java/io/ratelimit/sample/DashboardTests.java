@@ -126,6 +126,17 @@ class DashboardTests {
         assertThat(browser.text("#state")).contains("none with denials");
     }
 
+    @Test
+    void whatIsSharedSaysSo() {
+        assertThat(browser.text(card("global") + " .facts")).doesNotContain("shared");
+
+        assertThat(
+                        browser.run(
+                                "const p = policies.get('global'); p.data.lastSeen = true; p.show(); return p.facts.textContent"))
+                .asString()
+                .endsWith(" · shared by all instances");
+    }
+
     /** Whatever came from a client and may be shown is no HTML, and neither is what a backend says. */
     @Test
     void whatIsShownIsText() {
@@ -138,7 +149,8 @@ class DashboardTests {
         assertThat(browser.text(card("global") + " .keys code")).isEqualTo(markup);
         assertThat(browser.text("#backends .failing"))
                 .startsWith("Redis is down since")
-                .endsWith(": " + markup);
+                .contains(": " + markup)
+                .endsWith("Until it is back, on-backend-failure decides for each policy.");
         assertThat(browser.texts("img")).isEmpty();
     }
 

@@ -157,13 +157,14 @@ class Policy {
   }
 
   factsText() {
-    const { key, rate, capacity, tiers } = this.data;
+    const { key, rate, capacity, tiers, lastSeen: elsewhere } = this.data;
     const plans = Object.entries(tiers).map(([tier, spec]) => `${tier}: ${spec}`);
     return [
       key.length ? `a bucket for each ${key.join(' and ')}` : 'one bucket',
       rate,
       `capacity ${number(capacity)}`,
       ...plans,
+      ...(elsewhere ? ['shared by all instances'] : []),
     ].join(' · ');
   }
 
@@ -341,6 +342,7 @@ function showBackends(backends) {
     const from = new Date(since).toLocaleString();
     item.append(element('b', '', `${name} is ${condition.toLowerCase()}`),
         ` since ${from}${cause ? `: ${cause}` : ''}`);
+    if (condition !== 'UP') item.append(element('p', '', 'Until it is back, on-backend-failure decides for each policy.'));
     return item;
   }));
 }
