@@ -250,6 +250,18 @@ class SampleApplicationTests {
         return send(request, path, user, user);
     }
 
+    @Test
+    void whoIsLimitedByWhatIsThereForPrometheus() throws Exception {
+        for (int i = 0; i < 7; i++) {
+            get("/api/report", "alice");
+        }
+
+        assertThat(get("/actuator/prometheus", "alice").statusCode()).isEqualTo(403);
+        assertThat(get("/actuator/prometheus", "admin").body())
+                .contains("ratelimit_decisions_total{backend=\"local\",outcome=\"allowed\",policy=\"report\"} 6.0")
+                .contains("ratelimit_decisions_total{backend=\"local\",outcome=\"denied\",policy=\"report\"} 1.0");
+    }
+
     private HttpResponse<String> limit(String policy, String rate, String user)
             throws IOException, InterruptedException {
         return change(policy, "{\"rate\":\"" + rate + "\"}", user);
