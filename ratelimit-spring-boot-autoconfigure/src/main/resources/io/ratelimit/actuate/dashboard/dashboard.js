@@ -342,7 +342,10 @@ function showBackends(backends) {
     const from = new Date(since).toLocaleString();
     item.append(element('b', '', `${name} is ${condition.toLowerCase()}`),
         ` since ${from}${cause ? `: ${cause}` : ''}`);
-    if (condition !== 'UP') item.append(element('p', '', 'Until it is back, on-backend-failure decides for each policy.'));
+    if (condition !== 'UP') {
+      item.append(element('p', '', `Until ${condition === 'DOWN' ? 'it is back' : 'that is mended'}, on-backend-failure decides`
+          + ` ${condition === 'DOWN' ? 'for each policy' : 'for what it refuses'}.`));
+    }
     return item;
   }));
 }
