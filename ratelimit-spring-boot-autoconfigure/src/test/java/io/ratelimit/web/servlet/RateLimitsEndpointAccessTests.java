@@ -9,8 +9,11 @@ import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
+import org.springframework.boot.security.autoconfigure.actuate.web.servlet.EndpointRequest;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
@@ -33,10 +36,11 @@ class RateLimitsEndpointAccessTests {
             """;
     private static final String EXPOSED = POLICIES + "management.endpoints.web.exposure.include: ratelimits\n";
 
-    private static Response post(RawHttp http, String path) {
+    private static Response post(RawHttp http, String path, String... headers) {
         String json = "{\"rate\":\"1/1m\"}";
-        return http.send("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                + "Content-Length: " + json.length() + "\r\n\r\n" + json);
+        String all = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: " + json.length() + "\r\n"
+                + Stream.of(headers).map(header -> header + "\r\n").collect(Collectors.joining());
+        return http.send("POST " + path + " HTTP/1.1\r\n" + all + "\r\n" + json);
     }
 
     private static List<Map<String, Object>> denied(Response answer) {
@@ -168,6 +172,28 @@ class RateLimitsEndpointAccessTests {
         }
     }
 
+    /** The advice of the documentation. */
+    @Test
+    void besideAProtectionAgainstCsrfChangesPassWhereTheEndpointIsLeftOutOfIt() {
+        String yaml = EXPOSED + """
+                management:
+                  endpoints.web.base-path: /manage
+                  endpoint.ratelimits.access: unrestricted
+                """;
+        try (TestServer server =
+                TestServer.secured(yaml, LeftOut.class, Api.class).start()) {
+            RawHttp http = server.http();
+            assertThat(post(http, "/manage/ratelimits/all", basic("admin")).status())
+                    .isEqualTo(200);
+            assertThat(http.request("DELETE", "/manage/ratelimits/all", basic("admin"))
+                            .status())
+                    .isEqualTo(200);
+            assertThat(post(http, "/manage/ratelimits/all", basic("user")).status())
+                    .isEqualTo(403);
+            assertThat(post(http, "/named", basic("admin")).status()).isEqualTo(401);
+        }
+    }
+
     @Test
     void itIsBehindThePortAndThePathOfTheManagement() {
         String yaml = EXPOSED + """
@@ -197,6 +223,26 @@ class RateLimitsEndpointAccessTests {
         @GetMapping("/named")
         String get() {
             return "";
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class LeftOut {
+
+        @Bean
+        SecurityFilterChain security(HttpSecurity http) {
+            return http.authorizeHttpRequests(requests -> requests.requestMatchers(EndpointRequest.toAnyEndpoint())
+                            .hasRole("ADMIN")
+                            .anyRequest()
+                            .authenticated())
+                    .httpBasic(Customizer.withDefaults())
+                    .csrf(csrf -> csrf.ignoringRequestMatchers(EndpointRequest.to("ratelimits")))
+                    .build();
+        }
+
+        @Bean
+        UserDetailsService users() {
+            return new Users().users();
         }
     }
 
