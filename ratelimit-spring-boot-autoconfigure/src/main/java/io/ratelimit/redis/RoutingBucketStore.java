@@ -85,25 +85,22 @@ public final class RoutingBucketStore implements BucketStore {
                 taken.decision().nextTokenNanos(),
                 now.resetAfter().toNanos(),
                 List.of());
-        return new Answer(taken.charge(), had);
+        return new Answer(taken.charge(), had, Answer.UNKNOWN, false, taken.shared());
     }
 
-    /** In the order of the charges. */
+    /** In the order of the charges, as both parts are; a charge may be there twice. */
     private static Decision joined(List<Charge> charges, List<Answer> some, List<Answer> others) {
         List<Answer> answers = new ArrayList<>(charges.size());
+        int next = 0;
+        int nextOther = 0;
         for (Charge charge : charges) {
-            addOf(charge, some, answers);
-            addOf(charge, others, answers);
-        }
-        return Decision.of(answers);
-    }
-
-    private static void addOf(Charge charge, List<Answer> answers, List<Answer> to) {
-        for (Answer answer : answers) {
-            if (answer.charge() == charge) {
-                to.add(answer);
+            if (next < some.size() && some.get(next).charge() == charge) {
+                answers.add(some.get(next++));
+            } else if (nextOther < others.size() && others.get(nextOther).charge() == charge) {
+                answers.add(others.get(nextOther++));
             }
         }
+        return Decision.of(answers);
     }
 
     @Override

@@ -78,6 +78,22 @@ class RoutingBucketStoreTests {
     }
 
     @Test
+    void aChargeThatIsThereTwiceIsTakenAndGivenBackTwice() {
+        Charge here = charge(NODE, 1);
+        Charge there = charge(QUOTA, 1);
+
+        Decision decision = take(here, there, here, there);
+        assertThat(decision.answers()).extracting(Answer::charge).containsExactly(here, there, here, there);
+        assertThat(here(NODE)).isEqualTo(3);
+        assertThat(there(QUOTA)).isEqualTo(1);
+
+        take(here);
+        store.giveBack(decision.answers());
+        assertThat(here(NODE)).isEqualTo(4);
+        assertThat(there(QUOTA)).isEqualTo(3);
+    }
+
+    @Test
     void whereMemoryDeniesRedisIsNotAsked() {
         take(charge(NODE, 5));
 
