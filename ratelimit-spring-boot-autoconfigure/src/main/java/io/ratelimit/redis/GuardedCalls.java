@@ -94,10 +94,15 @@ final class GuardedCalls implements Backend {
         }
     }
 
-    /** Of ours, or of a library's: its message may have what a client sent. */
+    /** Of ours, or of a library's: its message may have what a client sent, so only where it comes from is told. */
     private static BackendException unexpected(RuntimeException bug) {
-        logger.debug("A call of Redis failed as no call should", bug);
-        return new BackendException(bug.getClass().getName(), bug, true);
+        String type = bug.getClass().getName();
+        if (logger.isDebugEnabled()) {
+            IllegalStateException place = new IllegalStateException(type);
+            place.setStackTrace(bug.getStackTrace());
+            logger.debug("A call of Redis failed as no call should", place);
+        }
+        return new BackendException(type, bug, true);
     }
 
     /** A misconfigured server answers, and quickly: there is no reason to keep other calls away from it. */

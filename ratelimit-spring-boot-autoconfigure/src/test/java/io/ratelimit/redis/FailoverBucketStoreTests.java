@@ -3,6 +3,8 @@ package io.ratelimit.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
 import io.ratelimit.BackendException;
 import io.ratelimit.BackendState.Condition;
 import io.ratelimit.BucketSpec;
@@ -23,6 +25,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -363,6 +366,23 @@ class FailoverBucketStoreTests {
         take(DENY, 1);
         take(DENY, 1);
         assertThat(lines()).containsExactly(line, line);
+        assertThat(output).doesNotContain("alice");
+    }
+
+    @Test
+    void whereABugIsIsInTheLogOfWhoWantsToKnowAndNothingThatAClientSent() {
+        Logger logger = (Logger) LoggerFactory.getLogger(FailoverBucketStore.class);
+        logger.setLevel(Level.DEBUG);
+        try {
+            redis.fail(new IllegalStateException("key of alice", new IllegalArgumentException("alice")));
+            take(DENY, 1);
+        } finally {
+            logger.setLevel(null);
+        }
+
+        assertThat(output)
+                .contains("java.lang.IllegalStateException")
+                .contains("at " + getClass().getName());
         assertThat(output).doesNotContain("alice");
     }
 
