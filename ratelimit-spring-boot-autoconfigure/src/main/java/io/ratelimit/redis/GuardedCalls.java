@@ -113,7 +113,7 @@ final class GuardedCalls implements Backend {
         } else if (failure != null || late) {
             BackendException why = failure != null ? failure : new BackendException("it answers too late");
             if (breaker.failed(round)) {
-                watch.down(why);
+                down(why);
             } else {
                 watch.failed(why);
             }
@@ -122,6 +122,14 @@ final class GuardedCalls implements Backend {
                 watch.back();
             }
             watch.succeeded();
+        }
+    }
+
+    /** A thread that was held up here may say so when a probe of another has found it back: nobody else would mend that. */
+    private void down(BackendException why) {
+        watch.down(why);
+        if (!breaker.isOpen()) {
+            watch.back();
         }
     }
 }

@@ -401,6 +401,30 @@ class FailoverBucketStoreTests {
     }
 
     @Test
+    void whoLearnsOfAnOutageWhenItIsOverDoesNotLeaveItSo() {
+        redis.fail(new BackendException("gone") {
+            private boolean held;
+
+            @Override
+            public String getMessage() {
+                if (!held) {
+                    held = true;
+                    redis.mend();
+                    time.advance(CircuitBreaker.PAUSE);
+                    assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+                }
+                return super.getMessage();
+            }
+        });
+        for (int i = 0; i < 5; i++) {
+            take(LOCAL, 1);
+        }
+
+        assertThat(lines()).first().asString().startsWith("WARN Redis is away");
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+    }
+
+    @Test
     void aBugIsNoAnswerEither() {
         redis.fail(new IllegalStateException("key of alice"));
 
