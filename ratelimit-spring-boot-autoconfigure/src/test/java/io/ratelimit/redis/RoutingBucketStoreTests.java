@@ -118,6 +118,20 @@ class RoutingBucketStoreTests {
     }
 
     @Test
+    void whereMemoryDeniesNobodyIsTakenForTheOneWhoAsksRedisForNews() {
+        take(charge(QUOTA, 3));
+        take(charge(QUOTA, 1));
+        time.advance(Duration.ofMillis(950));
+        take(charge(NODE, 5));
+        redis.calls();
+
+        assertThat(take(charge(QUOTA, 1), charge(NODE, 1)).violations()).hasSize(2);
+        assertThat(redis.calls()).isZero();
+        take(charge(QUOTA, 1));
+        assertThat(redis.calls()).isEqualTo(1);
+    }
+
+    @Test
     void whereRedisDeniesMemoryGetsItsTokensBack() {
         take(charge(QUOTA, 3));
         take(charge(HOST, 2));
