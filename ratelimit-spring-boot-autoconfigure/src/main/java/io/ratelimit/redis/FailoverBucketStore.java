@@ -44,7 +44,7 @@ public final class FailoverBucketStore implements BucketStore {
             RequestDeadline deadline) {
         this.redis = redis;
         this.time = time;
-        this.calls = new GuardedCalls(time, deadline);
+        this.calls = new GuardedCalls(time, deadline, () -> redis.take(List.of(RedisBuckets.NOBODYS)));
         this.standIn = new StandIn(memory, new LocalShare(localShare), rules);
         this.denials = new RememberedDenials(time);
     }

@@ -25,10 +25,13 @@ final class GuardedCalls implements Backend {
     private final RequestDeadline deadline;
     private final CircuitBreaker breaker;
     private final BackendWatch watch;
+    private final Supplier<?> probe;
     private final List<BackendListener> listeners = new CopyOnWriteArrayList<>();
 
-    GuardedCalls(TimeSource time, RequestDeadline deadline) {
+    /** @param probe takes from a bucket that is nobody's */
+    GuardedCalls(TimeSource time, RequestDeadline deadline, Supplier<?> probe) {
         this.time = time;
+        this.probe = probe;
         this.deadline = deadline;
         this.breaker = new CircuitBreaker(time);
         this.watch = new BackendWatch(time);
@@ -42,6 +45,11 @@ final class GuardedCalls implements Backend {
     @Override
     public BackendState state() {
         return watch.state();
+    }
+
+    @Override
+    public void probe() {
+        call(probe);
     }
 
     @Override

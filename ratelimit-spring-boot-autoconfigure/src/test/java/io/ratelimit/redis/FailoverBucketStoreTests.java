@@ -387,6 +387,22 @@ class FailoverBucketStoreTests {
     }
 
     @Test
+    void aProbeShowsHowItIsWhereNobodyCalls() {
+        redis.fail(new BackendException("READONLY", null, true));
+        for (int i = 0; i < 3; i++) {
+            store.backend().probe();
+            assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
+            time.advance(Duration.ofSeconds(10));
+        }
+        assertThat(redis.calls()).isEqualTo(3);
+
+        redis.mend();
+        store.backend().probe();
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        assertThat(lines()).last().isEqualTo("INFO Redis does what it is asked again");
+    }
+
+    @Test
     void itIsMendedWhenNothingWasRefusedForTenSeconds() {
         redis.fail(new BackendException("WRONGTYPE", null, true));
         take(LOCAL, 1);
