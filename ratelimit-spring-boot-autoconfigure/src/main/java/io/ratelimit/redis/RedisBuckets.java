@@ -8,7 +8,9 @@ import io.ratelimit.Decision;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /** The buckets of an application in its Redis, with the connections that they need. Thread-safe. */
@@ -61,6 +63,14 @@ public final class RedisBuckets implements AutoCloseable {
         RedisConnections connections = RedisConnections.forTransactions(application);
         return new RedisBuckets(
                 connections, RedisBucketStore.transaction(connections, prefix, secret, PATIENCE_AT_START), request);
+    }
+
+    /** How long a call of a policy may wait at most, whatever the policy says: so far ahead tokens can be counted. */
+    public static Duration longestWait(ThrottlePolicy policy) {
+        return Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .map(spec -> RedisTicks.of(spec).longestWait())
+                .min(Comparator.naturalOrder())
+                .orElseThrow();
     }
 
     public BucketStore store() {
