@@ -63,7 +63,7 @@ final class GuardedCalls implements Backend {
             watch.misconfigured(failure);
         } else {
             breaker.open();
-            watch.down(failure);
+            watch.down(failure, breaker::isOpen);
         }
     }
 
@@ -121,7 +121,7 @@ final class GuardedCalls implements Backend {
         } else if (failure != null || late) {
             BackendException why = failure != null ? failure : new BackendException("it answers too late");
             if (breaker.failed(round)) {
-                down(why);
+                watch.down(why, breaker::isOpen);
             } else {
                 watch.failed(why);
             }
@@ -130,14 +130,6 @@ final class GuardedCalls implements Backend {
                 watch.back();
             }
             watch.succeeded();
-        }
-    }
-
-    /** A thread that was held up here may say so when a probe of another has found it back: nobody else would mend that. */
-    private void down(BackendException why) {
-        watch.down(why);
-        if (!breaker.isOpen()) {
-            watch.back();
         }
     }
 }
