@@ -9,6 +9,9 @@ public interface Backend {
     /** How it is, as far as calls have shown; asking costs nothing. */
     BackendState state();
 
+    /** Makes a call that takes nothing from anybody, so that {@link #state()} shows what it showed. Never throws. */
+    default void probe() {}
+
     /** Has a listener told of the calls that are made from now on; of one that counts none, it hears nothing. */
     default void listen(BackendListener listener) {}
 }

@@ -79,7 +79,12 @@ public record Decision(
 
         /** A no instead, for this reason. */
         Answer as(Outcome outcome) {
-            return new Answer(charge, decision.as(outcome), position, standIn, shared);
+            return with(decision.as(outcome));
+        }
+
+        /** The same in other numbers. */
+        public Answer with(Decision decision) {
+            return new Answer(charge, decision, position, standIn, shared);
         }
 
         /** The same, said in place of the bucket of this charge. */

@@ -94,11 +94,13 @@ final class LocalBucketStore implements BucketStore {
 
     private Answer lookAt(Charge charge, boolean ahead, long nanos) {
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
+        Shelf shelf = shelf(charge.policy());
         while (true) {
-            Level level = shelf(charge.policy()).glimpse(charge, nanos);
+            Level level = shelf.glimpse(charge, nanos);
             long seen = level.peek(charge.cost(), nanos, maxWait);
             if (seen != Level.CLOSED) {
-                return new Answer(charge, Decision.of(level, charge.cost(), seen, nanos, maxWait));
+                Decision decision = Decision.of(level, charge.cost(), seen, nanos, maxWait);
+                return new Answer(charge, decision, Answer.UNKNOWN, false, shelf.isShared(charge));
             }
             Thread.onSpinWait();
         }

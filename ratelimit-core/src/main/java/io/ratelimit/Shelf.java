@@ -107,7 +107,7 @@ final class Shelf {
 
     /** Whether the bucket of a charge is one that keys share. */
     boolean isShared(Charge charge) {
-        return overflow.size() > 0 && !Keys.isReserved(charge.key()) && levels.get(stored(charge.key())) == null;
+        return overflow.size() > 0 && levels.get(stored(charge.key())) == null && shares(charge.key());
     }
 
     /** Whether a key without a bucket has to share one. */

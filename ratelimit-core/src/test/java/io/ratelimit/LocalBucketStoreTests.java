@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assertions.assertTimeout;
 
+import io.ratelimit.Decision.Answer;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -190,6 +191,27 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(available(small, "new")).isEqualTo(3);
         store.giveBack(Specs.taken(Charge.of(small, "new", 1)));
         assertThat(available(small, "new")).isEqualTo(4);
+    }
+
+    @Test
+    void whoSharesABucketIsSaidOfEachThatIsAskedAlsoWhereAnotherDenies() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        ThrottlePolicy drained = ThrottlePolicy.of("drained", SPEC);
+        take(small, "known", 1);
+        take(small, "new", 1);
+        take(drained, "", 5);
+
+        assertThat(isShared(small, "new", drained)).isTrue();
+        assertThat(isShared(small, "known", drained)).isFalse();
+        assertThat(isShared(small, Keys.reserved("new"), drained)).isFalse();
+        store.forget(Charge.of(small, "known", 1));
+        assertThat(isShared(small, "new", drained)).as("there is room now").isFalse();
+    }
+
+    private boolean isShared(ThrottlePolicy policy, String key, ThrottlePolicy drained) {
+        Decision denied = store.take(List.of(Charge.of(drained, "", 1), Charge.of(policy, key, 1)));
+        assertThat(denied.violations()).extracting(Answer::policy).containsExactly(drained);
+        return denied.answers().get(1).shared();
     }
 
     @Test

@@ -10,7 +10,6 @@ import io.ratelimit.actuate.DashboardData.Change;
 import io.ratelimit.actuate.DashboardData.PolicyData;
 import java.util.Collection;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
@@ -68,7 +67,7 @@ public final class DashboardReader {
         boolean lastSeen = elsewhere.test(policy);
         return new PolicyData(
                 policy.name(),
-                lowerCase(policy.mode()),
+                PolicyViews.mode(policy.mode()),
                 policy.key(),
                 policy.spec().rate().toString(),
                 policy.spec().capacity(),
@@ -106,9 +105,5 @@ public final class DashboardReader {
         return deniedKeys.top(policy.name()).stream()
                 .map(denied -> PolicyViews.denied(policy, denied, shown))
                 .toList();
-    }
-
-    private static String lowerCase(Enum<?> constant) {
-        return constant.name().toLowerCase(Locale.ROOT);
     }
 }

@@ -114,7 +114,7 @@ public final class PolicyViews {
         return charge.key().isEmpty() ? null : KeyView.of(policy, charge.key(), denied.hash(charge.key()), shown);
     }
 
-    private static String mode(Mode mode) {
+    static String mode(Mode mode) {
         return mode.name().toLowerCase(Locale.ROOT);
     }
 }

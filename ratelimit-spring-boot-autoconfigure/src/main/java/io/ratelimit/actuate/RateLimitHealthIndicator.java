@@ -1,10 +1,8 @@
 package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendException;
 import io.ratelimit.BackendState;
 import io.ratelimit.BackendState.Condition;
-import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttler;
@@ -19,8 +17,8 @@ import org.springframework.boot.health.contributor.Health;
  * Tells how the backend of the limits is. It is down only where requests are refused because the backend fails: where
  * something stands in for it, no load balancer should take all instances away.
  *
- * <p>Looks at one bucket of the backend, so that an outage shows when nobody else asks, and its end as well; but not
- * while the backend is misconfigured, as looking may go well where taking doesn't.
+ * <p>Has the backend tried out, so that an outage or a misconfiguration shows when nobody else asks, and its end as well:
+ * an instance that is out of rotation gets no requests that would show it.
  */
 public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
 
@@ -54,18 +52,8 @@ public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
                 .filter(policy -> policy.mode() != Mode.OFF && onBackend.test(policy))
                 .toList();
         if (backend != null && !there.isEmpty()) {
-            probe(backend, there.get(0));
+            backend.probe();
             tell(builder, backend.name(), backend.state(), there);
-        }
-    }
-
-    private void probe(Backend backend, ThrottlePolicy policy) {
-        if (backend.state().condition() != Condition.MISCONFIGURED) {
-            try {
-                throttlers.look(Charge.of(policy, "", 1));
-            } catch (BackendException failed) {
-                // the backend's state says so, if it is more than once
-            }
         }
     }
 

@@ -5,6 +5,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
+import io.ratelimit.UnknownPolicyException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -121,16 +122,12 @@ public class RateLimitsEndpoint {
     }
 
     private Throttler throttler(String policy) {
-        Collection<Throttler> all = throttlers.all();
-        return all.stream()
-                .filter(throttler -> throttler.policy().name().equals(policy))
-                .findFirst()
-                .orElseThrow(() -> new UnknownLimitException("no policy has this name; the policies are: "
-                        + String.join(
-                                ", ",
-                                new TreeSet<>(all.stream()
-                                        .map(known -> known.policy().name())
-                                        .toList()))));
+        try {
+            return throttlers.get(policy);
+        } catch (UnknownPolicyException unknown) {
+            throw new UnknownLimitException(
+                    "no policy has this name; the policies are: " + String.join(", ", new TreeSet<>(unknown.known())));
+        }
     }
 
     private static void checkTier(ThrottlePolicy policy, @Nullable String tier) {

@@ -10,6 +10,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
@@ -22,11 +25,11 @@ import org.springframework.util.ClassUtils;
 public final class RateLimitedOperations {
 
     private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
-    private final Map<String, Set<String>> places = new ConcurrentHashMap<>();
-    private final Map<String, AnnotatedPolicy> limits = new ConcurrentHashMap<>();
-    private final Set<String> waiting = ConcurrentHashMap.newKeySet();
-    private final Set<String> keyed = ConcurrentHashMap.newKeySet();
+    private final Map<String, Set<Placed>> charges = new ConcurrentHashMap<>();
     private final RateLimitedReading reading;
+
+    /** @param place the method, with the key and the wait that its calls have in place of the policy's */
+    private record Placed(String place, MethodCharge charge) {}
 
     /**
      * @param policies those of the configuration that annotations may name, by name
@@ -71,22 +74,17 @@ public final class RateLimitedOperations {
     private RateLimitedOperation read(Method method, Class<?> type) {
         Class<?> userType = ClassUtils.getUserClass(type);
         Method specific = AopUtils.getMostSpecificMethod(method, userType);
-        List<MethodCharge> charges = RateLimitedSearch.find(method, type).stream()
+        List<MethodCharge> read = RateLimitedSearch.find(method, type).stream()
                 .flatMap(annotation -> new RateLimitedReader(reading, annotation, specific, userType).read().stream())
                 .toList();
-        checkNames(charges, userType, specific);
-        charges.forEach(charge -> limits.putIfAbsent(charge.policy().name(), charge.limit()));
-        charges.forEach(charge -> places(charge.policy().name())
-                .add(Places.of(userType, specific)
-                        + (isOwn(charge) ? "" : charge.describeKey())
-                        + charge.describeWait()));
-        charges.stream()
-                .filter(MethodCharge::letsWait)
-                .forEach(charge -> waiting.add(charge.policy().name()));
-        charges.stream()
-                .filter(charge -> charge.key() != null)
-                .forEach(charge -> keyed.add(charge.policy().name()));
-        RateLimitedOperation operation = new RateLimitedOperation(charges);
+        checkNames(read, userType, specific);
+        read.forEach(charge -> charges.computeIfAbsent(charge.policy().name(), absent -> ConcurrentHashMap.newKeySet())
+                .add(new Placed(
+                        Places.of(userType, specific)
+                                + (isOwn(charge) ? "" : charge.describeKey())
+                                + charge.describeWait(),
+                        charge)));
+        RateLimitedOperation operation = new RateLimitedOperation(read);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
     }
@@ -109,28 +107,37 @@ public final class RateLimitedOperations {
         return !reading.policies().containsKey(charge.policy().name());
     }
 
-    private Set<String> places(String policy) {
-        return places.computeIfAbsent(policy, absent -> ConcurrentHashMap.newKeySet());
+    private Stream<Placed> of(String policy) {
+        return charges.getOrDefault(policy, Set.of()).stream();
+    }
+
+    private boolean any(String policy, Predicate<MethodCharge> what) {
+        return of(policy).map(Placed::charge).anyMatch(what);
     }
 
     /** The methods that a policy limits, as far as they have been read, with the key that they have in place of its own. */
     public Set<String> placesOf(String policy) {
-        return Set.copyOf(places.getOrDefault(policy, Set.of()));
+        return of(policy).map(Placed::place).collect(Collectors.toUnmodifiableSet());
     }
 
     /** What a policy or a limit of its own is, if any method that has been read is held to it. */
     public @Nullable AnnotatedPolicy limit(String policy) {
-        return limits.get(policy);
+        return of(policy).findAny().map(placed -> placed.charge().limit()).orElse(null);
     }
 
     /** Whether calls of any method that has been read may wait for tokens of a policy or a limit of its own. */
     public boolean letsWait(String policy) {
-        return waiting.contains(policy);
+        return any(policy, MethodCharge::letsWait);
     }
 
     /** Whether any annotation that has been read gives calls keys of its own, which may have any number of parts. */
     public boolean givesKeys(String policy) {
-        return keyed.contains(policy);
+        return any(policy, charge -> charge.key() != null);
+    }
+
+    /** Whether any annotation that has been read says which tier of a policy calls belong to. */
+    public boolean givesTiers(String policy) {
+        return any(policy, charge -> charge.tier() != null);
     }
 
     BeanTypes beans() {

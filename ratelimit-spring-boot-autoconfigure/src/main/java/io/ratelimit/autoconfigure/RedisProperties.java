@@ -57,6 +57,12 @@ public record RedisProperties(
                     keyPrefix,
                     "key-prefix must be more than blanks: without it the name of the application is taken");
         }
+        if (keySecret != null && keySecret.isBlank()) {
+            throw new InvalidConfigurationPropertyValueException(
+                    PROPERTY + ".key-secret",
+                    keySecret,
+                    "key-secret must be more than blanks, for it would hide nothing: remove it where none is wanted");
+        }
     }
 
     /** Without the secret. */

@@ -5,6 +5,7 @@ import io.ratelimit.BackendState;
 import io.ratelimit.BackendState.Condition;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
+import java.util.function.BooleanSupplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
@@ -63,13 +64,21 @@ final class BackendWatch {
         }
     }
 
-    /** It is not asked for a while. */
-    synchronized void down(BackendException failure) {
+    /**
+     * It is not asked for a while.
+     *
+     * @param still whether that is so still: a thread may be held up before it says it, until a probe of another has found
+     *     it back, and nobody else would mend that
+     */
+    synchronized void down(BackendException failure, BooleanSupplier still) {
         if (state.condition() != Condition.DOWN) {
             state = BackendState.failed(failure);
             outageSaid = false;
         }
         sayOutage(failure);
+        if (!still.getAsBoolean()) {
+            back();
+        }
     }
 
     /** It failed again, which is known already if it is away. */

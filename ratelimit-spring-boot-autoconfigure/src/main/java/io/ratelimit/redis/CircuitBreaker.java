@@ -83,6 +83,11 @@ final class CircuitBreaker {
         return false;
     }
 
+    /** Whether calls are kept away, but for one at times. */
+    boolean isOpen() {
+        return round.get() instanceof Open;
+    }
+
     /** Keeps calls away from now on. */
     void open() {
         round.set(opened());

@@ -39,8 +39,7 @@ final class ConnectionCheck {
     }
 
     private void ping() {
-        ping.get()
-                .thenApply(pong -> pong)
+        answer().thenApply(pong -> pong)
                 .orTimeout(PATIENCE, TimeUnit.NANOSECONDS)
                 .whenComplete((pong, failure) -> {
                     pinging.set(false);
@@ -48,5 +47,14 @@ final class ConnectionCheck {
                         renew.run();
                     }
                 });
+    }
+
+    /** Where nothing can be sent, that is a failure like any other. */
+    private CompletableFuture<?> answer() {
+        try {
+            return ping.get();
+        } catch (RuntimeException unsent) {
+            return CompletableFuture.failedFuture(unsent);
+        }
     }
 }

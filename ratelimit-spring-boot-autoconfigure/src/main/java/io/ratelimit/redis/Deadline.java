@@ -31,17 +31,40 @@ record Deadline(long nanos) {
      * @throws BackendException if it failed, or didn't come in time
      */
     <T> T await(CompletableFuture<T> call) {
+        return uninterrupted(nanos -> result(call, nanos));
+    }
+
+    private static <T> T result(CompletableFuture<T> call, long nanos) throws InterruptedException {
         try {
-            return call.get(Math.max(left(), 0), TimeUnit.NANOSECONDS);
+            return call.get(nanos, TimeUnit.NANOSECONDS);
         } catch (TimeoutException late) {
             call.cancel(true);
             throw new BackendException("Redis didn't answer in time", late);
-        } catch (InterruptedException interrupted) {
-            call.cancel(true);
-            Thread.currentThread().interrupt();
-            throw new BackendException("interrupted while waiting for Redis", interrupted);
         } catch (ExecutionException | CompletionException failed) {
             throw RedisFailures.of(failed);
+        }
+    }
+
+    /** Something that is waited for so long. */
+    interface Wait<T> {
+        T get(long nanos) throws InterruptedException;
+    }
+
+    /** Who is interrupted learns of it afterwards: the wait is short, and it is no failure of Redis's. */
+    <T> T uninterrupted(Wait<T> wait) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return wait.get(Math.max(left(), 0));
+                } catch (InterruptedException meanwhile) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ public final class FailoverBucketStore implements BucketStore {
             RequestDeadline deadline) {
         this.redis = redis;
         this.time = time;
-        this.calls = new GuardedCalls(time, deadline);
+        this.calls = new GuardedCalls(time, deadline, () -> redis.take(List.of(RedisBuckets.NOBODYS)));
         this.standIn = new StandIn(memory, new LocalShare(localShare), rules);
         this.denials = new RememberedDenials(time);
     }
@@ -61,7 +61,7 @@ public final class FailoverBucketStore implements BucketStore {
 
     @Override
     public Decision take(List<Charge> charges) {
-        List<Answer> denied = remembered(charges);
+        List<Answer> denied = denials.of(charges, true);
         return denied.isEmpty() ? ask(charges, false) : Decision.of(denied);
     }
 
@@ -70,9 +70,9 @@ public final class FailoverBucketStore implements BucketStore {
         return ask(charges, true);
     }
 
-    /** The answers to those of the charges that Redis denied a moment ago; empty if it has to be asked. */
+    /** The answers to those of the charges that Redis denied a moment ago, for a call that doesn't ask it in any case. */
     List<Answer> remembered(List<Charge> charges) {
-        return denials.of(charges);
+        return denials.of(charges, false);
     }
 
     private Decision ask(List<Charge> charges, boolean ahead) {

@@ -25,10 +25,13 @@ final class GuardedCalls implements Backend {
     private final RequestDeadline deadline;
     private final CircuitBreaker breaker;
     private final BackendWatch watch;
+    private final Supplier<?> probe;
     private final List<BackendListener> listeners = new CopyOnWriteArrayList<>();
 
-    GuardedCalls(TimeSource time, RequestDeadline deadline) {
+    /** @param probe takes from a bucket that is nobody's */
+    GuardedCalls(TimeSource time, RequestDeadline deadline, Supplier<?> probe) {
         this.time = time;
+        this.probe = probe;
         this.deadline = deadline;
         this.breaker = new CircuitBreaker(time);
         this.watch = new BackendWatch(time);
@@ -45,6 +48,11 @@ final class GuardedCalls implements Backend {
     }
 
     @Override
+    public void probe() {
+        call(probe);
+    }
+
+    @Override
     public void listen(BackendListener listener) {
         listeners.add(listener);
     }
@@ -55,7 +63,7 @@ final class GuardedCalls implements Backend {
             watch.misconfigured(failure);
         } else {
             breaker.open();
-            watch.down(failure);
+            watch.down(failure, breaker::isOpen);
         }
     }
 
@@ -94,10 +102,15 @@ final class GuardedCalls implements Backend {
         }
     }
 
-    /** Of ours, or of a library's: its message may have what a client sent. */
+    /** Of ours, or of a library's: its message may have what a client sent, so only where it comes from is told. */
     private static BackendException unexpected(RuntimeException bug) {
-        logger.debug("A call of Redis failed as no call should", bug);
-        return new BackendException(bug.getClass().getName(), bug, true);
+        String type = bug.getClass().getName();
+        if (logger.isDebugEnabled()) {
+            IllegalStateException place = new IllegalStateException(type);
+            place.setStackTrace(bug.getStackTrace());
+            logger.debug("A call of Redis failed as no call should", place);
+        }
+        return new BackendException(type, bug, true);
     }
 
     /** A misconfigured server answers, and quickly: there is no reason to keep other calls away from it. */
@@ -108,7 +121,7 @@ final class GuardedCalls implements Backend {
         } else if (failure != null || late) {
             BackendException why = failure != null ? failure : new BackendException("it answers too late");
             if (breaker.failed(round)) {
-                watch.down(why);
+                watch.down(why, breaker::isOpen);
             } else {
                 watch.failed(why);
             }

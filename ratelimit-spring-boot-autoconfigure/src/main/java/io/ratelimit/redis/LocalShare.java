@@ -7,8 +7,6 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
 import java.time.Duration;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 
 /** The part of capacity and rate that one node grants by itself. Never more than that; thread-safe. */
 final class LocalShare {
@@ -18,7 +16,7 @@ final class LocalShare {
     private static final long PRECISE = 10_000;
 
     private final BigDecimal share;
-    private final Map<BucketSpec, BucketSpec> known = new ConcurrentHashMap<>();
+    private final PerSpec<BucketSpec, BucketSpec> shares = new PerSpec<>(this::scale);
 
     /**
      * @throws IllegalArgumentException if the share isn't above 0 and at most 1
@@ -31,7 +29,7 @@ final class LocalShare {
     }
 
     BucketSpec of(BucketSpec spec) {
-        return share.compareTo(BigDecimal.ONE) == 0 ? spec : known.computeIfAbsent(spec, this::scale);
+        return share.compareTo(BigDecimal.ONE) == 0 ? spec : shares.of(spec);
     }
 
     private BucketSpec scale(BucketSpec spec) {

@@ -84,13 +84,8 @@ final class OwnConnections implements AutoCloseable {
     }
 
     private void acquire(Deadline deadline) {
-        try {
-            if (!free.tryAcquire(deadline.left(), TimeUnit.NANOSECONDS)) {
-                throw new BackendException("all " + MOST + " connections to Redis were in use until the deadline");
-            }
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-            throw new BackendException("interrupted while waiting for a connection to Redis", interrupted);
+        if (!deadline.uninterrupted(nanos -> free.tryAcquire(nanos, TimeUnit.NANOSECONDS))) {
+            throw new BackendException("all " + MOST + " connections to Redis were in use until the deadline");
         }
     }
 

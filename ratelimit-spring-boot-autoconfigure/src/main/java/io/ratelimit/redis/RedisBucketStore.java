@@ -9,8 +9,6 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Buckets in Redis, which go by the clock of its server. All that one call does there ends by one deadline. Where Redis
@@ -24,7 +22,7 @@ public abstract class RedisBucketStore implements BucketStore {
 
     private final Duration timeout;
     private final RedisKeys keys;
-    private final Map<BucketSpec, RedisTicks> ticks = new ConcurrentHashMap<>();
+    private final PerSpec<BucketSpec, RedisTicks> ticks = new PerSpec<>(RedisTicks::of);
 
     RedisBucketStore(RedisKeys keys, Duration timeout) {
         this.keys = keys;
@@ -108,8 +106,7 @@ public abstract class RedisBucketStore implements BucketStore {
     }
 
     final RedisTicks ticks(Charge charge) {
-        RedisTicks known = ticks.get(charge.spec());
-        return known != null ? known : ticks.computeIfAbsent(charge.spec(), RedisTicks::of);
+        return ticks.of(charge.spec());
     }
 
     /** How long a charge may wait, in microseconds. */

@@ -5,9 +5,12 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /** The buckets of an application in its Redis, with the connections that they need. Thread-safe. */
@@ -16,7 +19,9 @@ public final class RedisBuckets implements AutoCloseable {
     /** So much that instances that start at once don't deny each other the test. */
     private static final ThrottlePolicy SELF_TEST = ThrottlePolicy.of("self-test", BucketSpec.of("100000/1s"));
 
-    private static final Charge CHARGE = Charge.of(SELF_TEST, "", 1);
+    /** Of a bucket that no policy has, also none of that name. */
+    static final Charge NOBODYS = Charge.of(SELF_TEST, Keys.reserved(""), 1);
+
     private static final int WARM_UPS = 100;
 
     private static final Duration PATIENCE_AT_START = Duration.ofSeconds(3);
@@ -60,6 +65,14 @@ public final class RedisBuckets implements AutoCloseable {
                 connections, RedisBucketStore.transaction(connections, prefix, secret, PATIENCE_AT_START), request);
     }
 
+    /** How long a call of a policy may wait at most, whatever the policy says: so far ahead tokens can be counted. */
+    public static Duration longestWait(ThrottlePolicy policy) {
+        return Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .map(spec -> RedisTicks.of(spec).longestWait())
+                .min(Comparator.naturalOrder())
+                .orElseThrow();
+    }
+
     public BucketStore store() {
         return withinDeadline;
     }
@@ -73,7 +86,7 @@ public final class RedisBuckets implements AutoCloseable {
         Deadline deadline = Deadline.in(PATIENCE_AT_START);
         deadline.await(connections.connect());
         store.prepare(deadline);
-        Decision decision = store.take(List.of(CHARGE), false, deadline);
+        Decision decision = store.take(List.of(NOBODYS), false, deadline);
         if (!decision.allowed()) {
             throw new BackendException("a bucket that nobody else uses is empty", null, true);
         }
@@ -83,8 +96,8 @@ public final class RedisBuckets implements AutoCloseable {
     /** The first requests may be many at once, and code that never ran is too slow for their deadline. */
     private void warmUp(Deadline deadline) {
         for (int i = 0; i < WARM_UPS && deadline.left() > 0; i++) {
-            store.take(List.of(CHARGE, CHARGE), false, deadline);
-            store.take(List.of(CHARGE), false, deadline);
+            store.take(List.of(NOBODYS, NOBODYS), false, deadline);
+            store.take(List.of(NOBODYS), false, deadline);
         }
     }
 

@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -21,6 +21,7 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Buckets in Redis, counted by a script there. On a single server all charges of a call are one script: all or nothing,
@@ -90,8 +91,7 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         for (int i = 0; i < answers.length; i++) {
             answers[i] = takeOrGiveBack(charges.get(i), Arrays.asList(answers).subList(0, i), ahead, deadline);
             if (!answers[i].allowed()) {
-                giveBackAndLookAtOthers(charges, answers, i, ahead, deadline);
-                break;
+                return denied(charges, answers, i, ahead, deadline);
             }
         }
         return Decision.of(List.of(answers));
@@ -107,22 +107,31 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         }
     }
 
-    /** A server serves a connection in order, so what it is asked last is what all that was given back left. */
-    private void giveBackAndLookAtOthers(
-            List<Charge> charges, Answer[] answers, int denied, boolean ahead, Deadline deadline) {
+    /**
+     * Gives back what was taken before one denied, and looks at the others: a server serves a connection in order, so what
+     * it is asked last is what all that was given back left. Where either fails the denial stands, which is known; who
+     * can't be seen is left out.
+     */
+    private Decision denied(List<Charge> charges, Answer[] answers, int denied, boolean ahead, Deadline deadline) {
         List<Call> back = startGivingBackEach(Arrays.asList(answers).subList(0, denied));
-        Map<Integer, Call> looks = new LinkedHashMap<>();
+        Map<Integer, Call> looks = new HashMap<>();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
                 looks.put(i, start(Operation.LOOK, List.of(charges.get(i)), ahead));
             }
         }
-        back.forEach(call -> result(call, deadline));
-        looks.forEach((i, look) -> {
-            List<Charge> one = List.of(charges.get(i));
-            answers[i] =
-                    answers(Operation.LOOK, one, ahead, result(look, deadline)).get(0);
-        });
+        back.forEach(call -> resultIfAny(call, deadline));
+        List<Answer> said = new ArrayList<>(answers.length);
+        for (int i = 0; i < answers.length; i++) {
+            Call look = looks.get(i);
+            said.addAll(look == null ? List.of(answers[i]) : seen(charges.get(i), look, ahead, deadline));
+        }
+        return Decision.of(said);
+    }
+
+    private List<Answer> seen(Charge charge, Call look, boolean ahead, Deadline deadline) {
+        long[] reply = resultIfAny(look, deadline);
+        return reply == null ? List.of() : answers(Operation.LOOK, List.of(charge), ahead, reply);
     }
 
     private enum Operation {
@@ -170,6 +179,14 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
 
     private long[] result(Call call, Deadline deadline) {
         return script.result(call.running(), call.arguments(), deadline);
+    }
+
+    private long @Nullable [] resultIfAny(Call call, Deadline deadline) {
+        try {
+            return result(call, deadline);
+        } catch (BackendException failed) {
+            return null;
+        }
     }
 
     private List<Answer> answers(Operation operation, List<Charge> charges, boolean ahead, long[] reply) {

@@ -73,8 +73,13 @@ final class RememberedDenials {
             return now - askedAt >= Math.min(decision.retryNanos(), LONGEST);
         }
 
-        boolean needsNews(long now) {
-            return now - askedAt >= NEWS && asking.compareAndSet(false, true);
+        boolean isOld(long now) {
+            return now - askedAt >= NEWS;
+        }
+
+        /** Whether this is the call that asks for news. */
+        boolean asks() {
+            return asking.compareAndSet(false, true);
         }
 
         Answer answer(Charge charge, long now) {
@@ -97,18 +102,26 @@ final class RememberedDenials {
         }
     }
 
-    /** The answers to those of the charges that are denied by what is remembered; empty if the backend has to be asked. */
-    List<Answer> of(List<Charge> charges) {
+    /**
+     * The answers to those of the charges that are denied by what is remembered; empty if the backend has to be asked.
+     *
+     * @param mayAsk whether the backend will be asked then
+     */
+    List<Answer> of(List<Charge> charges, boolean mayAsk) {
         List<Answer> denied = List.of();
+        Denial old = null;
+        boolean isNews = false;
         long now = time.nanoTime();
         for (int i = 0; i < charges.size(); i++) {
             Denial denial = find(charges.get(i), now);
             if (denial != null) {
                 denied = denied.isEmpty() ? new ArrayList<>() : denied;
                 denied.add(denial.answer(charges.get(i), now));
+                isNews |= !denial.isOld(now);
+                old = denial;
             }
         }
-        return denied;
+        return mayAsk && old != null && !isNews && old.asks() ? List.of() : denied;
     }
 
     private @Nullable Denial find(Charge charge, long now) {
@@ -116,7 +129,6 @@ final class RememberedDenials {
                         && memories.getIfPresent(Bucket.of(charge)) instanceof Denial denial
                         && denial.covers(charge)
                         && !denial.isOver(now)
-                        && !denial.needsNews(now)
                 ? denial
                 : null;
     }

@@ -5,8 +5,8 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How long the calls of one request may wait for Redis, all together. Who serves a request {@link #open opens} and closes it on the
- * thread that does; without that each call has the whole time for itself. Thread-safe.
+ * How long the calls of one request may wait for Redis, all together. Who serves a request {@link #open opens} and closes
+ * it on the thread that does; without that each call has the whole time for itself. Thread-safe.
  *
  * <p>A call gets what the earlier ones of its request left, but never less than a tenth: a request that asks a hundred
  * times and is answered quickly each time has used up more than its time, and nothing is wrong. Once a call has failed,

@@ -41,12 +41,14 @@ public final class RoutingBucketStore implements BucketStore {
     }
 
     private Decision take(List<Charge> charges, boolean ahead) {
-        List<Charge> remote = remote(charges);
-        if (remote.isEmpty() || remote.size() == charges.size()) {
-            return take(remote.isEmpty() ? local : redis, charges, ahead);
+        int there = onRedis(charges);
+        if (there == 0 || there == charges.size()) {
+            return take(there == 0 ? local : redis, charges, ahead);
         }
         List<Charge> here = new ArrayList<>(charges);
         here.removeIf(charge -> onRedis.test(charge.policy()));
+        List<Charge> remote = new ArrayList<>(charges);
+        remote.removeIf(charge -> !onRedis.test(charge.policy()));
         Decision first = take(local, here, ahead);
         if (!first.allowed()) {
             return joined(charges, first.answers(), redis.remembered(remote));
@@ -59,14 +61,12 @@ public final class RoutingBucketStore implements BucketStore {
         return ahead ? store.reserve(charges) : store.take(charges);
     }
 
-    private List<Charge> remote(List<Charge> charges) {
-        List<Charge> remote = new ArrayList<>(charges.size());
+    private int onRedis(List<Charge> charges) {
+        int there = 0;
         for (int i = 0; i < charges.size(); i++) {
-            if (onRedis.test(charges.get(i).policy())) {
-                remote.add(charges.get(i));
-            }
+            there += onRedis.test(charges.get(i).policy()) ? 1 : 0;
         }
-        return remote;
+        return there;
     }
 
     private List<Answer> givenBack(List<Answer> taken) {
@@ -85,25 +85,22 @@ public final class RoutingBucketStore implements BucketStore {
                 taken.decision().nextTokenNanos(),
                 now.resetAfter().toNanos(),
                 List.of());
-        return new Answer(taken.charge(), had);
+        return new Answer(taken.charge(), had, Answer.UNKNOWN, false, taken.shared());
     }
 
-    /** In the order of the charges. */
+    /** In the order of the charges, as both parts are; a charge may be there twice. */
     private static Decision joined(List<Charge> charges, List<Answer> some, List<Answer> others) {
         List<Answer> answers = new ArrayList<>(charges.size());
+        int next = 0;
+        int nextOther = 0;
         for (Charge charge : charges) {
-            addOf(charge, some, answers);
-            addOf(charge, others, answers);
-        }
-        return Decision.of(answers);
-    }
-
-    private static void addOf(Charge charge, List<Answer> answers, List<Answer> to) {
-        for (Answer answer : answers) {
-            if (answer.charge() == charge) {
-                to.add(answer);
+            if (next < some.size() && some.get(next).charge() == charge) {
+                answers.add(some.get(next++));
+            } else if (nextOther < others.size() && others.get(nextOther).charge() == charge) {
+                answers.add(others.get(nextOther++));
             }
         }
+        return Decision.of(answers);
     }
 
     @Override

@@ -2,8 +2,6 @@ package io.ratelimit.redis;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,16 +16,11 @@ final class ScriptArguments {
     /** No bucket has so many ticks. */
     private static final long NEVER = RedisTicks.MOST + 1;
 
-    private final Map<RedisTicks, byte[]> toTakeOne = new ConcurrentHashMap<>();
+    private final PerSpec<RedisTicks, byte[]> toTakeOne = new PerSpec<>(ticks -> numbers(ticks, 1, 0));
 
     /** To take so many tokens, or to look whether they are there. The caller must not change the bytes. */
     byte[] toTake(RedisTicks ticks, long cost, long waitMicros) {
-        byte[] one = toTakeOne.get(ticks);
-        if (one == null) {
-            one = numbers(ticks, 1, 0);
-            toTakeOne.put(ticks, one);
-        }
-        return cost == 1 && waitMicros == 0 ? one : numbers(ticks, cost, waitMicros);
+        return cost == 1 && waitMicros == 0 ? toTakeOne.of(ticks) : numbers(ticks, cost, waitMicros);
     }
 
     private static byte[] numbers(RedisTicks ticks, long cost, long waitMicros) {

@@ -3,26 +3,17 @@ package io.ratelimit.actuate;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendException;
 import io.ratelimit.BackendState;
 import io.ratelimit.BackendState.Condition;
-import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
-import io.ratelimit.BucketStore;
-import io.ratelimit.Charge;
-import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
-import io.ratelimit.ManualTimeSource;
-import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.Status;
@@ -34,11 +25,11 @@ class RateLimitHealthIndicatorTests {
     private final Remote remote = new Remote();
 
     private Health health(ThrottlePolicy... policies) {
-        Throttlers throttlers =
-                new Throttlers(List.of(policies), remote, new ManualTimeSource(), ThrottleListener.NONE);
         return new RateLimitHealthIndicator(
-                        throttlers, remote, policy -> !policy.name().startsWith("local"), policy -> policy.name()
-                                .endsWith("deny"))
+                        Throttlers.local(List.of(policies)),
+                        remote,
+                        policy -> !policy.name().startsWith("local"),
+                        policy -> policy.name().endsWith("deny"))
                 .health();
     }
 
@@ -48,15 +39,23 @@ class RateLimitHealthIndicatorTests {
                 ThrottlePolicy.of("local-deny", SPEC),
                 ThrottlePolicy.of("off", SPEC).withMode(Mode.OFF));
         assertThat(health).isEqualTo(Health.up().build());
-        assertThat(remote.looks).isEmpty();
+        assertThat(remote.probes).isZero();
     }
 
     @ParameterizedTest
-    @CsvSource({"UP, 1", "DOWN, 1", "MISCONFIGURED, 0"})
-    void itIsAskedOnceUnlessAskingMayGoWellWhereTakingDoesNot(Condition condition, int looks) {
+    @EnumSource
+    void itIsTriedOutOnceWhateverItWasBefore(Condition condition) {
         remote.condition = condition;
         health(ThrottlePolicy.of("one", SPEC), ThrottlePolicy.of("two", SPEC, "user"));
-        assertThat(remote.looks).hasSize(looks);
+        assertThat(remote.probes).isEqualTo(1);
+    }
+
+    @Test
+    void whatThatShowsIsTold() {
+        remote.afterProbe = Condition.DOWN;
+        assertThat(health(ThrottlePolicy.of("deny", SPEC)).getStatus()).isEqualTo(Status.DOWN);
+        remote.afterProbe = Condition.UP;
+        assertThat(health(ThrottlePolicy.of("deny", SPEC)).getStatus()).isEqualTo(Status.UP);
     }
 
     @ParameterizedTest
@@ -90,11 +89,11 @@ class RateLimitHealthIndicatorTests {
                 .doesNotContainKey("refusing");
     }
 
-    /** Has no buckets, and notes who looks. */
-    private static final class Remote implements BucketStore, Backend {
+    private static final class Remote implements Backend {
 
-        private final List<Charge> looks = new ArrayList<>();
         private Condition condition = Condition.UP;
+        private @Nullable Condition afterProbe;
+        private int probes;
 
         @Override
         public String name() {
@@ -107,29 +106,9 @@ class RateLimitHealthIndicatorTests {
         }
 
         @Override
-        public BucketSnapshot look(Charge charge) {
-            looks.add(charge);
-            throw new BackendException("it is broken");
-        }
-
-        @Override
-        public Decision take(List<Charge> charges) {
-            throw new AssertionError("only looked at");
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            throw new AssertionError("only looked at");
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            throw new AssertionError("only looked at");
-        }
-
-        @Override
-        public void forget(Charge charge) {
-            throw new AssertionError("only looked at");
+        public void probe() {
+            probes++;
+            condition = afterProbe == null ? condition : afterProbe;
         }
     }
 }

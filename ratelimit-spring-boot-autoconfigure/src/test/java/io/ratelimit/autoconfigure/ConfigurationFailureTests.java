@@ -705,6 +705,7 @@ class ConfigurationFailureTests {
                 "local-share | 0   | 0      | local-share must be above 0 and at most 1, but was 0.0: say 0.25 where there are four instances",
                 "local-share | 4   | 4      | local-share must be above 0 and at most 1, but was 4.0: say 0.25 where there are four instances",
                 "key-prefix  | ' ' | ' '    | key-prefix must be more than blanks: without it the name of the application is taken",
+                "key-secret  | ' ' | ' '    | key-secret must be more than blanks, for it would hide nothing: remove it where none is wanted",
             })
     void aValueForRedisThatCanNotWork(String property, String written, String value, String reason) {
         String yaml = "ratelimit.redis." + property + ": '" + written + "'";

@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -18,10 +19,11 @@ class ConnectionCheckTests {
     private final AtomicInteger pings = new AtomicInteger();
     private final AtomicInteger renewals = new AtomicInteger();
     private volatile CompletableFuture<?> pong = new CompletableFuture<>();
+    private volatile Supplier<CompletableFuture<?>> ping = () -> pong;
     private final ConnectionCheck check = new ConnectionCheck(
             () -> {
                 pings.incrementAndGet();
-                return pong;
+                return ping.get();
             },
             renewals::incrementAndGet);
 
@@ -45,6 +47,18 @@ class ConnectionCheckTests {
         timesOut();
 
         assertThat(renewals).hasValue(0);
+    }
+
+    @Test
+    void aPingThatCouldNotBeSentIsNotTheLast() {
+        ping = () -> {
+            throw new BackendException("there is no connection yet");
+        };
+        timesOut();
+        assertThat(renewals).hasValue(0);
+
+        timesOut();
+        assertThat(pings).hasValue(2);
     }
 
     @Test

@@ -3,6 +3,8 @@ package io.ratelimit.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
 import io.ratelimit.BackendException;
 import io.ratelimit.BackendState.Condition;
 import io.ratelimit.BucketSpec;
@@ -23,6 +25,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -367,6 +370,39 @@ class FailoverBucketStoreTests {
     }
 
     @Test
+    void whereABugIsIsInTheLogOfWhoWantsToKnowAndNothingThatAClientSent() {
+        Logger logger = (Logger) LoggerFactory.getLogger(FailoverBucketStore.class);
+        logger.setLevel(Level.DEBUG);
+        try {
+            redis.fail(new IllegalStateException("key of alice", new IllegalArgumentException("alice")));
+            take(DENY, 1);
+        } finally {
+            logger.setLevel(null);
+        }
+
+        assertThat(output)
+                .contains("java.lang.IllegalStateException")
+                .contains("at " + getClass().getName());
+        assertThat(output).doesNotContain("alice");
+    }
+
+    @Test
+    void aProbeShowsHowItIsWhereNobodyCalls() {
+        redis.fail(new BackendException("READONLY", null, true));
+        for (int i = 0; i < 3; i++) {
+            store.backend().probe();
+            assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
+            time.advance(Duration.ofSeconds(10));
+        }
+        assertThat(redis.calls()).isEqualTo(3);
+
+        redis.mend();
+        store.backend().probe();
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        assertThat(lines()).last().isEqualTo("INFO Redis does what it is asked again");
+    }
+
+    @Test
     void itIsMendedWhenNothingWasRefusedForTenSeconds() {
         redis.fail(new BackendException("WRONGTYPE", null, true));
         take(LOCAL, 1);
@@ -378,6 +414,30 @@ class FailoverBucketStoreTests {
         take(LOCAL, 1);
         assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
         assertThat(lines()).last().isEqualTo("INFO Redis does what it is asked again");
+    }
+
+    @Test
+    void whoLearnsOfAnOutageWhenItIsOverDoesNotLeaveItSo() {
+        redis.fail(new BackendException("gone") {
+            private boolean held;
+
+            @Override
+            public String getMessage() {
+                if (!held) {
+                    held = true;
+                    redis.mend();
+                    time.advance(CircuitBreaker.PAUSE);
+                    assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::standIn);
+                }
+                return super.getMessage();
+            }
+        });
+        for (int i = 0; i < 5; i++) {
+            take(LOCAL, 1);
+        }
+
+        assertThat(lines()).first().asString().startsWith("WARN Redis is away");
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
     }
 
     @Test

@@ -77,6 +77,23 @@ class RedisClusterTests {
     }
 
     @Test
+    void aDenialStandsWhereTheBucketsBesideItCanNotBeSeen() {
+        RedisKeys keys = TestRedis.keys();
+        BucketStore store = new RedisScriptBucketStore(
+                redis.connection()::async, keys, TIMEOUT, true, () -> RedisBucketStore.SERVER_TIME);
+        take(store, "alice", 5);
+        byte[] global = keys.of(Charge.of(GLOBAL, "", 1));
+        redis.connection().sync().del(global);
+        redis.connection().sync().lpush(global, new byte[] {1});
+
+        assertThat(take(store, "alice", 1).answers())
+                .extracting(answer ->
+                        answer.policy().name() + " " + answer.decision().outcome())
+                .containsExactly("per-user DENIED");
+        assertThatThrownBy(() -> take(store, "bob", 1)).hasMessageContaining("WRONGTYPE");
+    }
+
+    @Test
     void giveBackLearnsToo() {
         RedisKeys keys = TestRedis.keys();
         BucketStore knows = new RedisScriptBucketStore(

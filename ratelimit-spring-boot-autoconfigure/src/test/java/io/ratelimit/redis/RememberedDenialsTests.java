@@ -159,11 +159,28 @@ class RememberedDenialsTests {
         Decision denied = redis.take(List.of(charge));
         denials.forget(charge);
         denials.note(denied, asked);
-        assertThat(denials.of(List.of(charge))).isEmpty();
+        assertThat(denials.of(List.of(charge), true)).isEmpty();
 
         time.advance(Duration.ofNanos(1));
         denials.note(denied, time.nanoTime());
-        assertThat(denials.of(List.of(charge))).hasSize(1);
+        assertThat(denials.of(List.of(charge), true)).hasSize(1);
+    }
+
+    @Test
+    void whoIsDeniedByAnotherBucketInAnyCaseIsNotTheOneWhoAsksForNews() {
+        drained(POLICY);
+        time.advance(Duration.ofMillis(500));
+        store.take(List.of(Charge.of(POLICY, "bob", 5)));
+        store.take(List.of(Charge.of(POLICY, "bob", 1)));
+        time.advance(Duration.ofMillis(450));
+        redis.calls();
+
+        assertThat(store.take(List.of(Charge.of(POLICY, "alice", 1), Charge.of(POLICY, "bob", 1)))
+                        .violations())
+                .hasSize(2);
+        assertThat(redis.calls()).isZero();
+        take(POLICY, 1);
+        assertThat(redis.calls()).isEqualTo(1);
     }
 
     @Test

@@ -78,6 +78,22 @@ class RoutingBucketStoreTests {
     }
 
     @Test
+    void aChargeThatIsThereTwiceIsTakenAndGivenBackTwice() {
+        Charge here = charge(NODE, 1);
+        Charge there = charge(QUOTA, 1);
+
+        Decision decision = take(here, there, here, there);
+        assertThat(decision.answers()).extracting(Answer::charge).containsExactly(here, there, here, there);
+        assertThat(here(NODE)).isEqualTo(3);
+        assertThat(there(QUOTA)).isEqualTo(1);
+
+        take(here);
+        store.giveBack(decision.answers());
+        assertThat(here(NODE)).isEqualTo(4);
+        assertThat(there(QUOTA)).isEqualTo(3);
+    }
+
+    @Test
     void whereMemoryDeniesRedisIsNotAsked() {
         take(charge(NODE, 5));
 
@@ -99,6 +115,20 @@ class RoutingBucketStoreTests {
 
         assertThat(denied.violations()).extracting(Answer::policy).containsExactly(QUOTA, NODE);
         assertThat(denied.retryAfter()).isEqualTo(Duration.ofSeconds(10));
+    }
+
+    @Test
+    void whereMemoryDeniesNobodyIsTakenForTheOneWhoAsksRedisForNews() {
+        take(charge(QUOTA, 3));
+        take(charge(QUOTA, 1));
+        time.advance(Duration.ofMillis(950));
+        take(charge(NODE, 5));
+        redis.calls();
+
+        assertThat(take(charge(QUOTA, 1), charge(NODE, 1)).violations()).hasSize(2);
+        assertThat(redis.calls()).isZero();
+        take(charge(QUOTA, 1));
+        assertThat(redis.calls()).isEqualTo(1);
     }
 
     @Test

@@ -5,10 +5,12 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
 import io.ratelimit.annotation.RateLimitedCheck;
 import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.autoconfigure.ClientChoices;
 import io.ratelimit.autoconfigure.PolicyDescription;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.key.RequestKey;
 import java.util.Set;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -48,11 +50,8 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
             logger.info(PolicyDescription.of(policy, limit.key(), limit.cost(), "call", properties) + "; calls of "
                     + shown(operations.placesOf(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
-            if (configured != null && configured.queueLimit() != null && !operations.letsWait(policy.name())) {
-                logger.warn(
-                        "Throttle policy '" + policy.name() + "' has a queue-limit, but lets no call wait. Say for how"
-                                + " long they may, as in '" + RateLimitProperties.property(policy.name())
-                                + ".max-wait: 2s', or remove the queue-limit");
+            if (configured != null) {
+                warn(configured, policy, limit.key());
             }
         } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
             logger.warn(
@@ -60,6 +59,27 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
                             + " @RateLimited names it. Put @RateLimited(\"" + policy.name()
                             + "\") on a method of a bean, or say '"
                             + RateLimitProperties.property(policy.name()) + ".applies-to: requests'");
+        }
+    }
+
+    private void warn(Policy configured, ThrottlePolicy policy, RequestKey key) {
+        String name = policy.name();
+        String property = RateLimitProperties.property(name);
+        ClientChoices choices = new ClientChoices(policy, key);
+        if (!operations.givesKeys(name)) {
+            choices.warnOfKey(logger);
+        }
+        choices.warnOfTier(logger);
+        if (configured.queueLimit() != null && !operations.letsWait(name)) {
+            logger.warn("Throttle policy '" + name + "' has a queue-limit, but lets no call wait. Say for how long they"
+                    + " may, as in '" + property + ".max-wait: 2s', or remove the queue-limit");
+        }
+        if (!policy.tiers().isEmpty() && key.tier() == null && !operations.givesTiers(name)) {
+            logger.warn(
+                    "Throttle policy '" + name + "' has tiers, but nothing says which tier a call belongs to, so all"
+                            + " are held to the policy's own limit. Say '" + property
+                            + ".tier: role', or 'tier' in @RateLimited,"
+                            + " or remove the tiers");
         }
     }
 

@@ -1,6 +1,6 @@
 package io.ratelimit.autoconfigure.redis;
 
-import java.util.Locale;
+import io.ratelimit.autoconfigure.BackendKind;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
@@ -16,10 +16,8 @@ import org.springframework.core.type.AnnotatedTypeMetadata;
 /** Holds where the application or one of its policies says {@code backend: redis}. */
 class OnRedisCondition extends SpringBootCondition {
 
-    private static final String REDIS = "redis";
-
     /** All of a policy that matters here. */
-    record Place(@Nullable String backend) {}
+    record Place(@Nullable BackendKind backend) {}
 
     @Override
     public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
@@ -30,18 +28,15 @@ class OnRedisCondition extends SpringBootCondition {
 
     private static boolean isWanted(Binder binder) {
         try {
-            BindResult<String> all = binder.bind("ratelimit.backend", String.class);
+            BindResult<BackendKind> all = binder.bind("ratelimit.backend", BackendKind.class);
             BindResult<Map<String, Place>> policies =
                     binder.bind("ratelimit.policies", Bindable.mapOf(String.class, Place.class));
-            return all.isBound() && isRedis(all.get())
+            return all.isBound() && all.get() == BackendKind.REDIS
                     || policies.isBound()
-                            && policies.get().values().stream().anyMatch(policy -> isRedis(policy.backend()));
+                            && policies.get().values().stream()
+                                    .anyMatch(policy -> policy.backend() == BackendKind.REDIS);
         } catch (BindException malformed) {
             return false; // which stops the start when it is bound as a whole
         }
-    }
-
-    private static boolean isRedis(@Nullable String backend) {
-        return backend != null && backend.strip().toLowerCase(Locale.ROOT).equals(REDIS);
     }
 }

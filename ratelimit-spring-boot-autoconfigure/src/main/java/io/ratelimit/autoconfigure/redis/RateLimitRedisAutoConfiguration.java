@@ -3,6 +3,8 @@ package io.ratelimit.autoconfigure.redis;
 import io.lettuce.core.RedisClient;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
+import io.ratelimit.Throttler;
+import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
@@ -95,8 +97,15 @@ public final class RateLimitRedisAutoConfiguration {
 
         @Bean
         @Lazy(false)
-        RedisStart rateLimitRedisStart(RedisBuckets buckets, FailoverBucketStore redis) {
-            return new RedisStart(buckets, redis);
+        RedisStart rateLimitRedisStart(
+                RedisBuckets buckets,
+                FailoverBucketStore redis,
+                ObjectProvider<Throttlers> throttlers,
+                RateLimitProperties properties) {
+            return new RedisStart(buckets, redis, () -> throttlers.getObject().all().stream()
+                    .map(Throttler::policy)
+                    .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
+                    .toList());
         }
 
         /** The calls of one request share one deadline. */

@@ -1,9 +1,13 @@
 package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.redis.FailoverBucketStore;
 import io.ratelimit.redis.RedisBuckets;
 import io.ratelimit.redis.RedisMemory;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -15,14 +19,18 @@ final class RedisStart implements SmartInitializingSingleton {
 
     private final RedisBuckets buckets;
     private final FailoverBucketStore store;
+    private final Supplier<List<ThrottlePolicy>> policies;
 
-    RedisStart(RedisBuckets buckets, FailoverBucketStore store) {
+    /** @param policies that have their buckets there */
+    RedisStart(RedisBuckets buckets, FailoverBucketStore store, Supplier<List<ThrottlePolicy>> policies) {
         this.buckets = buckets;
         this.store = store;
+        this.policies = policies;
     }
 
     @Override
     public void afterSingletonsInstantiated() {
+        policies.get().forEach(RedisStart::warnOfWait);
         try {
             buckets.selfTest();
         } catch (BackendException failed) {
@@ -30,6 +38,16 @@ final class RedisStart implements SmartInitializingSingleton {
             return;
         }
         warnOfEviction();
+    }
+
+    private static void warnOfWait(ThrottlePolicy policy) {
+        Duration longest = RedisBuckets.longestWait(policy);
+        if (policy.waiting().maxWait().compareTo(longest) > 0) {
+            logger.warn(
+                    "Throttle policy '" + policy.name() + "' lets calls wait for longer than its tokens can be counted"
+                            + " ahead in Redis, which is " + longest.toMinutes()
+                            + "m: who would wait for longer is refused. Say a shorter 'max-wait', or a rate of rounder numbers");
+        }
     }
 
     private void warnOfEviction() {

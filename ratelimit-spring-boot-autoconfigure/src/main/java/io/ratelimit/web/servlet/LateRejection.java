@@ -1,7 +1,6 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
@@ -119,7 +118,7 @@ final class LateRejection implements AsyncListener {
                 nearer(decision.nextTokenNanos(), later),
                 nearer(decision.resetNanos(), later),
                 decision.answers().stream()
-                        .map(answer -> new Answer(answer.charge(), told(answer.decision(), later), answer.position()))
+                        .map(answer -> answer.with(told(answer.decision(), later)))
                         .toList());
     }
 

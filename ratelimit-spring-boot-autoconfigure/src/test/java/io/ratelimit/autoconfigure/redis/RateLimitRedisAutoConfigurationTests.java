@@ -50,6 +50,7 @@ class RateLimitRedisAutoConfigurationTests {
             strings = {
                 "ratelimit.backend=redis",
                 "ratelimit.backend=REDIS",
+                "ratelimit.backend=re-dis",
                 "ratelimit.policies.api.backend=redis",
                 "ratelimit.policies.other.backend=Redis"
             })

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import com.jayway.jsonpath.JsonPath;
+import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.BackendState.Condition;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -158,10 +159,9 @@ class RedisActuatorTests {
 
     @ParameterizedTest
     @CsvSource({"local, 200, UP", "deny, 503, DOWN"})
-    void aMisconfigurationShowsUntilSomethingIsTakenAgain(String rule, int status, String shown) {
+    void aMisconfigurationShowsWhileItLasts(String rule, int status, String shown) {
         try (RedisApplication application = start(rule)) {
             redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
-            application.status("/alice");
 
             for (int i = 0; i < 3; i++) {
                 Map<String, Object> details = health(application, status, ".details");
@@ -170,6 +170,20 @@ class RedisActuatorTests {
             }
             assertThat(RedisActuatorTests.<String>health(application, status, ".status"))
                     .isEqualTo(shown);
+        }
+    }
+
+    /** An instance that is out of rotation for it gets none. */
+    @Test
+    void theEndOfAMisconfigurationShowsWithoutRequests() {
+        try (RedisApplication application = start("deny")) {
+            redis.ask(commands -> commands.replicaof("127.0.0.1", redis.port()));
+            health(application, 503, ".status");
+            redis.ask(RedisCommands::replicaofNoOne);
+
+            await().atMost(Duration.ofSeconds(30))
+                    .pollInterval(Duration.ofSeconds(1))
+                    .until(() -> application.get("/actuator/health").statusCode() == 200);
         }
     }
 

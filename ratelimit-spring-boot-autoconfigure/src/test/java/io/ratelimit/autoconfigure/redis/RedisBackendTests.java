@@ -153,6 +153,26 @@ class RedisBackendTests {
                 .doesNotContain("Redis is away", "Redis may", "has no name");
     }
 
+    /** With 1,000,003 ticks a microsecond two hours are as far ahead as Lua can count. */
+    @Test
+    void aWaitThatIsTooLongToBeCountedAheadIsWarnedOf(CapturedOutput output) {
+        RedisApplication.start(redis.port(), """
+                        ratelimit:
+                          policies:
+                            bulk: { rate: 1000003/1s, max-wait: 5h, backend: redis }
+                            round: { rate: 1000000/1s, max-wait: 5h, backend: redis }
+                            short: { rate: 1000003/1s, max-wait: 1h, backend: redis }
+                            own: { rate: 1000003/1s, max-wait: 5h }
+                        """).close();
+
+        assertThat(output)
+                .containsOnlyOnce("for longer than its tokens can be counted ahead in Redis")
+                .contains(
+                        "Throttle policy 'bulk' lets calls wait for longer than its tokens can be counted ahead in Redis,"
+                                + " which is 133m: who would wait for longer is refused. Say a shorter 'max-wait', or a rate of"
+                                + " rounder numbers");
+    }
+
     @Test
     void aMemoryPolicyThatEvictsIsWarnedOf(CapturedOutput output) {
         redis.ask(commands -> {

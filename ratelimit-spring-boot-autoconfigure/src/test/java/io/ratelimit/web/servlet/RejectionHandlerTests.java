@@ -1,10 +1,13 @@
 package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.web.servlet.RawHttp.Connection;
 import io.ratelimit.web.servlet.RawHttp.Response;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.context.annotation.Bean;
@@ -20,6 +23,7 @@ class RejectionHandlerTests {
                 hello: { rate: 1/1m, paths: /hello, phase: after-authentication }
                 early: { key: ip, rate: 10/1m }
                 keyed: { key: header:X-Key, on-missing-key: deny, rate: 1/1m, paths: /keyed }
+                late: { key: query:n, rate: 1/1h, max-keys: 1, paths: /late, rejection-delay: 2s }
             """;
 
     @RegisterExtension
@@ -43,11 +47,24 @@ class RejectionHandlerTests {
         assertThat(server.http().get("/keyed").body()).isEqualTo("MISSING_KEY keyed 0");
     }
 
+    @Test
+    void itIsToldAllThatWasSaidAlsoWhereItAnswersLate() {
+        server.http().get("/late?n=1");
+        server.http().get("/late?n=2");
+        try (Connection refused = server.http().open().write(RawHttp.text("GET", "/late?n=2"))) {
+            LateRejections late = server.bean(LateRejections.class);
+            await().until(() -> late.waiting() == 1);
+            server.advance(Duration.ofSeconds(2));
+
+            assertThat(refused.read().body()).isEqualTo("DENIED late 3598000 in a bucket that keys share");
+        }
+    }
+
     @RestController
     static class Api {
 
         @CrossOrigin
-        @GetMapping({"/hello", "/keyed"})
+        @GetMapping({"/hello", "/keyed", "/late"})
         String hello() {
             return "hello";
         }
@@ -61,9 +78,10 @@ class RejectionHandlerTests {
         }
 
         private static String text(Decision decision) {
-            Outcome outcome = decision.outcome();
-            return outcome + " " + decision.violations().get(0).policy().name() + " "
-                    + decision.retryAfter().toMillis();
+            Answer violation = decision.violations().get(0);
+            return decision.outcome() + " " + violation.policy().name() + " "
+                    + decision.retryAfter().toMillis()
+                    + (violation.shared() ? " in a bucket that keys share" : "");
         }
     }
 }

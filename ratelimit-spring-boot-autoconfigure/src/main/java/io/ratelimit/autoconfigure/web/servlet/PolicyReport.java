@@ -3,10 +3,10 @@ package io.ratelimit.autoconfigure.web.servlet;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.ClientChoices;
 import io.ratelimit.autoconfigure.PolicyDescription;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.KeyPart;
 import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RequestPolicies;
@@ -52,18 +52,11 @@ final class PolicyReport implements SmartInitializingSingleton {
                             + " as 'ratelimit.policies.api.rate: 600/1m', and check the indentation of 'policies'");
         }
         policies.forEach(policy -> logger.info(describe(policy)));
-        policies.stream()
-                .filter(PolicyReport::isChosenByClients)
-                .forEach(policy -> logger.warn("Throttle policy '"
-                        + policy.policy().name() + "' is keyed only by what clients choose (" + keyOf(policy)
-                        + "): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy"
-                        + " as well"));
-        policies.stream()
-                .filter(policy ->
-                        policy.key().tier() != null && policy.key().tier().chosenByClient())
-                .forEach(policy -> logger.warn("Clients choose their tier of the throttle policy '"
-                        + policy.policy().name() + "' (" + policy.key().tier()
-                        + "). Say 'role', or have 'bean:NAME' or 'expression:SPEL' decide by what they can't choose"));
+        policies.forEach(policy -> {
+            ClientChoices choices = new ClientChoices(policy.policy(), policy.key());
+            choices.warnOfKey(logger);
+            choices.warnOfTier(logger);
+        });
         warnOfNoUsers();
         warnOfExemptionsInVain();
         policies.forEach(this::warnOfUnknownVariables);
@@ -87,16 +80,8 @@ final class PolicyReport implements SmartInitializingSingleton {
                 + (request.refundOn() == null ? "" : ", gives back on " + request.refundOn());
     }
 
-    private static String keyOf(RequestPolicy policy) {
-        return String.join(" and ", policy.policy().key());
-    }
-
     private static String texts(List<PathPattern> patterns) {
         return patterns.stream().map(PathPattern::getPatternString).collect(Collectors.joining(", "));
-    }
-
-    private static boolean isChosenByClients(RequestPolicy policy) {
-        return !policy.policy().isGlobal() && policy.key().parts().stream().allMatch(KeyPart::chosenByClient);
     }
 
     private void warnOfNoUsers() {

@@ -1,0 +1,102 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.annotation.RateLimited;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+
+/** What the log warns of at the start where policies limit the calls of annotated methods. */
+@ExtendWith(OutputCaptureExtension.class)
+class AnnotatedPolicyLogTests {
+
+    private static final String TIERS = "{ rate: 5/s, applies-to: annotated, tiers: { pro: { rate: 50/s } }%s }";
+
+    @TempDir
+    private Path directory;
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    @Test
+    void warnsOfTiersThatNobodyIsIn() {
+        assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted("")))
+                .containsExactly(
+                        "WARN Throttle policy 'plain' has tiers, but nothing says which tier a call belongs to, so all are"
+                                + " held to the policy's own limit. Say 'ratelimit.policies.plain.tier: role', or 'tier' in"
+                                + " @RateLimited, or remove the tiers");
+    }
+
+    @Test
+    void doesNotWhereThePolicyOrAnAnnotationSaysWhoIs() {
+        assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted(", tier: role")))
+                .isEmpty();
+        assertThat(warnings("ratelimit.policies.tiered: " + TIERS.formatted("")))
+                .isEmpty();
+    }
+
+    @Test
+    void warnsWhereClientsChooseTheirTier() {
+        assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted(", tier: 'header:Plan'")))
+                .containsExactly(
+                        "WARN Clients choose their tier of the throttle policy 'plain' (header:plan). Say 'role', or have"
+                                + " 'bean:NAME' or 'expression:SPEL' decide by what they can't choose");
+    }
+
+    @Test
+    void warnsWhereClientsChooseTheirKeyUnlessAnnotationsSayAnother() {
+        String chosen = ": { rate: 5/s, key: header:X-Key, applies-to: annotated }";
+
+        assertThat(warnings("ratelimit.policies.plain" + chosen))
+                .containsExactly(
+                        "WARN Throttle policy 'plain' is keyed only by what clients choose (header:x-key): whoever"
+                                + " changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy as"
+                                + " well");
+        assertThat(warnings("ratelimit.policies.keyed" + chosen)).isEmpty();
+    }
+
+    /** With the other policies that the methods name, of which there is nothing to say. */
+    private List<String> warnings(String policy) {
+        String name = policy.replaceAll("ratelimit.policies.(\\w+):.*", "$1");
+        StringBuilder yaml = new StringBuilder(policy);
+        for (String other : List.of("plain", "tiered", "keyed")) {
+            yaml.append(
+                    other.equals(name)
+                            ? ""
+                            : "\nratelimit.policies." + other
+                                    + ": { rate: 5/s, applies-to: annotated, tiers: { pro: { rate: 50/s } }, tier: role }");
+        }
+        return new YamlApplication(directory, yaml.toString())
+                .withWeb(Annotated.class).log(output).stream()
+                        .filter(line -> line.startsWith("WARN "))
+                        .toList();
+    }
+
+    static class Work {
+
+        @RateLimited("plain")
+        public void plain() {}
+
+        @RateLimited(policy = "tiered", tier = "'pro'")
+        public void tiered() {}
+
+        @RateLimited(policy = "keyed", key = "'all'")
+        public void keyed() {}
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @Import({YamlApplication.WebMvc.class, Work.class})
+    static class Annotated {}
+}
