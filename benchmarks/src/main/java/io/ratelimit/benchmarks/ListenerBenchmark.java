@@ -39,7 +39,10 @@ public class ListenerBenchmark {
     public void start() {
         TimeSource time = TimeSource.system();
         throttlers = new Throttlers(
-                List.of(GLOBAL, USER, DRAINED), BucketStore.local(time), time, listening.create(() -> throttlers));
+                List.of(GLOBAL, USER, DRAINED),
+                BucketStore.local(time),
+                time,
+                listening.create(time, () -> throttlers));
         allowed = List.of(Charge.of(USER, "alice", 1), Charge.of(GLOBAL, "", 1));
         denied = List.of(Charge.of(DRAINED, "alice", 1), Charge.of(GLOBAL, "", 1));
         throttlers.decide(denied);

@@ -2,28 +2,44 @@ package io.ratelimit.benchmarks;
 
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.ratelimit.Decision;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.actuate.DecisionHistory;
+import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.micrometer.RateLimitMeters;
+import java.util.List;
 import java.util.function.Supplier;
 
 /** Who is told of decisions. */
 public enum Listening {
     /** Nobody. */
-    NOBODY {
-        @Override
-        ThrottleListener create(Supplier<Throttlers> throttlers) {
-            return ThrottleListener.NONE;
-        }
-    },
+    NOBODY,
     /** The meters, in a registry for Prometheus. */
-    METERS {
-        @Override
-        ThrottleListener create(Supplier<Throttlers> throttlers) {
-            return new RateLimitMeters(
-                    new PrometheusMeterRegistry(PrometheusConfig.DEFAULT), policy -> false, throttlers);
-        }
-    };
+    METERS,
+    /** The meters, and who counts the keys that are denied most. */
+    METERS_AND_DENIED_KEYS,
+    /** All that there is, the dashboard's history as well. */
+    ALL;
 
-    abstract ThrottleListener create(Supplier<Throttlers> throttlers);
+    ThrottleListener create(TimeSource time, Supplier<Throttlers> throttlers) {
+        PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+        List<ThrottleListener> all = List.of(
+                new RateLimitMeters(registry, policy -> false, throttlers),
+                new DeniedKeys(time),
+                new DecisionHistory(time));
+        return new Several(all.subList(0, ordinal()).toArray(ThrottleListener[]::new));
+    }
+
+    /** One after the other, as the auto-configuration has it. */
+    private record Several(ThrottleListener[] each) implements ThrottleListener {
+
+        @Override
+        public void decided(Decision decision) {
+            for (ThrottleListener listener : each) {
+                listener.decided(decision);
+            }
+        }
+    }
 }

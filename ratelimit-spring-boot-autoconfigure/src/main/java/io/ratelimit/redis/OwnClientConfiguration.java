@@ -22,9 +22,10 @@ import org.springframework.data.redis.connection.lettuce.RedisCredentialsProvide
  * without a connection fails at once, calls in flight are bounded, and it is asked the node that may write. There is no
  * timer for each command: a {@link Deadline} is enough.
  *
+ * @param threads that serve the connections
  * @param reconnects whether a connection that was lost is made again by itself
  */
-record OwnClientConfiguration(LettuceClientConfiguration application, boolean reconnects)
+record OwnClientConfiguration(LettuceClientConfiguration application, ClientResources threads, boolean reconnects)
         implements LettuceClientConfiguration {
 
     private static final int MOST_IN_FLIGHT = 10_000;
@@ -112,10 +113,10 @@ record OwnClientConfiguration(LettuceClientConfiguration application, boolean re
         return application.isStartTls();
     }
 
-    /** The application's threads. By default Lettuce waits ever longer before it tries again, up to half a minute. */
+    /** By default Lettuce waits ever longer before it tries again, up to half a minute. */
     @Override
     public Optional<ClientResources> getClientResources() {
-        return application.getClientResources().map(theirs -> theirs.mutate()
+        return Optional.of(threads.mutate()
                 .reconnectDelay(Delay.constant(BETWEEN_ATTEMPTS))
                 .build());
     }

@@ -9,9 +9,13 @@ import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.cluster.api.async.RedisAdvancedClusterAsyncCommands;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.resource.ClientResources;
 import io.ratelimit.BackendException;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
@@ -21,12 +25,15 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 public final class RedisConnections implements AutoCloseable {
 
     private final LettuceConnectionFactory own;
+    private final Runnable endThreads;
     private final AbstractRedisClient client;
     private final BackgroundConnection<Shared> shared;
     private final ConnectionCheck check;
 
-    private RedisConnections(LettuceConnectionFactory own) {
+    /** @param endThreads of the connections, if they are not the application's */
+    private RedisConnections(LettuceConnectionFactory own, Runnable endThreads) {
         this.own = own;
+        this.endThreads = endThreads;
         this.client = own.getRequiredNativeClient();
         this.shared = new BackgroundConnection<>(this::connectShared, Shared::close);
         this.check = new ConnectionCheck(this::ping, shared::renew);
@@ -65,12 +72,15 @@ public final class RedisConnections implements AutoCloseable {
     }
 
     private static RedisConnections of(LettuceConnectionFactory application, boolean reconnects) {
-        LettuceConnectionFactory own = new LettuceConnectionFactory(
-                RedisLocation.of(application),
-                new OwnClientConfiguration(application.getClientConfiguration(), reconnects));
+        LettuceClientConfiguration client = application.getClientConfiguration();
+        RedisConfiguration location = RedisLocation.of(application);
+        Optional<ClientResources> theirs = client.getClientResources();
+        ClientResources threads = theirs.orElseGet(ClientResources::create);
+        LettuceConnectionFactory own =
+                new LettuceConnectionFactory(location, new OwnClientConfiguration(client, threads, reconnects));
         own.afterPropertiesSet();
         own.start();
-        return new RedisConnections(own);
+        return new RedisConnections(own, theirs.isPresent() ? () -> {} : threads::shutdown);
     }
 
     /** Whether the application's are to a fixed list of a master and its replicas, with which ours can't be made. */
@@ -140,5 +150,6 @@ public final class RedisConnections implements AutoCloseable {
     @Override
     public void close() {
         own.destroy();
+        endThreads.run();
     }
 }

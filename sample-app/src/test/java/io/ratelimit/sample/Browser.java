@@ -2,7 +2,6 @@ package io.ratelimit.sample;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
 import java.io.IOException;
@@ -22,6 +21,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.openqa.selenium.By;
 import org.openqa.selenium.OutputType;
@@ -39,9 +40,12 @@ import org.openqa.selenium.logging.LoggingPreferences;
  *
  * <p>Pictures go to {@code target/pictures}, and with {@code -Dpictures=docs/images} there, below the project.
  */
-final class Browser implements BeforeAllCallback, BeforeEachCallback, AfterAllCallback {
+final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEachCallback, AfterAllCallback {
 
-    private static final List<String> NAMES = List.of("chromium", "chromium-browser", "google-chrome");
+    private static final Optional<Path> BROWSER = Stream.of("chromium", "chromium-browser", "google-chrome")
+            .flatMap(name -> onPath(name).stream())
+            .findFirst();
+    private static final Optional<Path> CONTROL = onPath("chromedriver");
     private static final Duration PATIENCE = Duration.ofSeconds(20);
     private static final Path PICTURES = Path.of("target", "pictures");
     private static final Logger SELENIUM = Logger.getLogger("org.openqa.selenium");
@@ -53,17 +57,19 @@ final class Browser implements BeforeAllCallback, BeforeEachCallback, AfterAllCa
     private ChromeDriver driver;
 
     @Override
+    public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext test) {
+        return BROWSER.isPresent() && CONTROL.isPresent()
+                ? ConditionEvaluationResult.enabled(BROWSER + " and " + CONTROL)
+                : ConditionEvaluationResult.disabled("no browser to test with: install 'chromium' and 'chromium-driver'"
+                        + " (Debian), or Chrome and ChromeDriver");
+    }
+
+    @Override
     public void beforeAll(ExtensionContext test) {
-        Optional<Path> browser =
-                NAMES.stream().flatMap(name -> onPath(name).stream()).findFirst();
-        Optional<Path> control = onPath("chromedriver");
-        assumeTrue(
-                browser.isPresent() && control.isPresent(),
-                "no browser to test with: install 'chromium' and 'chromium-driver' (Debian), or Chrome and ChromeDriver");
         ChromeDriverService service = new ChromeDriverService.Builder()
-                .usingDriverExecutable(control.get().toFile())
+                .usingDriverExecutable(CONTROL.orElseThrow().toFile())
                 .build();
-        driver = new ChromeDriver(service, options(browser.get()));
+        driver = new ChromeDriver(service, options(BROWSER.orElseThrow()));
     }
 
     private static Optional<Path> onPath(String name) {

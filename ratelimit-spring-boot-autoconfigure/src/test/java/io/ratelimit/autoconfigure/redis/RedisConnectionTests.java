@@ -16,6 +16,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Connections that lead nowhere any more, or to the wrong server, and nobody says so. */
 class RedisConnectionTests {
 
+    /** Less than two seconds where the machine has nothing else to do. */
+    private static final Duration BACK = Duration.ofSeconds(6);
+
     private static final int CLIENTS = 20;
 
     private final RedisProcess redis = RedisProcess.started();
@@ -63,8 +66,8 @@ class RedisConnectionTests {
             proxy.swallow();
             proxy.swallowNoMore();
             redis.ask(RedisCommands::configResetstat);
-            await().atMost(Duration.ofSeconds(2)).until(() -> redis.calls() > 0);
-            awaitCondition(application, Condition.UP, Duration.ofSeconds(1));
+            await().atMost(BACK).until(() -> redis.calls() > 0);
+            awaitCondition(application, Condition.UP, BACK);
             clients.stop();
             assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 503);
         }
@@ -77,11 +80,11 @@ class RedisConnectionTests {
                 Clients clients = clients(application)) {
             clients.awaitAnswers(200);
             proxy.swallow();
-            awaitCondition(application, Condition.DOWN, Duration.ofSeconds(2));
+            awaitCondition(application, Condition.DOWN, BACK);
             int connections = proxy.connections();
             await().atMost(Duration.ofSeconds(10)).until(() -> proxy.connections() >= connections + 2);
             proxy.swallowNoMore();
-            awaitCondition(application, Condition.UP, Duration.ofSeconds(2));
+            awaitCondition(application, Condition.UP, BACK);
         }
     }
 
@@ -95,7 +98,7 @@ class RedisConnectionTests {
             clients.awaitAnswers(200);
             proxy.leadTo(other.port());
             redis.ask(commands -> commands.replicaof("127.0.0.1", other.port()));
-            await().atMost(Duration.ofSeconds(2)).until(() -> other.calls() > 0);
+            await().atMost(BACK).until(() -> other.calls() > 0);
             clients.stop();
             assertThat(clients.answers()).extracting(Answer::status).containsOnly(200, 503);
             assertThat(application.status("/a")).isEqualTo(200);

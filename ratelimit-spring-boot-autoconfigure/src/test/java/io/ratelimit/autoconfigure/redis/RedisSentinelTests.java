@@ -101,10 +101,11 @@ class RedisSentinelTests {
             assertThat(clients.count(200))
                     .as("the 4 that were left, 2 from the memory of each, and what the replica hadn't heard of yet")
                     .isBetween(4L, 4L + 2 * 2 + 4);
-            assertThat(statuses(12, "bob", one, other).stream()
+            assertThat(statuses(20, "bob", one, other).stream()
                             .filter(status -> status == 200)
                             .count())
-                    .isEqualTo(10);
+                    .as("his 10, and 2 from the memory of each where a busy machine doesn't answer in time")
+                    .isBetween(10L, 10L + 2 * 2);
         }
     }
 
