@@ -1,5 +1,6 @@
 package io.ratelimit.actuate;
 
+import java.security.SecureRandom;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -7,7 +8,8 @@ import java.util.Map;
  * Counts keys, of which there may be any number, in the memory of {@value #SETS} × {@value #SLOTS}: the frequent ones
  * are kept. Thread-safe.
  *
- * <p>A key belongs to one set by its hash. In a set that is full, a new key takes the place of the one with the least
+ * <p>A key belongs to one set by its hash, which is another in each instance, so that nobody can aim a flood at a set. In a
+ * set that is full, a new key takes the place of the one with the least
  * count, and inherits that count as its possible error (Metwally, Agrawal and El Abbadi, <em>Efficient Computation of
  * Frequent and Top-k Elements in Data Streams</em>). What it says of a key is its count without the error: never more
  * than the truth, and less by at most a {@value #SLOTS}th of what its set counted, so by about a thousandth of the whole;
@@ -19,7 +21,12 @@ final class FrequentKeys {
     static final int SETS = 64;
     static final int SLOTS = 16;
 
+    private static final int SET_SHIFT = Long.SIZE - Integer.numberOfTrailingZeros(SETS);
+    private static final SecureRandom RANDOM = new SecureRandom();
+
     private final Slots[] sets = new Slots[SETS];
+    private final long seed = RANDOM.nextLong();
+    private final long factor = RANDOM.nextLong() | 1;
 
     FrequentKeys() {
         for (int i = 0; i < SETS; i++) {
@@ -28,9 +35,18 @@ final class FrequentKeys {
     }
 
     void count(String key) {
-        int hash = key.hashCode();
-        int spread = hash * 0x9E3779B9;
-        sets[spread >>> 26].count(key, hash);
+        long hash = hash(key);
+        sets[(int) (hash >>> SET_SHIFT)].count(key, (int) hash);
+    }
+
+    /** Each character is mixed with what nobody knows, and what came before it is folded into the low bits. */
+    private long hash(String key) {
+        long hash = seed;
+        for (int i = 0; i < key.length(); i++) {
+            hash = (hash ^ key.charAt(i)) * factor;
+            hash ^= hash >>> 32;
+        }
+        return hash * factor;
     }
 
     /** Adds how often each key was counted at least. */

@@ -13,15 +13,18 @@ import org.jspecify.annotations.Nullable;
  * @param missing the ticks that it is missing for being full; what is beyond those of a full bucket, it owes
  * @param promised the ticks until the last moment promised to who took ahead, where the debt doesn't show it any more
  * @param moved whether that promise was made under another spec, so that no place in the line tells anything
+ * @param keptUntil the second of the server's clock until which it is kept even if it is full, for it was written under a
+ *     spec by which it isn't full earlier; 0 for none
  * @param at the moment, in microseconds of the server
  */
-record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved, long at) {
+record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved, long keptUntil, long at) {
 
     private static final long SLACK_MILLIS = 1_000;
+    private static final long SECOND_MICROS = 1_000_000;
 
     /** The bucket of a key that is not there. */
     static RedisBucket full(RedisTicks ticks, long at) {
-        return new RedisBucket(ticks, 0, 0, false, at);
+        return new RedisBucket(ticks, 0, 0, false, 0, at);
     }
 
     /** The bucket that a value tells of, under the spec it was written under; a full one if there is none. */
@@ -32,20 +35,32 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
     private static RedisBucket parse(byte[] value) {
         ByteBuffer numbers = ByteBuffer.wrap(value);
         try {
-            long at = (long) numbers.getDouble();
-            long missing = (long) numbers.getDouble();
+            long at = whole(numbers.getDouble());
+            long missing = whole(numbers.getDouble());
             String[] text = US_ASCII.decode(numbers).toString().split(" ", -1);
             RedisTicks ticks = RedisTicks.named(text[0]);
-            long promised = text.length > 1 ? Long.parseLong(text[1]) : 0;
-            return new RedisBucket(ticks, missing, Math.abs(promised), promised < 0, at);
+            boolean kept = text.length > 1 && text[text.length - 1].startsWith("+");
+            long promised = text.length > (kept ? 2 : 1) ? Long.parseLong(text[1]) : 0;
+            long keptUntil = kept ? Long.parseLong(text[text.length - 1]) : 0;
+            whole(Math.abs((double) promised));
+            whole((double) keptUntil * SECOND_MICROS);
+            return new RedisBucket(ticks, missing, Math.abs(promised), promised < 0, keptUntil, at);
         } catch (NumberFormatException | BufferUnderflowException other) {
             throw new MisconfiguredRedisException("what a key of ratelimit holds is no bucket", other);
         }
     }
 
+    /** A number as values have them. */
+    private static long whole(double number) {
+        if (!(number >= 0 && number <= RedisTicks.MOST)) {
+            throw new NumberFormatException(number + " is nothing that a bucket has");
+        }
+        return (long) number;
+    }
+
     /** What is written; null for a bucket that is not kept. */
     byte @Nullable [] value() {
-        if (missing == 0 && promised == 0) {
+        if (missing == 0 && promised == 0 && keptUntil == 0) {
             return null;
         }
         byte[] text = text().getBytes(US_ASCII);
@@ -54,25 +69,31 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
     }
 
     private String text() {
-        return moved
-                ? ticks.name() + " -" + promised
-                : promised > debt() ? ticks.name() + " " + promised : ticks.name();
+        String name = ticks.name();
+        String text = moved ? name + " -" + promised : promised > debt() ? name + " " + promised : name;
+        return keptUntil > 0 ? text + " +" + keptUntil : text;
     }
 
     /** How long what is written at a moment must be kept. */
     long millisToKeep(long now) {
-        long micros = ticks.microsUntil(Math.max(missing, promised), at) + at - now;
+        long micros = Math.max(fullAt(), keptUntil * SECOND_MICROS) - now;
         return (micros + 999) / 1_000 + SLACK_MILLIS;
+    }
+
+    /** When nothing is missing and all promises are kept, in microseconds. */
+    private long fullAt() {
+        return at + ticks.microsUntil(Math.max(missing, promised), at);
     }
 
     /** The same bucket at a later moment. */
     private RedisBucket at(long now) {
+        long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
         if (now <= at) {
-            return this;
+            return new RedisBucket(ticks, missing, promised, moved, kept, at);
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
         long left = Math.max(promised - passed, 0);
-        return new RedisBucket(ticks, Math.max(missing - passed, 0), left, moved && left > 0, now);
+        return new RedisBucket(ticks, Math.max(missing - passed, 0), left, moved && left > 0, kept, now);
     }
 
     /** The same bucket under another spec: this one counts until the last who was promised a moment is served. */
@@ -86,7 +107,12 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
         long kept = missingUnder(other, ticks.full() - Math.max(missing - passed, 0));
         long here = Math.min(kept + other.ofSteps(other.step(served) - other.step(at)), RedisTicks.MOST);
         long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
-        return new RedisBucket(other, here, promise, last > 0, at);
+        return new RedisBucket(other, here, promise, last > 0, Math.max(keptUntil, secondOf(fullAt())), at);
+    }
+
+    /** Rounded up; 0 for a bucket that is full already. */
+    private long secondOf(long fullAt) {
+        return fullAt > at ? (Math.min(fullAt, RedisTicks.MOST) + SECOND_MICROS - 1) / SECOND_MICROS : 0;
     }
 
     private long missingUnder(RedisTicks other, long have) {
@@ -121,7 +147,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
 
     /** The bucket after the tokens were taken. */
     RedisBucket take(long cost) {
-        return new RedisBucket(ticks, missing + ticks.of(cost), promised, moved, at);
+        return new RedisBucket(ticks, missing + ticks.of(cost), promised, moved, keptUntil, at);
     }
 
     /**
@@ -136,6 +162,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
         if (missing == 0 || behind < 0 || behind >= price) {
             return this;
         }
-        return new RedisBucket(ticks, Math.max(missing - price + behind, 0), behind > 0 ? last : promised, moved, at);
+        long missingStill = Math.max(missing - price + behind, 0);
+        return new RedisBucket(ticks, missingStill, behind > 0 ? last : promised, moved, keptUntil, at);
     }
 }

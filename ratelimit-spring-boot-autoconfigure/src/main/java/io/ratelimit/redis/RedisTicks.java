@@ -81,11 +81,20 @@ record RedisTicks(long perStep, long perToken, long capacity, long stepMicros) {
         if (numbers.length != 4) {
             throw new NumberFormatException("'" + name + "' is no spec");
         }
-        return new RedisTicks(
-                Long.parseLong(numbers[0]),
-                Long.parseLong(numbers[1]),
-                Long.parseLong(numbers[2]),
-                Long.parseLong(numbers[3]));
+        RedisTicks ticks =
+                new RedisTicks(number(numbers[0]), number(numbers[1]), number(numbers[2]), number(numbers[3]));
+        if ((double) ticks.capacity * ticks.perToken > MOST) {
+            throw new NumberFormatException("'" + name + "' is no spec");
+        }
+        return ticks;
+    }
+
+    private static long number(String digits) {
+        long number = Long.parseLong(digits);
+        if (number < 1 || number > MOST) {
+            throw new NumberFormatException("'" + digits + "' is in no spec");
+        }
+        return number;
     }
 
     /** The spec as it is written beside a bucket. */
@@ -147,7 +156,11 @@ record RedisTicks(long perStep, long perToken, long capacity, long stepMicros) {
 
     /** The microseconds from a moment until so many ticks have passed. */
     long microsUntil(long ticks, long micros) {
-        return ticks <= 0 ? 0 : ((ticks - 1) / perStep + 1) * stepMicros - micros % stepMicros;
+        if (ticks <= 0) {
+            return 0;
+        }
+        long steps = (ticks - 1) / perStep + 1;
+        return steps > MOST / stepMicros ? MOST : steps * stepMicros - micros % stepMicros;
     }
 
     /** The nanoseconds from a moment until so many ticks have passed. */

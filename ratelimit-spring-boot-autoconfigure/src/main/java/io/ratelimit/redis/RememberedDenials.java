@@ -44,7 +44,14 @@ final class RememberedDenials {
                 .build();
     }
 
-    private record Bucket(String policy, String key) {
+    /** In an order, so that keys whose hash codes collide are found by it. */
+    private record Bucket(String policy, String key) implements Comparable<Bucket> {
+
+        @Override
+        public int compareTo(Bucket other) {
+            int byKey = key.compareTo(other.key);
+            return byKey != 0 ? byKey : policy.compareTo(other.policy);
+        }
 
         static Bucket of(Charge charge) {
             return new Bucket(charge.policy().name(), charge.key());

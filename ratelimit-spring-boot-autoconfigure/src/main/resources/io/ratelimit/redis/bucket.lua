@@ -8,7 +8,7 @@ and a token is d: counting rounds nothing. A spec is those numbers, "n/d/c/s", c
 microseconds of a step: one, a thousand where no microsecond fits, or the period where tokens come back in batches. The
 value is
 
-    the moment, 8 bytes | missing, 8 bytes | n/d/c/s[ promised]
+    the moment, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until]
 
 the first two as Lua has numbers, doubles, the highest byte first: to write digits and to read them again would cost as much
 as all the rest. At 600/1m and a capacity of 800, n is 1, d is 100000, and 1795000000000000, 250000, "1/100000/800/1" is a
@@ -25,7 +25,12 @@ so its ticks are kept as the fourth part of the value, and shrink with time like
 When a value was written under another spec, that counts until the last who was promised a moment is served, or until now;
 the tokens that are there then are kept, cut to the new capacity. Where somebody waits, the moment is kept as a promise,
 with a minus before it: until then nothing comes back, since places in the line tell nothing any more. A change is written
-even where the call is denied, so that from now on time counts by the new spec.
+even where the call is denied, so that from now on time counts by the new spec. And until the bucket would have been full
+under the old one, the value is kept, in whole seconds and with a plus before them, even if nothing is missing: a key that is
+not there is a full bucket under any spec, and where nodes differ, as while a new version is rolled out, the quick one of two
+specs would have the slow one's bucket forgotten.
+
+A value that is none of these is somebody else's, and an error: it is neither counted with nor written over.
 
 Numbers. Lua has only doubles, which are exact for whole numbers up to 2^53, about 9.007e15. What is kept is at most MOST.
 A product that could be more is only compared with less, or bounded by it: rounding keeps the order. The quotient of two
@@ -72,7 +77,7 @@ local function take_at_once(key, wanted, now, slack)
     elseif value then
         return
     end
-    if wait > 0 or now < at then
+    if wait > 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= 8e15) then
         return
     end
     missing = missing - (math.floor(now / s) - math.floor(at / s)) * n
@@ -135,11 +140,19 @@ local function pass(bucket)
         end
         bucket.at = now
     end
+    if bucket.kept_until * 1000000 <= now then
+        bucket.kept_until = 0
+    end
 end
 
 -- How far the last promise reaches, in ticks.
 local function last_promise(bucket)
     return math.max(bucket.missing - bucket.full, bucket.promised)
+end
+
+-- When so much won't be missing any more.
+local function full_at(bucket, missing)
+    return bucket.at + math.ceil(missing / bucket.n) * bucket.s - bucket.at % bucket.s
 end
 
 -- Puts a bucket under another spec.
@@ -148,6 +161,10 @@ local function convert(bucket, spec)
     local n, d, c, s = numbers(spec)
     local full, kept = c * d, 0
     local promised = last_promise(bucket)
+    local longest = math.max(bucket.missing, promised)
+    if longest > 0 then
+        bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest), MOST) / 1000000))
+    end
     local served, steps = bucket.at, 0
     if promised > 0 then
         steps = math.ceil(promised / bucket.n)
@@ -170,32 +187,45 @@ local function convert(bucket, spec)
     bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, full
 end
 
+local NO_BUCKET = 'BADVALUE what a key of ratelimit holds is no bucket'
+
+-- Whether it is a number that a value may have.
+local function counts(number, least)
+    return number >= least and number <= MOST
+end
+
 -- The bucket of a key, as it is now under the spec it was written under.
 local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
-        return {missing = 0, promised = 0, at = now, spec = spec, n = n, s = s, full = full}
+        return {missing = 0, promised = 0, kept_until = 0, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local written, promised = string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*)$', 17)
+    local written, promised, kept_until = string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*)$', 17)
     if not written then
-        error('BADVALUE what a key of ratelimit holds is no bucket')
+        error(NO_BUCKET)
     end
+    local at, missing = unpack('>dd', value)
+    promised, kept_until = tonumber(promised) or 0, tonumber(kept_until) or 0
     if written ~= spec then
         local d, c
         n, d, c, s = numbers(written)
         full = c * d
+        if not (counts(n, 1) and counts(d, 1) and counts(c, 1) and counts(s, 1) and counts(full, 1)) then
+            error(NO_BUCKET)
+        end
     end
-    local at, missing = unpack('>dd', value)
-    promised = tonumber(promised) or 0
-    local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, at = at,
-        spec = written, n = n, s = s, full = full}
+    if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)) then
+        error(NO_BUCKET)
+    end
+    local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
+        at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     return bucket
 end
 
 local function write(key, bucket)
     local longest = math.max(bucket.missing, bucket.promised)
-    if longest == 0 then
+    if longest == 0 and bucket.kept_until == 0 then
         redis.call('DEL', key)
         return
     end
@@ -205,7 +235,12 @@ local function write(key, bucket)
     elseif bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
         value = value .. string.format(' %.0f', bucket.promised)
     end
-    local micros = math.ceil(longest / bucket.n) * bucket.s - bucket.at % bucket.s + bucket.at - now
+    local last = longest > 0 and full_at(bucket, longest) or bucket.at
+    if bucket.kept_until > 0 then
+        value = value .. string.format(' +%.0f', bucket.kept_until)
+        last = math.max(last, bucket.kept_until * 1000000)
+    end
+    local micros = math.min(last - now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
 end
 

@@ -13,6 +13,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Specs;
 import io.ratelimit.Threads;
 import io.ratelimit.ThrottlePolicy;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -134,6 +135,28 @@ class RedisServerTests {
         assertThat(take(store, user("alice", 1))).isFalse();
     }
 
+    /** A key that is not there is a full bucket under any spec, so the quicker of two must not let it go. */
+    @ParameterizedTest
+    @EnumSource
+    void aBucketIsKeptUntilItIsFullUnderTheSlowerOfTwoSpecs(Strategy strategy) {
+        BucketStore store = store(strategy);
+        BucketSpec slow = BucketSpec.of("10000/1d");
+        BucketSpec quick = BucketSpec.of("1000/1ms");
+        assertThat(take(store, new Charge(POLICY, slow, "alice", 10_000))).isTrue();
+        for (int i = 0; i < 100; i++) {
+            Charge charge = new Charge(POLICY, quick, "alice", 1);
+            Decision decision = store.take(List.of(charge));
+            if (decision.allowed()) {
+                store.giveBack(decision.answers());
+            }
+        }
+        assertThat(commands().pttl(keys.of(user("alice", 1)))).isBetween(86_300_000L, 86_402_000L);
+        assertThat(store.look(new Charge(POLICY, slow, "alice", 1)).available()).isLessThanOrEqualTo(1_000);
+        assertThat(take(store, new Charge(POLICY, slow, "alice", 1_001))).isFalse();
+        assertThat(take(store, new Charge(POLICY, quick, "alice", 1))).isTrue();
+        assertThat(commands().pttl(keys.of(user("alice", 1)))).isGreaterThan(86_300_000L);
+    }
+
     @Test
     void aScriptThatIsForgottenAllTheTimeIsNoFailure() {
         BucketStore store = store(Strategy.SCRIPT);
@@ -172,6 +195,46 @@ class RedisServerTests {
         }
         assertThat(commands().llen(keys.of(user("list", 1)))).isEqualTo(1);
         assertThat(commands().get(keys.of(user("text", 1)))).isEqualTo("PONG".getBytes(UTF_8));
+    }
+
+    /** As long as a bucket, and with a spec behind it, but of no bucket. */
+    @ParameterizedTest
+    @EnumSource
+    void numbersThatNoBucketHasAreAFailureAndGrantNothing(Strategy strategy) {
+        BucketStore store = store(strategy);
+        String own = RedisTicks.of(SPEC).name();
+        double later = System.currentTimeMillis() * 1e3 + 1e9;
+        double[] numbers = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, -1, 9e15, 1e300, -1e300};
+        for (double number : numbers) {
+            for (String spec : List.of(own, own + " 5", own + " -5", own + " +1", "1/1/1/1")) {
+                assertIsNoBucket(store, later, number, spec);
+                assertIsNoBucket(store, number, 1, spec);
+            }
+        }
+        for (String spec : List.of("0/1/1/1", "1/0/1/1", "1/1/0/1", "1/1/1/0", "1/8000000000000/8000000000000/1")) {
+            assertIsNoBucket(store, later, 1, spec);
+        }
+        for (String suffix : List.of(" 99999999999999999999", " -99999999999999999999", " +99999999999999999999")) {
+            assertIsNoBucket(store, later, 1, own + suffix);
+        }
+    }
+
+    private void assertIsNoBucket(BucketStore store, double at, double missing, String text) {
+        byte[] name = text.getBytes(UTF_8);
+        byte[] value = ByteBuffer.allocate(16 + name.length)
+                .putDouble(at)
+                .putDouble(missing)
+                .put(name)
+                .array();
+        commands().set(keys.of(user("bob", 1)), value);
+        List<Charge> charges = List.of(user("bob", 1).withMaxWait(Duration.ofHours(1)));
+        String what = at + " " + missing + " " + text;
+        assertThatThrownBy(() -> take(store, user("bob", 1))).as(what).isInstanceOf(MisconfiguredRedisException.class);
+        assertThatThrownBy(() -> store.reserve(charges)).as(what).isInstanceOf(MisconfiguredRedisException.class);
+        assertThatThrownBy(() -> take(store, user("alice", 1), user("bob", 1)))
+                .as(what)
+                .isInstanceOf(MisconfiguredRedisException.class);
+        assertThat(commands().get(keys.of(user("bob", 1)))).as(what).isEqualTo(value);
     }
 
     @ParameterizedTest

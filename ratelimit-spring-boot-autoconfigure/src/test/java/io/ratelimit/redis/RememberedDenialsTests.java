@@ -1,6 +1,7 @@
 package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
@@ -12,6 +13,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What the backend denied, it isn't asked again for a moment. */
@@ -194,6 +196,27 @@ class RememberedDenialsTests {
         assertThat(denied.violations()).extracting(Answer::policy).containsExactly(POLICY, QUICK);
         assertThat(redis.calls()).isZero();
         assertThat(redis.available(Charge.of(POLICY, "bob", 1))).isEqualTo(5);
+    }
+
+    @Test
+    void keysWithCollidingHashCodesDoNotSlowItDown() {
+        RememberedDenials denials = new RememberedDenials(time);
+        List<String> colliding = IntStream.range(0, 1 << 14)
+                .mapToObj(bits -> IntStream.range(0, 14)
+                        .mapToObj(bit -> (bits >> bit & 1) == 0 ? "Aa" : "BB")
+                        .reduce("", String::concat))
+                .toList();
+        assertThat(colliding).allMatch(key -> key.hashCode() == colliding.get(0).hashCode());
+        Decision no = new Decision(Outcome.DENIED, 0, 1_000_000_000, 0, 0, 0, List.of());
+        assertTimeoutPreemptively(Duration.ofSeconds(3), () -> {
+            for (String key : colliding) {
+                Charge charge = Charge.of(POLICY, key, 1);
+                assertThat(denials.of(List.of(charge))).isEmpty();
+                denials.note(Decision.of(List.of(new Answer(charge, no))), time.nanoTime());
+            }
+        });
+        assertThat(colliding)
+                .allMatch(key -> denials.of(List.of(Charge.of(POLICY, key, 1))).size() == 1);
     }
 
     @Test
