@@ -31,7 +31,8 @@ class BenchmarkTests {
         assertThat(Results.read(directory).toMarkdown())
                 .containsPattern("one bucket, one thread, allowed \\| .* \\| [0-9.]+ ×")
                 .containsPattern("headers included, allowed \\| .* \\| -?[0-9.]+ µs")
-                .containsPattern("meters and keys denied most, for a decision .* \\| 60 ns \\| -?[0-9.]+ / -?[0-9.]+ ns")
+                .containsPattern(
+                        "meters and keys denied most, for a decision .* \\| 60 ns \\| -?[0-9.]+ / -?[0-9.]+ ns")
                 .containsPattern("constantKey \\| .*")
                 .contains("| decide, 1000, ratelimit |")
                 .containsPattern("allowed, 8 \\| 2 \\| .* \\| [0-9.]+ ×")
