@@ -211,12 +211,13 @@ class RememberedDenialsTests {
         assertTimeoutPreemptively(Duration.ofSeconds(3), () -> {
             for (String key : colliding) {
                 Charge charge = Charge.of(POLICY, key, 1);
-                assertThat(denials.of(List.of(charge))).isEmpty();
+                assertThat(denials.of(List.of(charge), true)).isEmpty();
                 denials.note(Decision.of(List.of(new Answer(charge, no))), time.nanoTime());
             }
         });
         assertThat(colliding)
-                .allMatch(key -> denials.of(List.of(Charge.of(POLICY, key, 1))).size() == 1);
+                .allMatch(key ->
+                        denials.of(List.of(Charge.of(POLICY, key, 1)), true).size() == 1);
     }
 
     @Test
