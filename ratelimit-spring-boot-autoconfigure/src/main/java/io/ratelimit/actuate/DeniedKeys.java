@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Knows which keys policies denied most in the last five to ten minutes. Thread-safe.
  *
- * <p>The counts are no more than the truth, and less by about a thousandth of the policy's denials in that time; by a
- * sixteenth where others choose their keys for it. Whoever has more than that is never lost in a flood of others. A policy takes the memory of 2,048 keys, of which none
- * is kept longer than 256 characters. An allowed call costs nothing.
+ * <p>The counts are no more than the truth, and less by about a thousandth of the policy's denials in that time. Whoever
+ * has more than that is not lost in a flood of others, whatever their keys. A policy takes the memory of 2,048 keys, of
+ * which none is kept longer than 256 characters. An allowed call costs nothing.
  */
 public final class DeniedKeys implements ThrottleListener {
 

@@ -8,12 +8,11 @@ import java.util.Map;
  * Counts keys, of which there may be any number, in the memory of {@value #SETS} × {@value #SLOTS}: the frequent ones
  * are kept. Thread-safe.
  *
- * <p>A key belongs to one set by its hash, which is another in each instance, so that nobody can aim a flood at a set. In a
- * set that is full, a new key takes the place of the one with the least
- * count, and inherits that count as its possible error (Metwally, Agrawal and El Abbadi, <em>Efficient Computation of
- * Frequent and Top-k Elements in Data Streams</em>). What it says of a key is its count without the error: never more
- * than the truth, and less by at most a {@value #SLOTS}th of what its set counted, so by about a thousandth of the whole;
- * by a {@value #SLOTS}th of it where others choose all their keys for that set. A key with more than that is kept
+ * <p>A key belongs to one set by its hash, which is another in each instance, so that nobody can aim a flood at a set. In
+ * a set that is full, a new key takes the place of the one with the least count, and inherits that count as its possible
+ * error (Metwally, Agrawal and El Abbadi, <em>Efficient Computation of Frequent and Top-k Elements in Data Streams</em>).
+ * What it says of a key is its count without the error: never more than the truth, and less by at most a
+ * {@value #SLOTS}th of what its set counted, so by about a thousandth of the whole. A key with more than that is kept
  * whatever the others do.
  */
 final class FrequentKeys {
