@@ -6,10 +6,12 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
+import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -23,11 +25,13 @@ import org.jspecify.annotations.Nullable;
 public final class DeniedKeys implements ThrottleListener {
 
     private static final int SHOWN = 10;
+    private static final long PERIOD = Duration.ofMinutes(5).toNanos();
 
     private final TimeSource time;
     private final KeyHash hash = new KeyHash();
     private final Map<String, DeniedTally> enforced = new ConcurrentHashMap<>();
     private final Map<String, DeniedTally> shadow = new ConcurrentHashMap<>();
+    private final AtomicBoolean alarm = new AtomicBoolean();
 
     public DeniedKeys(TimeSource time) {
         this.time = time;
@@ -51,29 +55,51 @@ public final class DeniedKeys implements ThrottleListener {
                 && outcome != Outcome.BACKEND_FAILED
                 && outcome != Outcome.MISSING_KEY
                 && !key.isEmpty()) {
-            long now = time.nanoTime();
             Map<String, DeniedTally> tallies = answer.policy().mode() == Mode.SHADOW ? shadow : enforced;
             String policy = answer.policy().name();
             DeniedTally known = tallies.get(policy);
-            DeniedTally tally = known != null ? known : tallies.computeIfAbsent(policy, name -> new DeniedTally(now));
-            tally.count(hash.bounded(key), now);
+            DeniedTally tally = known != null ? known : tallies.computeIfAbsent(policy, name -> new DeniedTally());
+            tally.count(hash.bounded(key));
+            turnInTime();
         }
+    }
+
+    /** A denial doesn't read the clock: an alarm does, which is set as long as there is something to forget. */
+    private void turnInTime() {
+        if (!alarm.get() && alarm.compareAndSet(false, true)) {
+            long due = time.nanoTime() + PERIOD;
+            time.callAt(due, () -> turn(due));
+        }
+    }
+
+    /** Too early it is only when the clock is closed: then it makes all calls that were still to come. */
+    private void turn(long due) {
+        if (time.nanoTime() - due >= 0) {
+            tallies().forEach(DeniedTally::turn);
+            alarm.set(false);
+            if (!tallies().allMatch(DeniedTally::isEmpty)) {
+                turnInTime();
+            }
+        }
+    }
+
+    private Stream<DeniedTally> tallies() {
+        return Stream.concat(enforced.values().stream(), shadow.values().stream());
     }
 
     /** The ten keys that a policy denied most, those first that it denied most; empty where there are none. */
     public List<DeniedKey> top(String policy) {
-        long now = time.nanoTime();
-        return Stream.concat(denied(enforced.get(policy), now, false), denied(shadow.get(policy), now, true))
+        return Stream.concat(denied(enforced.get(policy), false), denied(shadow.get(policy), true))
                 .sorted(Comparator.comparingLong(Denied::count).reversed().thenComparing(Denied::key))
                 .limit(SHOWN)
                 .map(denied -> new DeniedKey(denied.key, hash.of(denied.key), denied.count, denied.shadow))
                 .toList();
     }
 
-    private static Stream<Denied> denied(@Nullable DeniedTally tally, long now, boolean shadow) {
+    private static Stream<Denied> denied(@Nullable DeniedTally tally, boolean shadow) {
         return tally == null
                 ? Stream.empty()
-                : tally.counts(now).entrySet().stream()
+                : tally.counts().entrySet().stream()
                         .map(counted -> new Denied(counted.getKey(), counted.getValue(), shadow));
     }
 

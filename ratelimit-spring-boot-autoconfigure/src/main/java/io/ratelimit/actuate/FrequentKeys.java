@@ -3,6 +3,7 @@ package io.ratelimit.actuate;
 import java.security.SecureRandom;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * Counts keys, of which there may be any number, in the memory of {@value #SETS} × {@value #SLOTS}: the frequent ones
@@ -46,6 +47,10 @@ final class FrequentKeys {
             hash ^= hash >>> 32;
         }
         return hash * factor;
+    }
+
+    boolean isEmpty() {
+        return Stream.of(sets).allMatch(Slots::isEmpty);
     }
 
     /** Adds how often each key was counted at least. */
@@ -92,6 +97,10 @@ final class FrequentKeys {
             hashes[slot] = hash;
             counts[slot] = error + 1;
             errors[slot] = error;
+        }
+
+        synchronized boolean isEmpty() {
+            return used == 0;
         }
 
         synchronized void addTo(Map<String, Long> all) {

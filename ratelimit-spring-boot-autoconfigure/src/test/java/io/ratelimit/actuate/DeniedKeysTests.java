@@ -95,8 +95,10 @@ class DeniedKeysTests {
         time.advance(Duration.ofMinutes(5));
         assertThat(denied.top("per-user")).isEmpty();
         throttlers.get("per-user").forKey("alice").decide(1);
+        assertThat(time.waiting()).isEqualTo(1);
         time.advance(Duration.ofDays(2));
         assertThat(denied.top("per-user")).isEmpty();
+        assertThat(time.waiting()).as("nothing is left to forget").isZero();
     }
 
     @Test
