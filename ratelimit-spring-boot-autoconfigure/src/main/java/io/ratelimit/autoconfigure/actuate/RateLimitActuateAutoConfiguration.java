@@ -18,6 +18,7 @@ import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.RequestPolicies;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -56,6 +57,11 @@ public final class RateLimitActuateAutoConfiguration {
         @Bean
         RateLimitsProblems rateLimitsProblems() {
             return new RateLimitsProblems();
+        }
+
+        @Bean
+        ForbiddenChanges rateLimitForbiddenChanges(ObjectProvider<PathMappedEndpoints> endpoints) {
+            return new ForbiddenChanges(endpoints::getObject);
         }
 
         @Bean

@@ -73,7 +73,13 @@ class RateLimitsEndpointAccessTests {
             Response refused = http.request("DELETE", "/actuator/ratelimits/all");
             assertThat(refused.status()).isEqualTo(405);
             assertThat(refused.header("Allow")).isEqualTo("GET");
-            assertThat(refused.body()).contains("Method Not Allowed");
+            assertThat(refused.header("Content-Type")).isEqualTo("application/problem+json");
+            assertThat(refused.body())
+                    .startsWith("{\"title\":\"Method Not Allowed\",\"status\":405,")
+                    .endsWith("say 'management.endpoint.ratelimits.access: unrestricted'\"}");
+            Response other = http.request("PUT", "/actuator/ratelimits/all");
+            assertThat(other.status()).isEqualTo(405);
+            assertThat(other.body()).doesNotContain("unrestricted");
         }
     }
 
@@ -214,6 +220,21 @@ class RateLimitsEndpointAccessTests {
             assertThat(post(http, self + "/all?rate=1/1s").body()).contains("in the body, as JSON");
             assertThat(http.get(self + "/named?key=a%2Fb&key=c").status()).isEqualTo(200);
             assertThat(server.http().get("/shop/actuator/ratelimits").status()).isEqualTo(404);
+        }
+    }
+
+    @Test
+    void aForbiddenChangeHasAReasonThereToo() {
+        String yaml = EXPOSED + """
+                management:
+                  server: { port: 0, base-path: /ops }
+                  endpoints.web: { base-path: /manage, path-mapping.ratelimits: limits }
+                """;
+        try (TestServer server = TestServer.open(yaml, Api.class).start()) {
+            int port = server.bean(Environment.class).getRequiredProperty("local.management.port", int.class);
+            Response refused = post(new RawHttp(port, "127.0.0.1"), "/ops/manage/limits/all");
+            assertThat(refused.status()).isEqualTo(405);
+            assertThat(refused.body()).contains("management.endpoint.ratelimits.access: unrestricted");
         }
     }
 
