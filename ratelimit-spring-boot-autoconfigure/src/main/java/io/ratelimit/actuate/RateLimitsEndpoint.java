@@ -32,7 +32,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 @WebEndpoint(id = RateLimitsEndpoint.ID, defaultAccess = Access.READ_ONLY)
 public class RateLimitsEndpoint {
 
-    static final String ID = "ratelimits";
+    public static final String ID = "ratelimits";
 
     private static final Log logger = LogFactory.getLog(RateLimitsEndpoint.class);
 

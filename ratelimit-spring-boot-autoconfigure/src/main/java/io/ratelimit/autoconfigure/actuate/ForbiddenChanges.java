@@ -22,7 +22,7 @@ import org.springframework.web.servlet.ModelAndView;
  */
 final class ForbiddenChanges implements HandlerExceptionResolver, Ordered {
 
-    private static final EndpointId LIMITS = EndpointId.of("ratelimits");
+    private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);
     private static final byte[] REASON = """
             {"title":"Method Not Allowed","status":405,"detail":"limits may only be read here: to change them, say \
             'management.endpoint.ratelimits.access: unrestricted'"}""".getBytes(StandardCharsets.UTF_8);
