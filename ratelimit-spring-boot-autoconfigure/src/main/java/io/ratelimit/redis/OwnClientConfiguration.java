@@ -35,7 +35,7 @@ record OwnClientConfiguration(LettuceClientConfiguration application, ClientReso
     private static final Duration BETWEEN_REFRESHES = Duration.ofSeconds(1);
 
     /** To connect, for TLS and to say hello is given so long each, off the deadline of any request. */
-    private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(2);
+    private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(1);
 
     @Override
     public Optional<ClientOptions> getClientOptions() {

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RedisConnectionTests {
 
     /** Less than two seconds where the machine has nothing else to do. */
-    private static final Duration BACK = Duration.ofSeconds(6);
+    private static final Duration BACK = Duration.ofSeconds(2);
 
     private static final int CLIENTS = 20;
 
