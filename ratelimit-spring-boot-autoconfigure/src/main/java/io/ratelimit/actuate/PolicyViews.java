@@ -70,9 +70,11 @@ public final class PolicyViews {
                         .toList());
     }
 
-    /** With what is in the bucket, if there is one for all. */
+    /** With what is in the bucket, if there is one for all, and anybody takes from it. */
     private LimitView limit(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
-        return policy.isGlobal() ? limit(Charge.of(policy, tier, "", 1)) : LimitView.of(spec);
+        return policy.isGlobal() && policy.mode() != Mode.OFF
+                ? limit(Charge.of(policy, tier, "", 1))
+                : LimitView.of(spec);
     }
 
     /** With what is in the bucket, if that can be seen. */
