@@ -444,6 +444,18 @@ class RateLimitsEndpointTests {
                 .doesNotContain("mallory");
     }
 
+    /** Whom nobody has charged has a full bucket; that is what a look says of him, too. */
+    @Test
+    void aBucketThatIsForgottenAlreadyIsForgottenAllTheSame() {
+        assertThat(allowed("/named?name=carol")).isEqualTo(2);
+        Response once = forget("/named?key=carol");
+        Response twice = forget("/named?key=carol");
+        assertThat(twice.status()).isEqualTo(200);
+        assertThat(twice.body()).isEqualTo(once.body());
+        assertThat(JsonPath.<Integer>read(forget("/named?key=nobody").body(), "$.limit.available"))
+                .isEqualTo(2);
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
