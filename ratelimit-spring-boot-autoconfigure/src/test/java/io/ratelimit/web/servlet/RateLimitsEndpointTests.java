@@ -539,6 +539,15 @@ class RateLimitsEndpointTests {
                 .isEqualTo(before);
     }
 
+    /** Whoever sends much gets little back. */
+    @Test
+    void whatIsTooLongIsNotRepeated() {
+        Response answer = post("/named", "{\"rate\":\"" + "9".repeat(3_000_000) + "/1s\"}");
+        assertRefused(answer, 400, "rate must be at most 64 characters long, such as '100/1s', but was 3000003");
+        assertThat(answer.body()).hasSizeLessThan(200);
+        assertRefused(post("/named", "{\"rate\":\"" + "9".repeat(61) + "/1s\"}"), 400, "9/1s' is not a rate");
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"{", "[]", "5", "{\"rate\":{}}", "{\"rate\":[\"1/1s\"]}"})
     void whatIsNoObjectOfTextsIsABadRequest(String json) {
