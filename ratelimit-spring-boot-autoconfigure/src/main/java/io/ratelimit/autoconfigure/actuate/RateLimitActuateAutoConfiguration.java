@@ -95,7 +95,7 @@ public final class RateLimitActuateAutoConfiguration {
                     denied,
                     new ConfiguredScopes(
                             properties, requests::getObject, operations.getIfAvailable(), buckets::overrides),
-                    backend.getIfUnique(),
+                    backend.getIfAvailable(),
                     policy -> properties.backendOf(policy) == BackendKind.REDIS);
             return new RateLimitsEndpoint(throttlers, buckets, views, endpoint.showValues(), endpoint.roles());
         }

@@ -54,14 +54,14 @@ public final class RateLimitDashboardAutoConfiguration {
             DeniedKeys deniedKeys,
             RateLimitProperties properties,
             RateLimitsEndpointProperties shown,
-            ObjectProvider<Backend> backends,
+            ObjectProvider<Backend> backend,
             ObjectProvider<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access) {
         DashboardReader reader = new DashboardReader(
                 throttlers,
                 history,
                 deniedKeys,
-                () -> backends.orderedStream().toList(),
+                backend.getIfAvailable(),
                 policy -> properties.backendOf(policy) == BackendKind.REDIS);
         EndpointPlaces places = new EndpointPlaces(endpoints::getObject, access);
         return new RateLimitDashboard(
