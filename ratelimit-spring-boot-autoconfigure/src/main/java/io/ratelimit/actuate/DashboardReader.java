@@ -65,7 +65,7 @@ public final class DashboardReader {
         boolean lastSeen = elsewhere.test(policy);
         return new PolicyData(
                 policy.name(),
-                PolicyViews.mode(policy.mode()),
+                Spelling.of(policy.mode()),
                 policy.key(),
                 policy.spec().rate().toString(),
                 policy.spec().capacity(),

@@ -24,6 +24,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
 
 /** Auto-configuration for the dashboard, where it is exposed; nobody counts for it where it isn't. */
 @AutoConfiguration(after = RateLimitActuateAutoConfiguration.class)
@@ -32,18 +33,13 @@ import org.springframework.context.annotation.Bean;
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
 @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+@Import(DeniedKeysConfiguration.class)
 public final class RateLimitDashboardAutoConfiguration {
 
     @Bean(initMethod = "start")
     @ConditionalOnMissingBean
     DecisionHistory rateLimitDecisionHistory(TimeSource time) {
         return new DecisionHistory(time);
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
-    DeniedKeys rateLimitDeniedKeys(TimeSource time) {
-        return new DeniedKeys(time);
     }
 
     @Bean
