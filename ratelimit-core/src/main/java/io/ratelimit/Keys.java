@@ -120,12 +120,15 @@ public final class Keys {
 
     /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */
     private static String fold(String text) {
+        boolean same = true;
         for (int i = 0; i < text.length(); i++) {
-            if (text.charAt(i) >= 128) {
+            char c = text.charAt(i);
+            if (c >= 128) {
                 return foldLetters(text);
             }
+            same &= c < 'A' || c > 'Z';
         }
-        return text.toLowerCase(Locale.ROOT);
+        return same ? text : text.toLowerCase(Locale.ROOT);
     }
 
     private static String foldLetters(String text) {
