@@ -3,7 +3,6 @@ package io.ratelimit.web.servlet;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -53,7 +52,7 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
     }
 
     private static List<Endpoint> controllers(RequestMappingInfoHandlerMapping mapping) {
-        Set<Endpoint> endpoints = new LinkedHashSet<>();
+        List<Endpoint> endpoints = new ArrayList<>();
         for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
                 mapping.getHandlerMethods().entrySet()) {
             Set<String> methods = methods(mapped.getKey());
@@ -62,7 +61,7 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
                 endpoints.add(Endpoint.of(pattern, methods).with(exemption));
             }
         }
-        return List.copyOf(endpoints);
+        return endpoints;
     }
 
     private static Collection<PathPattern> patterns(RequestMappingInfo info) {
@@ -214,12 +213,6 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
                 }
             }
             return true;
-        }
-
-        /** Of one field, for what a record brings is put together at the start. */
-        @Override
-        public int hashCode() {
-            return key.hashCode();
         }
     }
 }
