@@ -101,9 +101,15 @@ public record ThrottlePolicy(
 
     /** Whether a policy, or a tier of one, may have the name: lower-case letters, digits and dashes, 64 at most. */
     public static boolean isName(String name) {
-        return !name.isEmpty()
-                && name.length() <= 64
-                && name.charAt(0) != '-'
-                && name.chars().allMatch(c -> c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-');
+        if (name.isEmpty() || name.length() > 64 || name.charAt(0) == '-') {
+            return false;
+        }
+        for (int i = 0; i < name.length(); i++) {
+            char c = name.charAt(i);
+            if (!(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')) {
+                return false;
+            }
+        }
+        return true;
     }
 }

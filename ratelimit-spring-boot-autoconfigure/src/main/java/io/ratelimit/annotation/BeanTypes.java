@@ -1,6 +1,7 @@
 package io.ratelimit.annotation;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import org.apache.commons.logging.Log;
@@ -34,12 +35,12 @@ record BeanTypes(ConfigurableListableBeanFactory factory) {
 
     List<BeanType> candidates() {
         List<BeanType> candidates = new ArrayList<>();
-        factory.getBeanNamesIterator().forEachRemaining(name -> {
-            BeanType bean = read(name);
+        for (Iterator<String> names = factory.getBeanNamesIterator(); names.hasNext(); ) {
+            BeanType bean = read(names.next());
             if (bean != null && RateLimitedSearch.isCandidate(bean.type)) {
                 candidates.add(bean);
             }
-        });
+        }
         return candidates;
     }
 

@@ -27,7 +27,9 @@ public final class RateLimitedCheck {
      * @throws InvalidRateLimitedException if an annotation is wrong or would not be enforced
      */
     public void check() {
-        operations.beans().candidates().forEach(this::check);
+        for (BeanType candidate : operations.beans().candidates()) {
+            check(candidate);
+        }
     }
 
     private void check(BeanType bean) {

@@ -3,9 +3,7 @@ package io.ratelimit.annotation;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
@@ -25,18 +23,24 @@ final class RateLimitedSearch {
     private static final ClassValue<Boolean> MENTIONS = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
-            return !isOfOthers(type) && (isOn(type) || methods(type).anyMatch(RateLimitedSearch::isOn));
+            return !isOfOthers(type) && (isOn(type) || isOnAny(type));
         }
     };
+
+    /** Where we are, which is no proof of what is ours: that is in the same jar. */
+    private static final String OURS = "io.ratelimit.";
 
     private RateLimitedSearch() {}
 
     /**
-     * Whether a type is the JDK's or, by its jar, Spring's own. Most beans of an application are: to read all of their
-     * annotations takes longer than all else that is done at the start.
+     * Whether a type is the JDK's, ours or, by its jar, Spring's own. Most beans of an application are: to read all of
+     * their annotations takes longer than all else that is done at the start.
      */
     private static boolean isOfOthers(Class<?> type) {
         String name = type.getName();
+        if (name.startsWith(OURS)) {
+            return type.getProtectionDomain() == RateLimitedSearch.class.getProtectionDomain();
+        }
         if (!name.startsWith("org.springframework.")) {
             return name.startsWith("java.");
         }
@@ -46,24 +50,37 @@ final class RateLimitedSearch {
 
     /** Whether some method of the type may have it. */
     static boolean isCandidate(Class<?> type) {
-        return !isOfOthers(type) && hierarchy(type).anyMatch(MENTIONS::get);
+        if (isOfOthers(type)) {
+            return false;
+        }
+        for (Class<?> up = type; up != null && up != Object.class; up = up.getSuperclass()) {
+            if (MENTIONS.get(up)) {
+                return true;
+            }
+        }
+        for (Class<?> implemented : ClassUtils.getAllInterfacesForClassAsSet(type)) {
+            if (MENTIONS.get(implemented)) {
+                return true;
+            }
+        }
+        return false;
     }
 
-    private static Stream<Class<?>> hierarchy(Class<?> type) {
-        Set<Class<?>> all = new LinkedHashSet<>();
-        for (Class<?> up = type; up != null && up != Object.class; up = up.getSuperclass()) {
-            all.add(up);
+    private static boolean isOnAny(Class<?> type) {
+        for (Method method : methods(type)) {
+            if (isOn(method)) {
+                return true;
+            }
         }
-        all.addAll(ClassUtils.getAllInterfacesForClassAsSet(type));
-        return all.stream();
+        return false;
     }
 
     /** Methods of a type that misses an optional class can't be read, here or by anybody: no bean can be made of it. */
-    private static Stream<Method> methods(Class<?> type) {
+    private static Method[] methods(Class<?> type) {
         try {
-            return Stream.of(ReflectionUtils.getDeclaredMethods(type));
+            return ReflectionUtils.getDeclaredMethods(type);
         } catch (IllegalStateException unreadable) {
-            return Stream.empty();
+            return new Method[0];
         }
     }
 
@@ -101,7 +118,7 @@ final class RateLimitedSearch {
     private static List<MergedAnnotation<RateLimited>> onInterfaces(Method specific, Class<?> type) {
         return ClassUtils.getAllInterfacesForClassAsSet(type).stream()
                 .filter(MENTIONS::get)
-                .flatMap(RateLimitedSearch::methods)
+                .flatMap(declaring -> Stream.of(methods(declaring)))
                 .filter(method -> method.getName().equals(specific.getName())
                         && AopUtils.getMostSpecificMethod(method, type).equals(specific))
                 .map(RateLimitedSearch::nearest)

@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
 import io.ratelimit.key.RequestTier;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactoryUtils;
@@ -24,9 +25,11 @@ public final class KeyBeans {
      * @throws RateLimitConfigurationException if there is no such bean, or it is no {@link KeyResolver}
      */
     public List<KeyPart> resolve(String property, List<KeyPart> key) {
-        return key.stream()
-                .map(part -> part.withBean(name -> find(property, name)))
-                .toList();
+        List<KeyPart> resolved = new ArrayList<>(key.size());
+        for (KeyPart part : key) {
+            resolved.add(part.withBean(name -> find(property, name)));
+        }
+        return resolved;
     }
 
     /**

@@ -8,14 +8,14 @@ import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.RejectionDelay;
-import java.util.Map;
+import java.lang.reflect.Method;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
-import java.util.function.Function;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.core.convert.converter.GenericConverter;
+import org.springframework.util.ReflectionUtils;
 
 /**
  * Reads a number or a boolean as the text it is: {@code rate: 5} then fails as {@code rate: "5"} does, with file and line
@@ -23,28 +23,31 @@ import org.springframework.core.convert.converter.GenericConverter;
  */
 final class NumberConverter implements GenericConverter {
 
-    private static final Map<Class<?>, Function<String, Object>> READERS = Map.of(
-            Rate.class, Rate::of,
-            RetryJitter.class, RetryJitter::of,
-            RejectionDelay.class, RejectionDelay::of,
-            MaxWait.class, MaxWait::of,
-            KeyPart.class, KeyPart::of,
-            IpNetwork.class, IpNetwork::of,
-            RequestCost.class, RequestCost::of,
-            RequestCondition.class, RequestCondition::of,
-            RequestTier.class, RequestTier::of);
+    /** Each has a method {@code of}, by which Spring reads a text. */
+    private static final List<Class<?>> TYPES = List.of(
+            Rate.class,
+            RetryJitter.class,
+            RejectionDelay.class,
+            MaxWait.class,
+            KeyPart.class,
+            IpNetwork.class,
+            RequestCost.class,
+            RequestCondition.class,
+            RequestTier.class);
 
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {
-        return READERS.keySet().stream()
-                .flatMap(
-                        type -> Stream.of(Number.class, Boolean.class).map(source -> new ConvertiblePair(source, type)))
-                .collect(Collectors.toSet());
+        Set<ConvertiblePair> pairs = new HashSet<>();
+        for (Class<?> type : TYPES) {
+            pairs.add(new ConvertiblePair(Number.class, type));
+            pairs.add(new ConvertiblePair(Boolean.class, type));
+        }
+        return pairs;
     }
 
     @Override
     public @Nullable Object convert(@Nullable Object source, TypeDescriptor sourceType, TypeDescriptor targetType) {
-        Function<String, Object> reader = READERS.get(targetType.getType());
-        return source == null || reader == null ? null : reader.apply(source.toString());
+        Method reader = ReflectionUtils.findMethod(targetType.getType(), "of", String.class);
+        return source == null || reader == null ? null : ReflectionUtils.invokeMethod(reader, null, source.toString());
     }
 }

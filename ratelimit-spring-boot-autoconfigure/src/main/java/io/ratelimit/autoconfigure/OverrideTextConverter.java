@@ -1,10 +1,9 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.autoconfigure.PolicyOverride.Text;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.core.convert.converter.ConditionalGenericConverter;
@@ -21,9 +20,12 @@ final class OverrideTextConverter implements ConditionalGenericConverter {
 
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {
-        return SCALARS.stream()
-                .flatMap(scalar -> Stream.of(Text.class, List.class).map(type -> new ConvertiblePair(scalar, type)))
-                .collect(Collectors.toSet());
+        Set<ConvertiblePair> pairs = new HashSet<>();
+        for (Class<?> scalar : SCALARS) {
+            pairs.add(new ConvertiblePair(scalar, Text.class));
+            pairs.add(new ConvertiblePair(scalar, List.class));
+        }
+        return pairs;
     }
 
     @Override

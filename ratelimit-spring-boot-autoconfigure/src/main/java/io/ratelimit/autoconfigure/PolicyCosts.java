@@ -4,6 +4,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
@@ -36,9 +37,10 @@ final class PolicyCosts {
         long cost = properties.cutCost().least();
         checkPays("the max-cost", most == null ? 1 : most, changed.spec(), "'" + changed.name() + "'");
         checkPays("the cost", cost, changed.spec(), "'" + changed.name() + "'");
-        changed.tiers()
-                .forEach((tier, spec) ->
-                        checkPays("the cost", cost, spec, "the tier '" + tier + "' of '" + changed.name() + "'"));
+        for (Map.Entry<String, BucketSpec> tier : changed.tiers().entrySet()) {
+            checkPays(
+                    "the cost", cost, tier.getValue(), "the tier '" + tier.getKey() + "' of '" + changed.name() + "'");
+        }
     }
 
     private static void checkPays(String what, long cost, BucketSpec spec, String whose) {

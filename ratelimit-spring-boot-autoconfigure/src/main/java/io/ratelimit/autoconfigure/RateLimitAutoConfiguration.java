@@ -37,11 +37,13 @@ public final class RateLimitAutoConfiguration {
 
     private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
 
+    private final RateLimitProperties properties;
     private final List<ThrottlePolicy> policies;
 
     RateLimitAutoConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
         PolicyNames.check(properties.policies().keySet(), environment);
         properties.redis().check();
+        this.properties = properties;
         this.policies = properties.toPolicies();
     }
 
@@ -65,7 +67,7 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    BucketStore bucketStore(RateLimitProperties properties, TimeSource time) {
+    BucketStore bucketStore(TimeSource time) {
         if (properties.usesRedis()) {
             throw new RateLimitConfigurationException(
                     "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not there:"
@@ -97,11 +99,7 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    Throttlers throttlers(
-            BucketStore store,
-            TimeSource time,
-            ObjectProvider<ThrottleListener> listeners,
-            RateLimitProperties properties) {
+    Throttlers throttlers(BucketStore store, TimeSource time, ObjectProvider<ThrottleListener> listeners) {
         Throttlers throttlers = new Throttlers(policies, store, time, new ThrottleListeners(listeners.orderedStream()));
         properties.policies().forEach((name, policy) -> throttlers
                 .get(name)

@@ -1,5 +1,7 @@
 package io.ratelimit.autoconfigure;
 
+import static java.util.Objects.requireNonNullElse;
+
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
@@ -16,6 +18,7 @@ import io.ratelimit.key.RequestTier;
 import io.ratelimit.redis.FailureRule;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RejectionDelay;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -50,13 +53,22 @@ public record RateLimitProperties(
         @DefaultValue("local") BackendKind backend,
         @DefaultValue("local") FailureRule onBackendFailure,
         @DefaultValue("draft-11") Headers headers,
-        @DefaultValue List<String> excludePaths,
-        @DefaultValue ClientAddress clientIp,
-        @DefaultValue Filter filter,
-        @DefaultValue @NestedConfigurationProperty RedisProperties redis,
-        @DefaultValue Map<String, Policy> policies) {
+        List<String> excludePaths,
+        ClientAddress clientIp,
+        Filter filter,
+        @NestedConfigurationProperty RedisProperties redis,
+        Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
+
+    /** Binding has null for what isn't written, unless its default is one for the metadata. */
+    public RateLimitProperties {
+        excludePaths = requireNonNullElse(excludePaths, List.of());
+        clientIp = requireNonNullElse(clientIp, ClientAddress.DEFAULT);
+        filter = requireNonNullElse(filter, Filter.DEFAULT);
+        redis = requireNonNullElse(redis, RedisProperties.DEFAULT);
+        policies = requireNonNullElse(policies, Map.of());
+    }
 
     /** The headers that tell clients of their limits. Not the enum of the filter: that needs the servlet API. */
     public enum Headers {
@@ -85,11 +97,18 @@ public record RateLimitProperties(
      * @param ipv6Prefix how many bits of an IPv6 address count, 32 to 128: a client has all addresses of such a network
      */
     public record ClientAddress(
-            @DefaultValue List<IpNetwork> trustedProxies,
-            @DefaultValue("x-forwarded-for") String header,
-            @DefaultValue("64") int ipv6Prefix) {
+            List<IpNetwork> trustedProxies,
+            @DefaultValue(FORWARDED_FOR) String header,
+            @DefaultValue("" + IPV6_PREFIX) int ipv6Prefix) {
 
+        private static final String FORWARDED_FOR = "x-forwarded-for";
+        private static final int IPV6_PREFIX = 64;
+        static final ClientAddress DEFAULT = new ClientAddress(List.of(), FORWARDED_FOR, IPV6_PREFIX);
         private static final String PROPERTY = PREFIX + ".client-ip";
+
+        public ClientAddress {
+            trustedProxies = requireNonNullElse(trustedProxies, List.of());
+        }
 
         public ClientIp toClientIp() {
             if (ipv6Prefix < 32 || ipv6Prefix > 128) {
@@ -112,7 +131,10 @@ public record RateLimitProperties(
      * @param afterAuthenticationOrder the order of the filter that knows the user, for applications that authenticate in a
      *     filter of their own; by default right behind Spring Security
      */
-    public record Filter(@Nullable Integer afterAuthenticationOrder) {}
+    public record Filter(@Nullable Integer afterAuthenticationOrder) {
+
+        static final Filter DEFAULT = new Filter(null);
+    }
 
     /**
      * One throttle policy.
@@ -153,34 +175,54 @@ public record RateLimitProperties(
     public record Policy(
             @Nullable Rate rate,
             @Nullable Long capacity,
-            @DefaultValue("greedy") Refill refill,
-            @DefaultValue("1") RequestCost cost,
+            Refill refill,
+            RequestCost cost,
             @Nullable Long maxCost,
-            @DefaultValue Map<String, PolicyTier> tiers,
+            Map<String, PolicyTier> tiers,
             @Nullable RequestTier tier,
-            @DefaultValue List<PolicyOverride> overrides,
-            @DefaultValue List<KeyPart> key,
+            List<PolicyOverride> overrides,
+            List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
-            @DefaultValue("client-ip") MissingKey onMissingKey,
+            MissingKey onMissingKey,
 
             @DefaultValue("" + ThrottlePolicy.DEFAULT_MAX_KEYS)
             int maxKeys,
 
-            @DefaultValue("requests") AppliesTo appliesTo,
-            @DefaultValue List<String> paths,
-            @DefaultValue List<String> excludePaths,
-            @DefaultValue List<String> methods,
+            AppliesTo appliesTo,
+            List<String> paths,
+            List<String> excludePaths,
+            List<String> methods,
             @Nullable RequestCondition condition,
             @Nullable Phase phase,
             @Nullable MaxWait maxWait,
             @Nullable Integer queueLimit,
-            @DefaultValue List<String> refundOn,
-            @DefaultValue("0s") RejectionDelay rejectionDelay,
+            List<String> refundOn,
+            RejectionDelay rejectionDelay,
             @Nullable RetryJitter retryJitter,
             @DefaultValue("429") int status,
-            @DefaultValue("enforce") Mode mode,
+            Mode mode,
             @Nullable BackendKind backend,
             @Nullable FailureRule onBackendFailure) {
+
+        /**
+         * Binding has null for what isn't written. The defaults stand here, as no metadata tells of what is in a map, and
+         * those of annotations are converted anew for each policy: half of what it takes to bind one.
+         */
+        public Policy {
+            refill = requireNonNullElse(refill, Refill.GREEDY);
+            cost = requireNonNullElse(cost, RequestCost.ONE);
+            tiers = requireNonNullElse(tiers, Map.of());
+            overrides = requireNonNullElse(overrides, List.of());
+            key = requireNonNullElse(key, List.of());
+            onMissingKey = requireNonNullElse(onMissingKey, MissingKey.CLIENT_IP);
+            appliesTo = requireNonNullElse(appliesTo, AppliesTo.REQUESTS);
+            paths = requireNonNullElse(paths, List.of());
+            excludePaths = requireNonNullElse(excludePaths, List.of());
+            methods = requireNonNullElse(methods, List.of());
+            refundOn = requireNonNullElse(refundOn, List.of());
+            rejectionDelay = requireNonNullElse(rejectionDelay, RejectionDelay.NONE);
+            mode = requireNonNullElse(mode, Mode.ENFORCE);
+        }
 
         /** What a request takes, cut to the most. */
         public RequestCost cutCost() {
@@ -199,7 +241,7 @@ public record RateLimitProperties(
                         "status must be between 400 and 599, but was " + status
                                 + ": clients would take the refusal for a success");
             }
-            List<String> parts = key.stream().map(KeyPart::name).toList();
+            List<String> parts = KeyPart.names(key);
             if (Set.copyOf(parts).size() < parts.size()) {
                 throw new InvalidConfigurationPropertyValueException(
                         property + ".key", String.join(", ", parts), "key must name each part once");
@@ -277,8 +319,8 @@ public record RateLimitProperties(
 
     /** The policies as the core has them. */
     List<ThrottlePolicy> toPolicies() {
-        return policies.entrySet().stream()
-                .map(policy -> policy.getValue().toPolicy(policy.getKey(), mode))
-                .toList();
+        List<ThrottlePolicy> read = new ArrayList<>(policies.size());
+        policies.forEach((name, policy) -> read.add(policy.toPolicy(name, mode)));
+        return read;
     }
 }

@@ -24,6 +24,9 @@ public record RedisProperties(
         @DefaultValue("script") Strategy strategy,
         @DefaultValue("1.0") double localShare) {
 
+    static final RedisProperties DEFAULT =
+            new RedisProperties(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0);
+
     private static final String PROPERTY = RateLimitProperties.PREFIX + ".redis";
     private static final Duration LONGEST = Duration.ofSeconds(10);
 

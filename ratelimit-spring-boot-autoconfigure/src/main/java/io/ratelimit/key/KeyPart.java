@@ -1,5 +1,7 @@
 package io.ratelimit.key;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.function.Function;
@@ -19,6 +21,15 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
     private static final String BEAN = "bean:";
     private static final Set<String> METHODS =
             Set.of("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
+
+    /** The names of parts, in their order. */
+    public static List<String> names(List<KeyPart> parts) {
+        List<String> names = new ArrayList<>(parts.size());
+        for (KeyPart part : parts) {
+            names.add(part.name);
+        }
+        return names;
+    }
 
     /**
      * Reads a part as it is written. One that names a bean can't be resolved before it {@linkplain #withBean has it}.

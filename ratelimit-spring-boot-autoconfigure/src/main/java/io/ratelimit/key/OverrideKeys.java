@@ -48,7 +48,7 @@ public final class OverrideKeys {
     }
 
     private String shape(int size) {
-        List<String> names = parts.stream().map(KeyPart::name).toList();
+        List<String> names = KeyPart.names(parts);
         String one = names.size() == 1
                 ? "one text, the " + names.get(0)
                 : "a list of " + names.size() + " texts: [" + String.join(", ", names) + "]";

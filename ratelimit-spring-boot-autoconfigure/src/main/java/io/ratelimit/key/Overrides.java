@@ -1,9 +1,12 @@
 package io.ratelimit.key;
 
 import io.ratelimit.Keys;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,25 +29,27 @@ public final class Overrides {
      * @param parts of the policy's key
      */
     public Overrides(Map<OverriddenKey, KeyOverride> overrides, List<KeyPart> parts) {
-        this.keys = overrides.entrySet().stream()
-                .filter(override -> override.getKey().network() == null)
-                .collect(Collectors.toUnmodifiableMap(
-                        override -> override.getKey().key(), Map.Entry::getValue));
-        this.networks = overrides.entrySet().stream()
-                .filter(override -> override.getKey().network() != null)
-                .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, Map.Entry::getValue));
-        this.prefixes = networks.keySet().stream()
-                .map(OverriddenKey::network)
-                .mapToInt(network -> network == null ? 0 : -network.prefix())
-                .distinct()
-                .sorted()
-                .map(negative -> -negative)
-                .toArray();
-        this.ip = indexOfIp(parts);
-    }
-
-    static int indexOfIp(List<KeyPart> parts) {
-        return parts.stream().map(KeyPart::name).toList().indexOf("ip");
+        Map<String, KeyOverride> keys = new HashMap<>();
+        Map<OverriddenKey, KeyOverride> networks = new HashMap<>();
+        Set<Integer> prefixes = new TreeSet<>(Comparator.reverseOrder());
+        for (Map.Entry<OverriddenKey, KeyOverride> override : overrides.entrySet()) {
+            OverriddenKey key = override.getKey();
+            IpNetwork network = key.network();
+            if (network == null) {
+                keys.put(key.key(), override.getValue());
+            } else {
+                networks.put(key, override.getValue());
+                prefixes.add(network.prefix());
+            }
+        }
+        this.keys = Map.copyOf(keys);
+        this.networks = Map.copyOf(networks);
+        this.prefixes = new int[prefixes.size()];
+        int i = 0;
+        for (int prefix : prefixes) {
+            this.prefixes[i++] = prefix;
+        }
+        this.ip = KeyPart.names(parts).indexOf("ip");
     }
 
     public boolean isEmpty() {

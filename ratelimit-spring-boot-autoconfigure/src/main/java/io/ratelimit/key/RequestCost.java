@@ -19,6 +19,9 @@ public final class RequestCost {
 
     private static final BigDecimal LARGEST = BigDecimal.valueOf(Long.MAX_VALUE);
 
+    /** One token for each request. */
+    public static final RequestCost ONE = of(1);
+
     private final @Nullable RequestExpression expression;
     private final long constant;
     private final long most;

@@ -37,8 +37,7 @@ public final class WrittenKey {
      */
     public List<String> read(List<String> written) {
         if (written.size() != parts.size()) {
-            throw new IllegalArgumentException(
-                    shape(parts.stream().map(KeyPart::name).toList(), written.size()));
+            throw new IllegalArgumentException(shape(KeyPart.names(parts), written.size()));
         }
         String[] texts = new String[parts.size()];
         for (int i = 0; i < texts.length; i++) {

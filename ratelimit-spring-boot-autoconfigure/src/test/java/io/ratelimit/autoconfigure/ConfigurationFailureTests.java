@@ -213,9 +213,9 @@ class ConfigurationFailureTests {
             quoteCharacter = '"',
             value = {
                 "capacity: many      | 17 | java.lang.Long | java.lang.String to java.lang.Long | java.lang.NumberFormatException: For input string: \"many\"",
-                "cost: lots          | 13 | io.ratelimit.key.RequestCost | java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A request has no 'lots': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)",
-                "cost: 0.5           | 13 | io.ratelimit.key.RequestCost | java.lang.Double to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a whole number, but was 0.5",
-                "cost: true          | 13 | io.ratelimit.key.RequestCost | java.lang.Boolean to @org.springframework.boot.context.properties.bind.DefaultValue io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a number, but 'true' is none",
+                "cost: lots          | 13 | io.ratelimit.key.RequestCost | java.lang.String to io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A request has no 'lots': there are method, path, endpoint, ip, user, roles, contentLength, header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)",
+                "cost: 0.5           | 13 | io.ratelimit.key.RequestCost | java.lang.Double to io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a whole number, but was 0.5",
+                "cost: true          | 13 | io.ratelimit.key.RequestCost | java.lang.Boolean to io.ratelimit.key.RequestCost | java.lang.IllegalArgumentException: A cost must be a number, but 'true' is none",
                 "condition: false    | 18 | io.ratelimit.key.RequestCondition | java.lang.Boolean to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'false' is true for no request, so the policy would limit nothing. For that say 'mode: off'",
                 "condition: 1        | 18 | io.ratelimit.key.RequestCondition | java.lang.Integer to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: A condition must be true or false, but '1' is neither: say \"method == 'POST'\"",
                 "condition: user ==  | 18 | io.ratelimit.key.RequestCondition | java.lang.String to io.ratelimit.key.RequestCondition | java.lang.IllegalArgumentException: 'user ==' can't be read as an expression: EL1042E: Problem parsing right operand",
@@ -333,8 +333,7 @@ class ConfigurationFailureTests {
                         "rejection-delay: " + delay,
                         24,
                         "io.ratelimit.web.servlet.RejectionDelay",
-                        "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue"
-                                + " io.ratelimit.web.servlet.RejectionDelay",
+                        "java.lang.String to io.ratelimit.web.servlet.RejectionDelay",
                         "java.lang.IllegalArgumentException: " + reason));
     }
 
@@ -347,8 +346,7 @@ class ConfigurationFailureTests {
                         "rejection-delay: " + delay,
                         24,
                         "io.ratelimit.web.servlet.RejectionDelay",
-                        "java.lang.Integer to @org.springframework.boot.context.properties.bind.DefaultValue"
-                                + " io.ratelimit.web.servlet.RejectionDelay",
+                        "java.lang.Integer to io.ratelimit.web.servlet.RejectionDelay",
                         "java.lang.IllegalArgumentException: '" + delay + "' has no unit: say '" + delay + "ms', '"
                                 + delay + "s'"));
     }
@@ -370,8 +368,7 @@ class ConfigurationFailureTests {
                                 line,
                                 column,
                                 type,
-                                "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue "
-                                        + type,
+                                "java.lang.String to " + type,
                                 "java.lang.IllegalArgumentException: No enum constant " + type.replace('$', '.') + "."
                                         + line.substring(line.indexOf(' ') + 1))
                         + validValues(valid));
@@ -398,8 +395,7 @@ class ConfigurationFailureTests {
                                 "mode: true",
                                 13,
                                 "io.ratelimit.ThrottlePolicy$Mode",
-                                "java.lang.Boolean to @org.springframework.boot.context.properties.bind.DefaultValue"
-                                        + " io.ratelimit.ThrottlePolicy$Mode",
+                                "java.lang.Boolean to io.ratelimit.ThrottlePolicy$Mode",
                                 "java.lang.IllegalArgumentException: No enum constant"
                                         + " io.ratelimit.ThrottlePolicy.Mode.true")
                         + validValues("ENFORCE OFF SHADOW"));
@@ -462,8 +458,7 @@ class ConfigurationFailureTests {
                         "key: " + part,
                         12,
                         "java.util.List<io.ratelimit.key.KeyPart>",
-                        "java.lang.String to @org.springframework.boot.context.properties.bind.DefaultValue"
-                                + " io.ratelimit.key.KeyPart",
+                        "java.lang.String to io.ratelimit.key.KeyPart",
                         "java.lang.IllegalArgumentException: " + reason));
     }
 

@@ -65,6 +65,24 @@ class RateLimitPropertiesTests {
         assertThat(policy.mode()).isEqualTo(Mode.ENFORCE);
     }
 
+    /** What is absent as a whole has the defaults of what is written in part. */
+    @Test
+    void whatIsNotWrittenIsAsItsDefaultsWritten() {
+        RateLimitProperties none = bind("ratelimit.mode: enforce");
+
+        assertThat(none.clientIp())
+                .isEqualTo(bind("ratelimit.client-ip.ipv6-prefix: 64").clientIp());
+        assertThat(none.clientIp())
+                .isEqualTo(bind("ratelimit.client-ip.header: x-forwarded-for").clientIp());
+        assertThat(none.redis())
+                .isEqualTo(bind("ratelimit.redis.strategy: script").redis());
+        assertThat(none.redis())
+                .isEqualTo(bind("ratelimit.redis.timeout: 100ms").redis());
+        assertThat(none.filter().afterAuthenticationOrder()).isNull();
+        assertThat(none.policies()).isEmpty();
+        assertThat(none.excludePaths()).isEmpty();
+    }
+
     @Test
     void readsEveryPropertyInBlockStyle() {
         assertThatAllIsRead(bind("""

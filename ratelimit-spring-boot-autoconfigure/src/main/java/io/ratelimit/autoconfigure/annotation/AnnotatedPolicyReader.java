@@ -13,9 +13,9 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.Overrides;
 import io.ratelimit.key.RequestKey;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
@@ -36,9 +36,13 @@ final class AnnotatedPolicyReader {
     }
 
     Map<String, AnnotatedPolicy> read() {
-        return properties.policies().entrySet().stream()
-                .filter(policy -> policy.getValue().appliesTo() == AppliesTo.ANNOTATED)
-                .collect(Collectors.toMap(Map.Entry::getKey, policy -> read(policy.getKey(), policy.getValue())));
+        Map<String, AnnotatedPolicy> policies = new HashMap<>();
+        for (Map.Entry<String, Policy> policy : properties.policies().entrySet()) {
+            if (policy.getValue().appliesTo() == AppliesTo.ANNOTATED) {
+                policies.put(policy.getKey(), read(policy.getKey(), policy.getValue()));
+            }
+        }
+        return policies;
     }
 
     private AnnotatedPolicy read(String name, Policy policy) {

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.annotation;
 
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
 import io.ratelimit.annotation.RateLimitedCheck;
@@ -40,7 +41,9 @@ final class AnnotatedPolicyReport implements SmartInitializingSingleton {
     @Override
     public void afterSingletonsInstantiated() {
         check.check();
-        throttlers.all().forEach(throttler -> report(throttler.policy()));
+        for (Throttler throttler : throttlers.all()) {
+            report(throttler.policy());
+        }
     }
 
     private void report(ThrottlePolicy policy) {

@@ -3,7 +3,6 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Keys;
 import io.ratelimit.web.servlet.MappedEndpoints.Endpoint;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -11,7 +10,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.bind.annotation.RequestMethod;
@@ -56,8 +54,10 @@ final class EndpointIndex {
 
     private EndpointIndex(List<MappedEndpoints> read) {
         List<MappedEndpoints> mappings = withoutBlind(read);
-        Set<String> methods =
-                Arrays.stream(RequestMethod.values()).map(Enum::name).collect(Collectors.toCollection(TreeSet::new));
+        Set<String> methods = new TreeSet<>();
+        for (RequestMethod method : RequestMethod.values()) {
+            methods.add(method.name());
+        }
         for (MappedEndpoints mapping : mappings) {
             for (Endpoint endpoint : mapping.endpoints()) {
                 methods.addAll(endpoint.methods());
@@ -67,10 +67,16 @@ final class EndpointIndex {
                 }
             }
         }
-        methods.forEach(method -> byMethod.put(method, Node.of(mappings, method)));
+        for (String method : methods) {
+            byMethod.put(method, Node.of(mappings, method));
+        }
         otherMethods = Node.of(mappings, "");
         List<Endpoint> exempt = exempt(read);
-        exempt.stream().filter(endpoint -> !isHonoured(endpoint)).forEach(endpoint -> exemptInVain.add(endpoint.key()));
+        for (Endpoint endpoint : exempt) {
+            if (!isHonoured(endpoint)) {
+                exemptInVain.add(endpoint.key());
+            }
+        }
         hasExempt = !exempt.isEmpty();
     }
 
@@ -86,10 +92,15 @@ final class EndpointIndex {
     }
 
     private static List<Endpoint> exempt(List<MappedEndpoints> read) {
-        return read.stream()
-                .flatMap(mapping -> mapping.endpoints().stream())
-                .filter(endpoint -> endpoint.exemption().exempt())
-                .toList();
+        List<Endpoint> exempt = new ArrayList<>();
+        for (MappedEndpoints mapping : read) {
+            for (Endpoint endpoint : mapping.endpoints()) {
+                if (endpoint.exemption().exempt()) {
+                    exempt.add(endpoint);
+                }
+            }
+        }
+        return exempt;
     }
 
     /** Whether requests for an exempt endpoint are free, tried with the text of its pattern as a path. */
@@ -104,7 +115,11 @@ final class EndpointIndex {
      * @param mappings in the order of the {@code DispatcherServlet}; one that is unknown or fails is skipped
      */
     static EndpointIndex of(List<? extends HandlerMapping> mappings) {
-        return new EndpointIndex(mappings.stream().map(MappedEndpoints::of).toList());
+        List<MappedEndpoints> read = new ArrayList<>();
+        for (HandlerMapping mapping : mappings) {
+            read.add(MappedEndpoints.of(mapping));
+        }
+        return new EndpointIndex(read);
     }
 
     /**
@@ -179,12 +194,17 @@ final class EndpointIndex {
 
         /** First all nodes, then what they hold: an endpoint goes to all nodes below its own. */
         static Node of(List<MappedEndpoints> mappings, String method) {
-            List<Endpoint> inOrder = mappings.stream()
-                    .flatMap(mapping -> mapping.inOrder(method))
-                    .toList();
+            List<Endpoint> inOrder = new ArrayList<>();
+            for (MappedEndpoints mapping : mappings) {
+                inOrder.addAll(mapping.inOrder(method));
+            }
             Node root = new Node();
-            inOrder.forEach(endpoint -> root.at(endpoint.literalBeginning()));
-            inOrder.forEach(endpoint -> root.at(endpoint.literalBeginning()).add(endpoint));
+            for (Endpoint endpoint : inOrder) {
+                root.at(endpoint.literalBeginning());
+            }
+            for (Endpoint endpoint : inOrder) {
+                root.at(endpoint.literalBeginning()).add(endpoint);
+            }
             return root;
         }
 
@@ -198,7 +218,9 @@ final class EndpointIndex {
 
         private void add(Endpoint endpoint) {
             endpoints.add(endpoint);
-            children.values().forEach(child -> child.add(endpoint));
+            for (Node child : children.values()) {
+                child.add(endpoint);
+            }
         }
 
         String find(PathContainer path) {

@@ -1,6 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import jakarta.servlet.http.HttpServletRequest;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -72,7 +73,11 @@ public final class Endpoints {
 
     /** The patterns of all endpoints, below the context path. */
     public Collection<String> patterns() {
-        return index.patterns().stream().map(servletPath.value()::concat).toList();
+        List<String> patterns = new ArrayList<>();
+        for (String pattern : index.patterns()) {
+            patterns.add(servletPath.value() + pattern);
+        }
+        return patterns;
     }
 
     /** The pattern by which Spring MVC knows an endpoint of this name, below the servlet's path; null if there is none. */

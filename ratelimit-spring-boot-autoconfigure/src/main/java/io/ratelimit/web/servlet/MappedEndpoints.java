@@ -1,16 +1,17 @@
 package io.ratelimit.web.servlet;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.method.HandlerMethod;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.function.support.RouterFunctionMapping;
 import org.springframework.web.servlet.handler.AbstractUrlHandlerMapping;
@@ -51,29 +52,47 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
     }
 
     private static List<Endpoint> controllers(RequestMappingInfoHandlerMapping mapping) {
-        return mapping.getHandlerMethods().entrySet().stream()
-                .flatMap(mapped -> patterns(mapped.getKey())
-                        .map(pattern -> Endpoint.of(pattern, methods(mapped.getKey()))
-                                .with(Exemption.of(mapped.getKey(), mapped.getValue()))))
-                .distinct()
-                .toList();
+        List<Endpoint> endpoints = new ArrayList<>();
+        for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
+                mapping.getHandlerMethods().entrySet()) {
+            Set<String> methods = methods(mapped.getKey());
+            Exemption exemption = Exemption.of(mapped.getKey(), mapped.getValue());
+            for (PathPattern pattern : patterns(mapped.getKey())) {
+                endpoints.add(Endpoint.of(pattern, methods).with(exemption));
+            }
+        }
+        return endpoints;
     }
 
-    private static Stream<PathPattern> patterns(RequestMappingInfo info) {
+    private static Collection<PathPattern> patterns(RequestMappingInfo info) {
         var condition = info.getPathPatternsCondition();
-        return condition != null
-                ? condition.getPatterns().stream()
-                : info.getPatternValues().stream().flatMap(pattern -> parse(null, pattern));
+        if (condition != null) {
+            return condition.getPatterns();
+        }
+        List<PathPattern> patterns = new ArrayList<>();
+        for (String text : info.getPatternValues()) {
+            PathPattern pattern = parse(null, text);
+            if (pattern != null) {
+                patterns.add(pattern);
+            }
+        }
+        return patterns;
     }
 
-    private static List<String> methods(RequestMappingInfo info) {
-        return info.getMethodsCondition().getMethods().stream().map(Enum::name).toList();
+    private static Set<String> methods(RequestMappingInfo info) {
+        Set<String> methods = new TreeSet<>();
+        for (RequestMethod method : info.getMethodsCondition().getMethods()) {
+            methods.add(method.name());
+        }
+        return methods;
     }
 
     private static List<Endpoint> handlers(AbstractUrlHandlerMapping mapping) {
         List<Endpoint> endpoints = new ArrayList<>();
-        mapping.getHandlerMap().forEach((pattern, handler) -> add(endpoints, mapping, pattern, handler));
-        endpoints.sort(Comparator.comparing((Endpoint endpoint) -> endpoint.pattern.hasPatternSyntax())
+        for (Map.Entry<String, Object> mapped : mapping.getHandlerMap().entrySet()) {
+            add(endpoints, mapping, mapped.getKey(), mapped.getValue());
+        }
+        endpoints.sort(Comparator.comparing(Endpoint::hasSyntax)
                 .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR));
         add(endpoints, mapping, "/", mapping.getRootHandler());
         add(endpoints, mapping, "/**", mapping.getDefaultHandler());
@@ -85,11 +104,10 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
             List<Endpoint> endpoints, AbstractUrlHandlerMapping mapping, String pattern, @Nullable Object handler) {
         boolean files =
                 handler instanceof ResourceHttpRequestHandler || handler instanceof DefaultServletHttpRequestHandler;
-        if (handler != null) {
-            parse(mapping.getPatternParser(), pattern)
-                    .map(parsed -> Endpoint.of(parsed, List.of()))
-                    .map(endpoint -> files ? endpoint.asNone() : endpoint)
-                    .forEach(endpoints::add);
+        PathPattern parsed = handler == null ? null : parse(mapping.getPatternParser(), pattern);
+        if (parsed != null) {
+            Endpoint endpoint = Endpoint.of(parsed, Set.of());
+            endpoints.add(files ? endpoint.asNone() : endpoint);
         }
     }
 
@@ -101,20 +119,24 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
         return new MappedEndpoints(blinded, controllers, complete);
     }
 
-    Stream<Endpoint> inOrder(String method) {
-        return controllers
-                ? endpoints.stream()
-                        .sorted(Endpoint.order(method))
-                        .map(endpoint -> endpoint.rank(method) == Endpoint.NOT_ADMITTED ? endpoint.asNone() : endpoint)
-                : endpoints.stream().filter(endpoint -> endpoint.admits(method));
+    List<Endpoint> inOrder(String method) {
+        List<Endpoint> inOrder = new ArrayList<>(endpoints);
+        if (controllers) {
+            inOrder.sort(Endpoint.order(method));
+            inOrder.replaceAll(
+                    endpoint -> endpoint.rank(method) == Endpoint.NOT_ADMITTED ? endpoint.asNone() : endpoint);
+        } else {
+            inOrder.removeIf(endpoint -> !endpoint.admits(method));
+        }
+        return inOrder;
     }
 
-    /** A pattern that may fail to parse, as those written for {@code AntPathMatcher} do, and is then left out. */
-    static Stream<PathPattern> parse(@Nullable PathPatternParser parser, String pattern) {
+    /** Null for a pattern that fails to parse, as those written for {@code AntPathMatcher} may. It is left out. */
+    static @Nullable PathPattern parse(@Nullable PathPatternParser parser, String pattern) {
         try {
-            return Stream.of((parser != null ? parser : PathPatternParser.defaultInstance).parse(pattern));
+            return (parser != null ? parser : PathPatternParser.defaultInstance).parse(pattern);
         } catch (PatternParseException ex) {
-            return Stream.empty();
+            return null;
         }
     }
 
@@ -138,6 +160,10 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
             return new Endpoint(pattern, methods, key, exemption);
         }
 
+        private boolean hasSyntax() {
+            return pattern.hasPatternSyntax();
+        }
+
         boolean admits(String method) {
             return methods.isEmpty() || methods.contains(method);
         }
@@ -156,19 +182,37 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
 
         /** As MVC compares controllers. It finds literal paths first, and for HEAD asks for the method before the path. */
         private static Comparator<Endpoint> order(String method) {
-            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == NOT_ADMITTED)
-                    .thenComparing(endpoint -> endpoint.pattern.hasPatternSyntax())
-                    .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
-                    .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)
-                    .thenComparing(endpoint -> endpoint.rank(method))
-                    .thenComparing(Endpoint::key);
+            return (one, other) -> {
+                int byRank = one.rank(method) - other.rank(method);
+                int order = Boolean.compare(one.rank(method) == NOT_ADMITTED, other.rank(method) == NOT_ADMITTED);
+                order = order != 0 ? order : Boolean.compare(one.hasSyntax(), other.hasSyntax());
+                order = order != 0 || !method.equals("HEAD") ? order : byRank;
+                order = order != 0 ? order : PathPattern.SPECIFICITY_COMPARATOR.compare(one.pattern, other.pattern);
+                order = order != 0 ? order : byRank;
+                return order != 0 ? order : one.key.compareTo(other.key);
+            };
         }
 
         List<String> literalBeginning() {
-            return Arrays.stream(pattern.getPatternString().split("/"))
-                    .filter(segment -> !segment.isEmpty())
-                    .takeWhile(segment -> segment.chars().noneMatch(c -> "{}*?".indexOf(c) >= 0))
-                    .toList();
+            List<String> literal = new ArrayList<>();
+            for (String segment : pattern.getPatternString().split("/")) {
+                if (!isLiteral(segment)) {
+                    break;
+                }
+                if (!segment.isEmpty()) {
+                    literal.add(segment);
+                }
+            }
+            return literal;
+        }
+
+        private static boolean isLiteral(String segment) {
+            for (int i = 0; i < segment.length(); i++) {
+                if ("{}*?".indexOf(segment.charAt(i)) >= 0) {
+                    return false;
+                }
+            }
+            return true;
         }
     }
 }

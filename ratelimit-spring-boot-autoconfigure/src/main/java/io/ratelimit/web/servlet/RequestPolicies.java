@@ -7,7 +7,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -16,10 +15,6 @@ import java.util.Objects;
 
 /** The policies that the filter enforces, narrowest first: those with the most parts in their key, then by name. */
 public final class RequestPolicies {
-
-    private static final Comparator<RequestPolicy> NARROWEST_FIRST = Comparator.<RequestPolicy>comparingInt(
-                    policy -> -policy.key().parts().size())
-            .thenComparing(policy -> policy.policy().name());
 
     private final List<RequestPolicy> all;
     private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
@@ -34,20 +29,37 @@ public final class RequestPolicies {
      */
     public RequestPolicies(
             List<RequestPolicy> policies, Endpoints endpoints, ClientAddresses addresses, ThrottleListener listener) {
-        this.all = policies.stream().sorted(NARROWEST_FIRST).toList();
-        this.all.forEach(policy -> byName.put(policy.policy().name(), policy));
-        this.refunding = all.stream().anyMatch(policy -> policy.refundOn() != null);
+        List<RequestPolicy> sorted = new ArrayList<>(policies);
+        sorted.sort(RequestPolicies::compare);
+        this.all = List.copyOf(sorted);
         this.endpoints = endpoints;
         this.addresses = addresses;
         this.listener = listener;
-        for (Phase phase : Phase.values()) {
-            byPhase.put(
-                    phase,
-                    all.stream()
-                            .filter(policy ->
-                                    policy.phase() == phase && policy.policy().mode() != Mode.OFF)
-                            .toList());
+        boolean anyRefunds = false;
+        for (RequestPolicy policy : all) {
+            byName.put(policy.policy().name(), policy);
+            anyRefunds |= policy.refundOn() != null;
         }
+        this.refunding = anyRefunds;
+        for (Phase phase : Phase.values()) {
+            byPhase.put(phase, askedIn(phase));
+        }
+    }
+
+    /** Narrowest first. */
+    private static int compare(RequestPolicy one, RequestPolicy other) {
+        int parts = other.key().parts().size() - one.key().parts().size();
+        return parts != 0 ? parts : one.policy().name().compareTo(other.policy().name());
+    }
+
+    private List<RequestPolicy> askedIn(Phase phase) {
+        List<RequestPolicy> asked = new ArrayList<>();
+        for (RequestPolicy policy : all) {
+            if (policy.phase() == phase && policy.policy().mode() != Mode.OFF) {
+                asked.add(policy);
+            }
+        }
+        return List.copyOf(asked);
     }
 
     public List<RequestPolicy> all() {

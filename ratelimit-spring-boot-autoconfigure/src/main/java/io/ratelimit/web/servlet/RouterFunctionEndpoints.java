@@ -23,6 +23,7 @@ import org.springframework.web.servlet.function.RouterFunction;
 import org.springframework.web.servlet.function.RouterFunctions;
 import org.springframework.web.servlet.function.ServerRequest;
 import org.springframework.web.servlet.function.support.RouterFunctionMapping;
+import org.springframework.web.util.pattern.PathPattern;
 
 /**
  * Reads the endpoints of router functions, in the order in which they are tried. Of their predicates only paths and
@@ -69,8 +70,10 @@ final class RouterFunctionEndpoints implements RouterFunctions.Visitor {
         Set<String> methods = route.methods != null ? route.methods : Set.of();
         boolean never = route.methods != null && methods.isEmpty();
         if (route.path != null && !never) {
-            MappedEndpoints.parse(mapping.getPatternParser(), route.path)
-                    .forEach(pattern -> endpoints.add(Endpoint.of(pattern, methods)));
+            PathPattern pattern = MappedEndpoints.parse(mapping.getPatternParser(), route.path);
+            if (pattern != null) {
+                endpoints.add(Endpoint.of(pattern, methods));
+            }
         }
         complete &= route.path != null || never;
     }

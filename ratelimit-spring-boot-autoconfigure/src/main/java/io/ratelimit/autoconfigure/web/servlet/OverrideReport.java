@@ -45,7 +45,7 @@ final class OverrideReport implements SmartInitializingSingleton {
     }
 
     private void report(String property, Policy policy, List<Text> key) {
-        List<String> parts = policy.key().stream().map(KeyPart::name).toList();
+        List<String> parts = KeyPart.names(policy.key());
         int endpoint = parts.indexOf("endpoint");
         if (endpoint >= 0) {
             reportUnknown(property, key.get(endpoint).text(), policy.ignoreCase());

@@ -28,13 +28,12 @@ final class PolicyPhase {
             return isKnownAtOnce(asks) && !letsWait(policy) ? Phase.BEFORE_AUTHENTICATION : Phase.AFTER_AUTHENTICATION;
         }
         if (policy.phase() == Phase.BEFORE_AUTHENTICATION) {
-            asks.stream()
-                    .filter(ask -> ask.known == Known.WITH_USER)
-                    .findFirst()
-                    .ifPresent(ask -> {
-                        throw new InvalidConfigurationPropertyValueException(
-                                property + ".phase", "before-authentication", ask.reason);
-                    });
+            for (Ask ask : asks) {
+                if (ask.known == Known.WITH_USER) {
+                    throw new InvalidConfigurationPropertyValueException(
+                            property + ".phase", "before-authentication", ask.reason);
+                }
+            }
         }
         return policy.phase();
     }

@@ -11,6 +11,7 @@ import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -51,16 +52,24 @@ final class PolicyReport implements SmartInitializingSingleton {
                     "No throttle policies are configured below 'ratelimit.policies': nothing is limited. Add one, such"
                             + " as 'ratelimit.policies.api.rate: 600/1m', and check the indentation of 'policies'");
         }
-        policies.forEach(policy -> logger.info(describe(policy)));
-        policies.forEach(policy -> {
+        for (RequestPolicy policy : policies) {
+            logger.info(describe(policy));
+        }
+        for (RequestPolicy policy : policies) {
             ClientChoices choices = new ClientChoices(policy.policy(), policy.key());
             choices.warnOfKey(logger);
             choices.warnOfTier(logger);
-        });
+        }
         warnOfNoUsers();
         warnOfExemptionsInVain();
-        policies.forEach(this::warnOfUnknownVariables);
-        endpoints.patterns().stream().filter(PolicyReport::isHealth).distinct().forEach(this::warnOfHealth);
+        for (RequestPolicy policy : policies) {
+            warnOfUnknownVariables(policy);
+        }
+        for (String pattern : new LinkedHashSet<>(endpoints.patterns())) {
+            if (isHealth(pattern)) {
+                warnOfHealth(pattern);
+            }
+        }
     }
 
     private String describe(RequestPolicy request) {
@@ -86,41 +95,42 @@ final class PolicyReport implements SmartInitializingSingleton {
 
     private void warnOfNoUsers() {
         if (!ClassUtils.isPresent(SPRING_SECURITY, PolicyReport.class.getClassLoader())) {
-            policies.stream()
-                    .filter(policy -> hasPart("user", policy))
-                    .forEach(policy -> logger.warn("Throttle policy '"
-                            + policy.policy().name()
+            for (RequestPolicy policy : policies) {
+                if (policy.policy().key().contains("user")) {
+                    logger.warn("Throttle policy '" + policy.policy().name()
                             + "' is keyed by user, but Spring Security is not there: unless something"
-                            + " else authenticates, 'on-missing-key' decides for all requests"));
+                            + " else authenticates, 'on-missing-key' decides for all requests");
+                }
+            }
         }
     }
 
     private void warnOfExemptionsInVain() {
         if (!policies.isEmpty()) {
-            endpoints
-                    .exemptInVain()
-                    .forEach(endpoint -> logger.warn("@RateLimitExempt on the handler of '" + endpoint
-                            + "' doesn't free its requests: by their headers or parameters others of the same method and"
-                            + " path may get them, and are not exempt. Put it on those as well, or remove it"));
+            for (String endpoint : endpoints.exemptInVain()) {
+                logger.warn("@RateLimitExempt on the handler of '" + endpoint
+                        + "' doesn't free its requests: by their headers or parameters others of the same method and"
+                        + " path may get them, and are not exempt. Put it on those as well, or remove it");
+            }
         }
     }
 
     private void warnOfUnknownVariables(RequestPolicy policy) {
-        policy.policy().key().stream()
-                .filter(part -> part.startsWith(PATH_VARIABLE))
-                .map(part -> part.substring(PATH_VARIABLE.length()))
-                .filter(variable -> endpoints.patterns().stream().noneMatch(pattern -> hasVariable(variable, pattern)))
-                .forEach(variable -> logger.warn("No endpoint has the path variable '" + variable
+        for (String part : policy.policy().key()) {
+            if (part.startsWith(PATH_VARIABLE) && !isVariable(part.substring(PATH_VARIABLE.length()))) {
+                logger.warn("No endpoint has the path variable '" + part.substring(PATH_VARIABLE.length())
                         + "', by which the throttle policy '" + policy.policy().name()
-                        + "' is keyed: 'on-missing-key' decides for all requests"));
+                        + "' is keyed: 'on-missing-key' decides for all requests");
+            }
+        }
+    }
+
+    private boolean isVariable(String name) {
+        return endpoints.patterns().stream().anyMatch(pattern -> hasVariable(name, pattern));
     }
 
     private static boolean hasVariable(String name, String pattern) {
         return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
-    }
-
-    private static boolean hasPart(String part, RequestPolicy policy) {
-        return policy.policy().key().contains(part);
     }
 
     private static boolean isHealth(String pattern) {

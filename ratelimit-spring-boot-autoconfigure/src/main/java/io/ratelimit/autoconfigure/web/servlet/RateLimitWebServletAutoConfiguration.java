@@ -26,9 +26,9 @@ import io.ratelimit.web.servlet.RejectionDelay;
 import io.ratelimit.web.servlet.RejectionHandler;
 import io.ratelimit.web.servlet.RequestPolicies;
 import jakarta.servlet.DispatcherType;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
@@ -62,21 +62,28 @@ public final class RateLimitWebServletAutoConfiguration {
 
     private static final Log logger = LogFactory.getLog(RateLimitWebServletAutoConfiguration.class);
 
-    @Bean
-    @ConditionalOnMissingBean
-    RejectionHandler rateLimitRejectionHandler(RateLimitProperties properties) {
-        Map<String, Integer> statuses = properties.policies().entrySet().stream()
-                .collect(Collectors.toMap(
-                        Map.Entry::getKey, policy -> policy.getValue().status()));
-        return new ProblemRejectionHandler(headers(properties), statuses);
+    private final RateLimitProperties properties;
+    private final Environment environment;
+
+    /** What most beans need is asked for once: each time that would be looked for among all beans. */
+    RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
+        this.properties = properties;
+        this.environment = environment;
     }
 
     @Bean
     @ConditionalOnMissingBean
-    LateRejections rateLimitLateRejections(RateLimitProperties properties, TimeSource time) {
-        Map<String, RejectionDelay> delays = properties.policies().entrySet().stream()
-                .collect(Collectors.toMap(
-                        Map.Entry::getKey, policy -> policy.getValue().rejectionDelay()));
+    RejectionHandler rateLimitRejectionHandler() {
+        Map<String, Integer> statuses = new HashMap<>();
+        properties.policies().forEach((name, policy) -> statuses.put(name, policy.status()));
+        return new ProblemRejectionHandler(headers(), statuses);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    LateRejections rateLimitLateRejections(TimeSource time) {
+        Map<String, RejectionDelay> delays = new HashMap<>();
+        properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
         return new LateRejections(delays, time);
     }
 
@@ -101,8 +108,8 @@ public final class RateLimitWebServletAutoConfiguration {
 
     /** Calls of annotated methods are refused as requests are. */
     @Bean
-    RefusedCallResolver rateLimitRefusedCallResolver(RateLimitProperties properties, Rejection rejection) {
-        return new RefusedCallResolver(new RefusedCalls(headers(properties), rejection));
+    RefusedCallResolver rateLimitRefusedCallResolver(Rejection rejection) {
+        return new RefusedCallResolver(new RefusedCalls(headers(), rejection));
     }
 
     @Bean
@@ -129,7 +136,7 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    ClientAddresses rateLimitClientAddresses(RateLimitProperties properties) {
+    ClientAddresses rateLimitClientAddresses() {
         return new ClientAddresses(properties.clientIp().toClientIp());
     }
 
@@ -137,12 +144,10 @@ public final class RateLimitWebServletAutoConfiguration {
     @Lazy(false)
     @ConditionalOnMissingBean
     RequestPolicies rateLimitRequestPolicies(
-            RateLimitProperties properties,
             Throttlers throttlers,
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
             Endpoints endpoints,
             ClientAddresses addresses,
-            Environment environment,
             ListableBeanFactory beans,
             FailureListener failures) {
         RequestPolicyReader reader = new RequestPolicyReader(
@@ -157,18 +162,14 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @Lazy(false)
-    PolicyReport rateLimitPolicyReport(
-            RequestPolicies policies, Throttlers throttlers, Endpoints endpoints, RateLimitProperties properties) {
+    PolicyReport rateLimitPolicyReport(RequestPolicies policies, Throttlers throttlers, Endpoints endpoints) {
         return new PolicyReport(policies, throttlers, endpoints, properties);
     }
 
     @Bean
     @Lazy(false)
     WaitingReport rateLimitWaitingReport(
-            Throttlers throttlers,
-            ObjectProvider<RateLimitedOperations> operations,
-            Environment environment,
-            ListableBeanFactory beans) {
+            Throttlers throttlers, ObjectProvider<RateLimitedOperations> operations, ListableBeanFactory beans) {
         RateLimitedOperations calls = operations.getIfAvailable();
         Predicate<String> letsCallsWait = calls == null ? policy -> false : calls::letsWait;
         return new WaitingReport(throttlers, letsCallsWait, ContainerThreads.of(beans, environment));
@@ -176,57 +177,46 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @Lazy(false)
-    ContextPathReport rateLimitContextPathReport(
-            RequestPolicies policies, Endpoints endpoints, Environment environment) {
+    ContextPathReport rateLimitContextPathReport(RequestPolicies policies, Endpoints endpoints) {
         return new ContextPathReport(policies, endpoints, environment);
     }
 
     @Bean
     @Lazy(false)
-    OverrideReport rateLimitOverrideReport(RateLimitProperties properties, Endpoints endpoints) {
+    OverrideReport rateLimitOverrideReport(Endpoints endpoints) {
         return new OverrideReport(properties, endpoints);
     }
 
     @Bean
     @Lazy(false)
-    ProxyReport rateLimitProxyReport(
-            RequestPolicies policies, RateLimitProperties properties, Environment environment) {
+    ProxyReport rateLimitProxyReport(RequestPolicies policies) {
         return new ProxyReport(policies, properties.clientIp(), environment);
     }
 
     @Bean
     @ConditionalOnMissingBean(name = "rateLimitFilterBeforeAuthentication")
     FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(
-            RateLimitProperties properties,
-            Throttlers throttlers,
-            ObjectProvider<RequestPolicies> policies,
-            Rejection rejection,
-            Environment environment) {
-        RateLimitFilter filter = filter(Phase.BEFORE_AUTHENTICATION, properties, throttlers, policies, rejection);
-        return registration(filter, "rateLimitFilterBeforeAuthentication", securityFilterOrder(environment) - 1);
+            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejection rejection) {
+        RateLimitFilter filter = filter(Phase.BEFORE_AUTHENTICATION, throttlers, policies, rejection);
+        return registration(filter, "rateLimitFilterBeforeAuthentication", securityFilterOrder() - 1);
     }
 
     @Bean
     @ConditionalOnMissingBean(name = "rateLimitFilterAfterAuthentication")
     FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(
-            RateLimitProperties properties,
-            Throttlers throttlers,
-            ObjectProvider<RequestPolicies> policies,
-            Rejection rejection,
-            Environment environment) {
-        RateLimitFilter filter = filter(Phase.AFTER_AUTHENTICATION, properties, throttlers, policies, rejection);
-        return registration(filter, "rateLimitFilterAfterAuthentication", orderAfter(properties, environment));
+            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejection rejection) {
+        RateLimitFilter filter = filter(Phase.AFTER_AUTHENTICATION, throttlers, policies, rejection);
+        return registration(filter, "rateLimitFilterAfterAuthentication", orderAfter());
     }
 
     /** Where no policy has a delay there is nothing for it to do. */
     @Bean
     @ConditionalOnMissingBean(name = "rateLimitLateRejectionFilter")
-    FilterRegistrationBean<LateRejectionFilter> rateLimitLateRejectionFilter(
-            Rejection rejection, LateRejections late, Environment environment) {
+    FilterRegistrationBean<LateRejectionFilter> rateLimitLateRejectionFilter(Rejection rejection, LateRejections late) {
         FilterRegistrationBean<LateRejectionFilter> registration =
                 new FilterRegistrationBean<>(new LateRejectionFilter(rejection));
         registration.setName("rateLimitLateRejectionFilter");
-        registration.setOrder(securityFilterOrder(environment) - 1);
+        registration.setOrder(securityFilterOrder() - 1);
         registration.setDispatcherTypes(DispatcherType.ASYNC);
         registration.setAsyncSupported(true);
         registration.setEnabled(!late.isEmpty());
@@ -234,14 +224,9 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     /** Policies are asked for with the first request: they need the endpoints, which filters come before. */
-    private static RateLimitFilter filter(
-            Phase phase,
-            RateLimitProperties properties,
-            Throttlers throttlers,
-            ObjectProvider<RequestPolicies> policies,
-            Rejection rejection) {
-        return new RateLimitFilter(
-                phase, throttlers, SingletonSupplier.of(policies::getObject), headers(properties), rejection);
+    private RateLimitFilter filter(
+            Phase phase, Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejection rejection) {
+        return new RateLimitFilter(phase, throttlers, SingletonSupplier.of(policies::getObject), headers(), rejection);
     }
 
     /** Only for requests as they come in: whatever is dispatched again has paid. */
@@ -255,8 +240,8 @@ public final class RateLimitWebServletAutoConfiguration {
         return registration;
     }
 
-    private static int orderAfter(RateLimitProperties properties, Environment environment) {
-        int before = securityFilterOrder(environment) - 1;
+    private int orderAfter() {
+        int before = securityFilterOrder() - 1;
         Integer written = properties.filter().afterAuthenticationOrder();
         if (written != null && written <= before) {
             throw new InvalidConfigurationPropertyValueException(
@@ -268,7 +253,7 @@ public final class RateLimitWebServletAutoConfiguration {
         return written == null ? before + 2 : written;
     }
 
-    private static int securityFilterOrder(Environment environment) {
+    private int securityFilterOrder() {
         String property = "spring.security.filter.order";
         int order = environment.getProperty(property, Integer.class, DEFAULT_SECURITY_FILTER_ORDER);
         if (order == Integer.MIN_VALUE || order == Integer.MAX_VALUE) {
@@ -281,7 +266,7 @@ public final class RateLimitWebServletAutoConfiguration {
         return order;
     }
 
-    private static RateLimitHeaders headers(RateLimitProperties properties) {
+    private RateLimitHeaders headers() {
         return RateLimitHeaders.valueOf(properties.headers().name());
     }
 }

@@ -19,9 +19,9 @@ import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -66,10 +66,13 @@ final class RequestPolicyReader {
 
     List<RequestPolicy> read() {
         List<PathPattern> excluded = patterns("ratelimit.exclude-paths", properties.excludePaths());
-        return properties.policies().entrySet().stream()
-                .filter(policy -> policy.getValue().appliesTo() == AppliesTo.REQUESTS)
-                .map(policy -> read(policy.getKey(), policy.getValue(), excluded))
-                .toList();
+        List<RequestPolicy> policies = new ArrayList<>();
+        for (Map.Entry<String, Policy> policy : properties.policies().entrySet()) {
+            if (policy.getValue().appliesTo() == AppliesTo.REQUESTS) {
+                policies.add(read(policy.getKey(), policy.getValue(), excluded));
+            }
+        }
+        return policies;
     }
 
     private RequestPolicy read(String name, Policy policy, List<PathPattern> excludedForAll) {
@@ -93,9 +96,7 @@ final class RequestPolicyReader {
                 cost(name, policy),
                 PolicyPhase.of(property, policy),
                 keepsCharges,
-                patterns(property + ".paths", policy.paths()).stream()
-                        .map(this::withoutTrailingSlash)
-                        .toList(),
+                withoutTrailingSlash(patterns(property + ".paths", policy.paths())),
                 List.copyOf(excluded),
                 methods(property + ".methods", policy.methods()),
                 policy.condition(),
@@ -168,6 +169,11 @@ final class RequestPolicyReader {
     }
 
     /** Requests are compared without a trailing slash, so patterns have to be as well. */
+    private List<PathPattern> withoutTrailingSlash(List<PathPattern> patterns) {
+        patterns.replaceAll(this::withoutTrailingSlash);
+        return List.copyOf(patterns);
+    }
+
     private PathPattern withoutTrailingSlash(PathPattern pattern) {
         String text = pattern.getPatternString();
         return text.length() > 1 && text.endsWith("/") ? parser.parse(text.substring(0, text.length() - 1)) : pattern;
@@ -189,6 +195,6 @@ final class RequestPolicyReader {
                         + String.join(", ", HTTP_METHODS));
             }
         }
-        return methods.stream().collect(Collectors.toUnmodifiableSet());
+        return Set.copyOf(methods);
     }
 }

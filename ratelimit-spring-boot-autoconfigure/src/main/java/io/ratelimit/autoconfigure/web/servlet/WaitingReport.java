@@ -4,6 +4,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -31,13 +32,15 @@ final class WaitingReport implements SmartInitializingSingleton {
 
     @Override
     public void afterSingletonsInstantiated() {
-        List<ThrottlePolicy> waiting = throttlers.all().stream()
-                .map(Throttler::policy)
-                .filter(this::letsWait)
-                .toList();
-        long most = waiting.stream()
-                .mapToLong(policy -> policy.waiting().queueLimit())
-                .sum();
+        List<ThrottlePolicy> waiting = new ArrayList<>();
+        long most = 0;
+        for (Throttler throttler : throttlers.all()) {
+            ThrottlePolicy policy = throttler.policy();
+            if (letsWait(policy)) {
+                waiting.add(policy);
+                most += policy.waiting().queueLimit();
+            }
+        }
         if (most >= threads.most()) {
             warn(most, waiting);
         }
