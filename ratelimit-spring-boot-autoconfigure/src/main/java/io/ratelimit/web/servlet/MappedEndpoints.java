@@ -182,15 +182,12 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
 
         /** As MVC compares controllers. It finds literal paths first, and for HEAD asks for the method before the path. */
         private static Comparator<Endpoint> order(String method) {
-            return (one, other) -> {
-                int byRank = one.rank(method) - other.rank(method);
-                int order = Boolean.compare(one.rank(method) == NOT_ADMITTED, other.rank(method) == NOT_ADMITTED);
-                order = order != 0 ? order : Boolean.compare(one.hasSyntax(), other.hasSyntax());
-                order = order != 0 || !method.equals("HEAD") ? order : byRank;
-                order = order != 0 ? order : PathPattern.SPECIFICITY_COMPARATOR.compare(one.pattern, other.pattern);
-                order = order != 0 ? order : byRank;
-                return order != 0 ? order : one.key.compareTo(other.key);
-            };
+            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == NOT_ADMITTED)
+                    .thenComparing(Endpoint::hasSyntax)
+                    .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
+                    .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)
+                    .thenComparing(endpoint -> endpoint.rank(method))
+                    .thenComparing(Endpoint::key);
         }
 
         List<String> literalBeginning() {
