@@ -53,8 +53,8 @@ final class Level {
     /** What {@link #fullAt} doesn't show of the line. */
     private volatile Line line;
 
-    /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
-    long renewedAt;
+    /** When whoever keeps this level last wrote it to its map, in its own measure; a lost update only writes it again. */
+    int renewedAt;
 
     Level(Ticks ticks, long nanos) {
         this(ticks, nanos, 0);
