@@ -155,7 +155,8 @@ public record Decision(
         long nextToken = 0;
         long reset = 0;
         Answer slowest = answers.get(0);
-        for (Answer answer : answers) {
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
             Decision one = answer.decision();
             outcome = one.outcome.compareTo(outcome) > 0 ? one.outcome : outcome;
             remaining = Math.min(remaining, one.remaining);

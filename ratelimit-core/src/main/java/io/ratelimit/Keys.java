@@ -1,8 +1,8 @@
 package io.ratelimit;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * Composes the key of a bucket from parts, so that no two different lists of parts give the same key: not
@@ -121,24 +121,11 @@ public final class Keys {
     /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */
     private static String fold(String text) {
         for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            if (Character.isSurrogate(c) || fold(c) != c) {
-                return foldAscii(text);
-            }
-        }
-        return text;
-    }
-
-    private static String foldAscii(String text) {
-        byte[] folded = new byte[text.length()];
-        for (int i = 0; i < folded.length; i++) {
-            char c = text.charAt(i);
-            if (c >= 128) {
+            if (text.charAt(i) >= 128) {
                 return foldLetters(text);
             }
-            folded[i] = (byte) fold(c);
         }
-        return new String(folded, StandardCharsets.ISO_8859_1);
+        return text.toLowerCase(Locale.ROOT);
     }
 
     private static String foldLetters(String text) {
@@ -148,9 +135,6 @@ public final class Keys {
     }
 
     private static int fold(int letter) {
-        if (letter < 128) {
-            return letter >= 'A' && letter <= 'Z' ? letter + 32 : letter;
-        }
         return Character.toLowerCase(Character.toUpperCase(letter));
     }
 }

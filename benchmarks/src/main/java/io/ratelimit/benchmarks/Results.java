@@ -168,6 +168,7 @@ record Results(
                     one.name().equals("answer") ? number(beyondFloor(one), 0) : "",
                     number(one.bytes(), 0));
         }
+        text.line("").line("What the bytes are where nobody denies: [ALLOCATION.md](ALLOCATION.md).");
     }
 
     /** What a request through both filters costs beside the stubs and one look at the clock for each filter. */
@@ -236,6 +237,9 @@ record Results(
                     ratio(cpu(variant)),
                     number(http.median(variant, 1), 0));
         }
+        text.line("")
+                .line(
+                        "`fixed-refused` is the refusal of `ratelimit-refused` from a filter that asks nobody: the floor.");
     }
 
     /** The CPU of a request, to that of one without limits. */

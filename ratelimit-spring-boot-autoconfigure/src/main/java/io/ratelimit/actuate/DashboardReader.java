@@ -8,13 +8,11 @@ import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DashboardData.Change;
 import io.ratelimit.actuate.DashboardData.PolicyData;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Reads what the dashboard shows of all policies; asks no backend for it, so it is quick whatever those do. */
@@ -24,23 +22,23 @@ public final class DashboardReader {
     private final Throttlers throttlers;
     private final DecisionHistory history;
     private final DeniedKeysCache deniedKeys;
-    private final Supplier<? extends Collection<Backend>> backends;
+    private final @Nullable Backend backend;
     private final Predicate<ThrottlePolicy> elsewhere;
 
     /**
-     * @param backends outside of this process
+     * @param backend outside of this process, if there is one
      * @param elsewhere which policies have their buckets not in this process
      */
     public DashboardReader(
             Throttlers throttlers,
             DecisionHistory history,
             DeniedKeys deniedKeys,
-            Supplier<? extends Collection<Backend>> backends,
+            @Nullable Backend backend,
             Predicate<ThrottlePolicy> elsewhere) {
         this.throttlers = throttlers;
         this.history = history;
         this.deniedKeys = new DeniedKeysCache(deniedKeys);
-        this.backends = backends;
+        this.backend = backend;
         this.elsewhere = elsewhere;
     }
 
@@ -56,7 +54,7 @@ public final class DashboardReader {
                 from,
                 DecisionHistory.SECONDS,
                 change,
-                backends.get().stream().map(BackendView::of).toList(),
+                backend == null ? List.of() : List.of(BackendView.of(backend)),
                 throttlers.all().stream()
                         .map(throttler -> policy(throttler, from, second, showKeys))
                         .toList());
@@ -67,7 +65,7 @@ public final class DashboardReader {
         boolean lastSeen = elsewhere.test(policy);
         return new PolicyData(
                 policy.name(),
-                PolicyViews.mode(policy.mode()),
+                Spelling.of(policy.mode()),
                 policy.key(),
                 policy.spec().rate().toString(),
                 policy.spec().capacity(),

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 final class LimitChange implements UnaryOperator<BucketSpec> {
 
     private static final int LONGEST_NUMBER = 13;
+    private static final int LONGEST_RATE = 64;
 
     private final @Nullable Rate rate;
     private final @Nullable Long capacity;
@@ -22,8 +23,17 @@ final class LimitChange implements UnaryOperator<BucketSpec> {
             throw new IllegalArgumentException(
                     "say what is to change: {\"rate\": \"100/1s\"}, {\"capacity\": 200} or both");
         }
-        this.rate = rate == null ? null : Rate.of(rate);
+        this.rate = rate == null ? null : rate(rate);
         this.capacity = capacity == null ? null : capacity(capacity);
+    }
+
+    /** The message for what is no rate repeats it. */
+    private static Rate rate(String text) {
+        if (text.length() > LONGEST_RATE) {
+            throw new IllegalArgumentException("rate must be at most " + LONGEST_RATE
+                    + " characters long, such as '100/1s', but was " + text.length());
+        }
+        return Rate.of(text);
     }
 
     private static long capacity(String text) {

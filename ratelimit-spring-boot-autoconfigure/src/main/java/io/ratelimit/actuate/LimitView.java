@@ -2,7 +2,6 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +24,7 @@ public record LimitView(
     }
 
     static LimitView of(BucketSpec spec, @Nullable BucketSnapshot bucket) {
-        String refill = spec.refill().name().toLowerCase(Locale.ROOT);
+        String refill = Spelling.of(spec.refill());
         return bucket == null
                 ? new LimitView(spec.rate().toString(), spec.capacity(), refill, null, null)
                 : new LimitView(

@@ -11,7 +11,6 @@ import io.ratelimit.Throttlers;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -58,7 +57,7 @@ public final class PolicyViews {
         policy.tiers().forEach((tier, spec) -> tiers.put(tier, limit(policy, spec, tier)));
         return new PolicyView(
                 policy.name(),
-                mode(policy.mode()),
+                Spelling.of(policy.mode()),
                 policy.key(),
                 limit(policy, policy.spec(), null),
                 tiers,
@@ -70,9 +69,11 @@ public final class PolicyViews {
                         .toList());
     }
 
-    /** With what is in the bucket, if there is one for all. */
+    /** With what is in the bucket, if there is one for all, and anybody takes from it. */
     private LimitView limit(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
-        return policy.isGlobal() ? limit(Charge.of(policy, tier, "", 1)) : LimitView.of(spec);
+        return policy.isGlobal() && policy.mode() != Mode.OFF
+                ? limit(Charge.of(policy, tier, "", 1))
+                : LimitView.of(spec);
     }
 
     /** With what is in the bucket, if that can be seen. */
@@ -94,7 +95,7 @@ public final class PolicyViews {
         boolean seen = charge != null && charge.policy().mode() != Mode.OFF;
         return new BucketView(
                 policy.name(),
-                mode(charge == null ? Mode.OFF : charge.policy().mode()),
+                Spelling.of(charge == null ? Mode.OFF : charge.policy().mode()),
                 charge == null ? policy.mode() != Mode.OFF : charge.policy() != policy,
                 charge == null ? null : key(policy, charge, shown),
                 charge == null ? null : LimitView.of(charge.spec(), seen ? throttlers.look(charge) : null),
@@ -112,9 +113,5 @@ public final class PolicyViews {
 
     private @Nullable KeyView key(ThrottlePolicy policy, Charge charge, boolean shown) {
         return charge.key().isEmpty() ? null : KeyView.of(policy, charge.key(), denied.hash(charge.key()), shown);
-    }
-
-    static String mode(Mode mode) {
-        return mode.name().toLowerCase(Locale.ROOT);
     }
 }

@@ -70,7 +70,8 @@ public final class RateLimitAutoConfiguration {
             throw new RateLimitConfigurationException(
                     "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not there:"
                             + " instances would share nothing.",
-                    "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'.",
+                    "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'. Where the application"
+                            + " is processed ahead of time, 'backend: redis' must be there when it is built.",
                     "ratelimit.backend");
         }
         return BucketStore.local(time);

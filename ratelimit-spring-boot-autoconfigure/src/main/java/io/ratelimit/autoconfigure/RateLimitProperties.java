@@ -259,6 +259,14 @@ public record RateLimitProperties(
                 || policies.values().stream().anyMatch(policy -> policy.backend == BackendKind.REDIS);
     }
 
+    /** Whether any of those is not off; so may be a limit of an annotation, where the application's are in Redis. */
+    public boolean asksRedis() {
+        return mode != Mode.OFF
+                && (backend == BackendKind.REDIS
+                        || policies.values().stream()
+                                .anyMatch(policy -> policy.backend == BackendKind.REDIS && policy.mode != Mode.OFF));
+    }
+
     /** What holds for a policy while Redis is away. */
     public FailureRule failureRuleOf(ThrottlePolicy policy) {
         Policy configured = policies.get(policy.name());

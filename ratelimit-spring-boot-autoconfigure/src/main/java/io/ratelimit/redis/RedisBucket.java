@@ -21,6 +21,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
 
     private static final long SLACK_MILLIS = 1_000;
     private static final long SECOND_MICROS = 1_000_000;
+    private static final long AHEAD_MICROS = 60 * SECOND_MICROS;
 
     /** The bucket of a key that is not there. */
     static RedisBucket full(RedisTicks ticks, long at) {
@@ -29,7 +30,7 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
 
     /** The bucket that a value tells of, under the spec it was written under; a full one if there is none. */
     static RedisBucket read(byte @Nullable [] value, RedisTicks otherwise, long now) {
-        return value == null ? full(otherwise, now) : parse(value).at(now);
+        return value == null ? full(otherwise, now) : parse(value).notAhead(now).at(now);
     }
 
     private static RedisBucket parse(byte[] value) {
@@ -83,6 +84,24 @@ record RedisBucket(RedisTicks ticks, long missing, long promised, boolean moved,
     /** When nothing is missing and all promises are kept, in microseconds. */
     private long fullAt() {
         return at + ticks.microsUntil(Math.max(missing, promised), at);
+    }
+
+    /** Whether the clock had run ahead when a value was written, and was set right since. */
+    static boolean ranAhead(byte @Nullable [] value, long now) {
+        return value != null && parse(value).ranAhead(now);
+    }
+
+    private boolean ranAhead(long now) {
+        return at - now > AHEAD_MICROS + ticks.stepMicros();
+    }
+
+    /** The same bucket; if the clock had run ahead, its time begins to count again. */
+    private RedisBucket notAhead(long now) {
+        if (!ranAhead(now)) {
+            return this;
+        }
+        long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
+        return new RedisBucket(ticks, missing, promised, moved, keptUntil, soon);
     }
 
     /** The same bucket at a later moment. */

@@ -3,6 +3,7 @@ package io.ratelimit.redis;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.ratelimit.BackendException;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Tells apart why Redis failed. */
 final class RedisFailures {
@@ -16,7 +17,7 @@ final class RedisFailures {
     /** The failure of a call, as the caller of a store sees it: an error that Redis answered says most. */
     static BackendException of(Throwable failure) {
         Throwable innermost = failure;
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+        for (Throwable cause = failure; cause != null; cause = reason(cause)) {
             if (cause instanceof BackendException known) {
                 return known;
             }
@@ -26,6 +27,13 @@ final class RedisFailures {
             innermost = cause;
         }
         return new BackendException("Redis failed: " + innermost, innermost);
+    }
+
+    /** Where the nodes of a cluster don't tell who they are, each has its own reason. */
+    private static @Nullable Throwable reason(Throwable failure) {
+        return failure.getCause() == null && failure.getSuppressed().length > 0
+                ? failure.getSuppressed()[0]
+                : failure.getCause();
     }
 
     private static BackendException ofAnswer(Throwable error) {

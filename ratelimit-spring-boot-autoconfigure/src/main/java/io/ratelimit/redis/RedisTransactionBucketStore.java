@@ -45,6 +45,10 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
         RedisBucket bucket(ByteBuffer key, RedisTicks ticks) {
             return RedisBucket.read(values.get(key), ticks, now);
         }
+
+        boolean ranAhead(ByteBuffer key) {
+            return RedisBucket.ranAhead(values.get(key), now);
+        }
     }
 
     /** What follows from a reading: an answer, and the buckets to write. */
@@ -70,15 +74,16 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
 
     private Change<Decision> take(List<Charge> charges, List<ByteBuffer> keys, boolean ahead, Reading reading) {
         Map<ByteBuffer, RedisBucket> buckets = new LinkedHashMap<>();
-        Map<ByteBuffer, RedisBucket> converted = new LinkedHashMap<>();
+        Map<ByteBuffer, RedisBucket> anyway = new LinkedHashMap<>();
         List<RedisBucket> before = new ArrayList<>(charges.size());
         boolean all = true;
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
             RedisBucket found = bucket(keys.get(i), ticks(charge), reading, buckets);
             RedisBucket bucket = found.under(ticks(charge));
-            if (bucket != found && !buckets.containsKey(keys.get(i))) {
-                converted.put(keys.get(i), bucket);
+            boolean changed = bucket != found || bucket.at() > reading.now && reading.ranAhead(keys.get(i));
+            if (changed && !buckets.containsKey(keys.get(i))) {
+                anyway.put(keys.get(i), bucket);
             }
             boolean has = bucket.has(charge.cost(), waitMicros(charge, ahead));
             before.add(bucket);
@@ -86,7 +91,7 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
             all &= has;
         }
         Decision decision = Decision.of(answers(charges, before, all, ahead, reading.now));
-        return new Change<>(decision, all ? buckets : converted);
+        return new Change<>(decision, all ? buckets : anyway);
     }
 
     private static RedisBucket bucket(

@@ -36,8 +36,13 @@ Numbers. Lua has only doubles, which are exact for whole numbers up to 2^53, abo
 A product that could be more is only compared with less, or bounded by it: rounding keeps the order. The quotient of two
 such numbers, rounded down or up, is exact too. tostring keeps 14 digits, hence the formats.
 
-Time. The clock is the server's, read once; tests pass their own. If it steps back, a bucket's time stands still. All is
-computed before the first write, so an error leaves nothing half done, and a denial takes nothing and mostly writes nothing.
+Time. The clock is the server's, read once; tests pass their own. If it steps back, a bucket's time stands still until the
+moment that was counted. Where that is more than a minute and a step ahead, the clock had run ahead and was set right: then the
+moment is taken to be the first to come that is at the same place within a step. So what is missing stays missing, no batch
+comes twice, and time counts again. That is written even where the call is denied, or it would begin anew with each.
+
+All is computed before the first write, so an error leaves nothing half done, and a denial takes nothing and mostly writes
+nothing.
 
 KEYS     the buckets; one may be named twice
 ARGV     for each bucket numbers as in a value, and the spec behind them
@@ -51,6 +56,7 @@ what it is missing without them and one more, negative. What may follow says not
 
 local MOST = 8e15
 local SLACK = 1000
+local AHEAD = 60 * 1000000
 
 local pack, unpack = struct.pack, struct.unpack
 local operation, now = ARGV[#KEYS + 1] or 'take', ARGV[#KEYS + 2]
@@ -217,8 +223,12 @@ local function read(key, spec, n, s, full)
     if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)) then
         error(NO_BUCKET)
     end
+    local ran_ahead = at - now > AHEAD + s
+    if ran_ahead then
+        at = now + 1 + (at - now - 1) % s
+    end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        at = at, spec = written, n = n, s = s, full = full}
+        ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     return bucket
 end
@@ -291,7 +301,9 @@ for i, key in ipairs(KEYS) do
     buckets[key] = bucket
     if bucket.spec ~= spec then
         convert(bucket, spec)
-        bucket.converted = not seen and bucket.missing
+        bucket.anyway = not seen and bucket.missing
+    elseif bucket.ran_ahead and not seen then
+        bucket.anyway = bucket.missing
     end
     local limit = full
     if wait > 0 then
@@ -310,8 +322,8 @@ if operation == 'take' then
     for key, bucket in pairs(buckets) do
         if all then
             write(key, bucket)
-        elseif bucket.converted then
-            bucket.missing = bucket.converted
+        elseif bucket.anyway then
+            bucket.missing = bucket.anyway
             write(key, bucket)
         end
     end

@@ -138,15 +138,11 @@ class DashboardReaderTests {
     }
 
     @Test
-    void backendsAreToldAsTheyAre() {
+    void aBackendIsToldAsItIs() {
         Instant since = Instant.parse("2026-01-02T03:04:05Z");
         BackendState down = new BackendState(BackendState.Condition.DOWN, since, "no answer within 100 ms");
         DashboardReader reader = new DashboardReader(
-                throttlers(BucketStore.local(time), ALL),
-                history,
-                deniedKeys,
-                () -> List.of(new FixedBackend(down)),
-                policy -> true);
+                throttlers(BucketStore.local(time), ALL), history, deniedKeys, new FixedBackend(down), policy -> true);
 
         assertThat(reader.read(0, CHANGE, false).backends())
                 .containsExactly(new BackendView("Redis", "DOWN", "2026-01-02T03:04:05Z", "no answer within 100 ms"));
@@ -195,7 +191,7 @@ class DashboardReaderTests {
     }
 
     private DashboardReader reader(Throttlers throttlers, Predicate<ThrottlePolicy> elsewhere) {
-        return new DashboardReader(throttlers, history, deniedKeys, List::of, elsewhere);
+        return new DashboardReader(throttlers, history, deniedKeys, null, elsewhere);
     }
 
     private static PolicyData policy(DashboardData data, String name) {

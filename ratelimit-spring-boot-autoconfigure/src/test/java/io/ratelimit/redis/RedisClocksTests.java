@@ -3,10 +3,12 @@ package io.ratelimit.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
 import java.util.List;
@@ -23,6 +25,7 @@ class RedisClocksTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
     private static final long SECOND = 1_000_000;
+    private static final long DAY = 86_400 * SECOND;
     private static final ThrottlePolicy POLICY =
             ThrottlePolicy.of("api", BucketSpec.of("10/1s").withCapacity(40), "user");
 
@@ -37,16 +40,23 @@ class RedisClocksTests {
 
     /** An instance: its clock is what the breaker, the deadline and the remembered denials go by. */
     private FailoverBucketStore instance(String strategy, ManualTimeSource clock) {
-        BucketStore redis = strategy.equals("script")
-                ? new RedisScriptBucketStore(TestRedis.shared().connection()::async, keys, TIMEOUT, false, server::get)
-                : new RedisTransactionBucketStore(connections, keys, TIMEOUT, server::get);
         return new FailoverBucketStore(
-                redis,
+                store(strategy),
                 BucketStore.local(clock),
                 1,
                 policy -> FailureRule.DENY,
                 clock,
                 new RequestDeadline(clock, TIMEOUT));
+    }
+
+    private BucketStore store(String strategy) {
+        return strategy.equals("script")
+                ? new RedisScriptBucketStore(TestRedis.shared().connection()::async, keys, TIMEOUT, false, server::get)
+                : new RedisTransactionBucketStore(connections, keys, TIMEOUT, server::get);
+    }
+
+    private byte[] kept() {
+        return TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "alice", 1)));
     }
 
     private static Decision take(BucketStore store, long cost) {
@@ -92,5 +102,87 @@ class RedisClocksTests {
         }
         double most = 40 + 10 * (server.get() - began + 1) / (double) SECOND;
         assertThat((double) granted).as("seed %d", run.getCurrentRepetition()).isBetween(0.9 * most - 40, most);
+    }
+
+    /** It grants nothing, and then what comes back, as if nothing had happened; those that are denied put nothing off. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void aClockThatRanAheadAndIsSetRightLocksForNoLongerThanTheTimeToFull(String strategy) {
+        BucketStore store = store(strategy);
+        server.addAndGet(30 * DAY);
+        assertThat(take(store, 35).allowed()).isTrue();
+        server.addAndGet(-30 * DAY);
+
+        assertThat(take(store, 6).retryAfter()).isEqualTo(Duration.ofMillis(100));
+        server.addAndGet(SECOND / 20);
+        assertThat(take(store, 6).allowed()).isFalse();
+        server.addAndGet(SECOND / 20 + 1);
+        assertThat(take(store, 6).allowed()).isTrue();
+        assertThat(take(store, 1).allowed()).isFalse();
+        server.addAndGet(4 * SECOND);
+        assertThat(take(store, 40).allowed()).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void whatWasTakenAheadStaysTakenThen(String strategy) {
+        BucketStore store = store(strategy);
+        server.addAndGet(30 * DAY);
+        Charge patient = Charge.of(POLICY, "alice", 40).withMaxWait(Duration.ofSeconds(10));
+        store.reserve(List.of(patient));
+        assertThat(store.reserve(List.of(patient)).waitNanos()).isEqualTo(4_000 * SECOND);
+        server.addAndGet(-30 * DAY);
+
+        assertThat(take(store, 1).retryAfter()).isEqualTo(Duration.ofMillis(4_100));
+        server.addAndGet(4 * SECOND + 1);
+        assertThat(take(store, 1).allowed()).isFalse();
+        server.addAndGet(SECOND / 10);
+        assertThat(take(store, 1).allowed()).isTrue();
+    }
+
+    /** As a clock is that is corrected now and then, and servers are that take over from each other. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void aClockThatIsSetBackByLessThanAMinuteStandsStill(String strategy) {
+        BucketStore store = store(strategy);
+        assertThat(take(store, 40).allowed()).isTrue();
+        server.addAndGet(-60 * SECOND);
+        byte[] kept = kept();
+        assertThat(take(store, 1).allowed()).isFalse();
+        assertThat(kept()).isEqualTo(kept);
+        server.addAndGet(60 * SECOND);
+        assertThat(take(store, 1).allowed()).isFalse();
+        server.addAndGet(SECOND / 10);
+        assertThat(take(store, 1).allowed()).isTrue();
+    }
+
+    /** Time counts where the clock goes forward, and no batch twice, wherever it is set. */
+    @RepeatedTest(20)
+    void aClockThatIsSetToAndFroGrantsNoMoreThanItWentForward(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        BucketStore store = store(run.getCurrentRepetition() % 2 == 0 ? "script" : "transaction");
+        BucketSpec spec = new BucketSpec(
+                Rate.of("10/" + (1 + random.nextInt(120)) + "s"),
+                40,
+                random.nextBoolean() ? Refill.INTERVAL : Refill.GREEDY);
+        Charge charge = Charge.of(ThrottlePolicy.of("api", spec), "", 1);
+        long period = spec.rate().period().toNanos() / 1_000;
+        long forward = 0;
+        long granted = 0;
+        for (int i = 0; i < 300; i++) {
+            boolean back = random.nextInt(4) == 0;
+            long step = random.nextLong(back ? 4 * period + 90 * SECOND : period);
+            server.addAndGet(back ? -step : step);
+            forward += back ? 0 : step;
+            while (store.take(List.of(charge)).allowed()) {
+                granted++;
+            }
+        }
+        double most = 40 + 10 * (forward + period) / (double) period;
+        assertThat((double) granted)
+                .as("seed %d, %s", run.getCurrentRepetition(), spec)
+                .isLessThanOrEqualTo(most);
+        server.addAndGet(60 * SECOND + period + spec.timeToFull().toNanos() / 1_000);
+        assertThat(store.look(charge).available()).isEqualTo(40);
     }
 }

@@ -4,24 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.output.StatusOutput;
-import io.lettuce.core.protocol.CommandArgs;
-import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -35,8 +26,6 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 class RedisRightsTests {
 
     private static final TestRedis redis = TestRedis.start();
-    private static final List<List<String>> lists = documented();
-    private static final List<String> toConnect = lists.get(2);
     private static final ThrottlePolicy USER = ThrottlePolicy.of("per-user", BucketSpec.of("5/1h"), "user");
     private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("7/1h"));
 
@@ -45,7 +34,7 @@ class RedisRightsTests {
         TRANSACTION;
 
         List<String> rights() {
-            return lists.get(ordinal());
+            return this == SCRIPT ? RedisRights.OF_SCRIPTS : RedisRights.OF_TRANSACTIONS;
         }
     }
 
@@ -56,20 +45,6 @@ class RedisRightsTests {
         return Stream.of(Strategy.values())
                 .flatMap(strategy -> strategy.rights().stream().map(right -> new Needed(strategy, right)))
                 .filter(needed -> !needed.right.equals("+info"));
-    }
-
-    private static List<List<String>> documented() {
-        try {
-            String page = Files.readString(Path.of("../docs/redis.md"));
-            String section = page.substring(page.indexOf("## What it may do"), page.indexOf("## All properties"));
-            return Pattern.compile("`(\\+[^`]+)`")
-                    .matcher(section)
-                    .results()
-                    .map(found -> List.of(found.group(1).split("\\s+")))
-                    .toList();
-        } catch (IOException missing) {
-            throw new UncheckedIOException(missing);
-        }
     }
 
     @BeforeEach
@@ -83,24 +58,16 @@ class RedisRightsTests {
         redis.close();
     }
 
-    private static void allow(List<String> rights) {
-        CommandArgs<byte[], byte[]> user =
-                new CommandArgs<>(ByteArrayCodec.INSTANCE).add("SETUSER").add("shop");
-        List.of("reset", "on", ">s3cret", "~ratelimit:*").forEach(user::add);
-        rights.forEach(user::add);
-        redis.connection().sync().dispatch(CommandType.ACL, new StatusOutput<>(ByteArrayCodec.INSTANCE), user);
-    }
-
     private static List<String> with(List<String> rights) {
         List<String> all = new ArrayList<>(rights);
-        all.addAll(toConnect);
+        all.addAll(RedisRights.TO_CONNECT);
         return all;
     }
 
     private static RedisBuckets buckets(Strategy strategy) {
         RedisStandaloneConfiguration where = new RedisStandaloneConfiguration("127.0.0.1", redis.port());
-        where.setUsername("shop");
-        where.setPassword("s3cret");
+        where.setUsername(RedisRights.USER);
+        where.setPassword(RedisRights.PASSWORD);
         LettuceConnectionFactory application = new LettuceConnectionFactory(where);
         RequestDeadline request = new RequestDeadline(new SystemTimeSource(), Duration.ofSeconds(5));
         return strategy == Strategy.SCRIPT
@@ -128,7 +95,7 @@ class RedisRightsTests {
     @ParameterizedTest
     @EnumSource
     void whatIsDocumentedIsEnough(Strategy strategy) {
-        allow(with(strategy.rights()));
+        RedisRights.allow(redis, with(strategy.rights()));
         try (RedisBuckets buckets = buckets(strategy)) {
             assertThatCode(() -> use(buckets)).doesNotThrowAnyException();
             assertThat(buckets.memory().policy()).isEqualTo("noeviction");
@@ -140,7 +107,7 @@ class RedisRightsTests {
     void withoutOneOfThemItIsMisconfigured(Needed needed) {
         List<String> rights = with(needed.strategy.rights());
         rights.remove(needed.right);
-        allow(rights);
+        RedisRights.allow(redis, rights);
         try (RedisBuckets buckets = buckets(needed.strategy)) {
             assertThatExceptionOfType(MisconfiguredRedisException.class).isThrownBy(() -> use(buckets));
         }
@@ -151,7 +118,7 @@ class RedisRightsTests {
     void withoutInfoOnlyItsMemoryIsUnknown(Strategy strategy) {
         List<String> rights = with(strategy.rights());
         rights.remove("+info");
-        allow(rights);
+        RedisRights.allow(redis, rights);
         try (RedisBuckets buckets = buckets(strategy)) {
             use(buckets);
             assertThatExceptionOfType(MisconfiguredRedisException.class).isThrownBy(buckets::memory);

@@ -72,7 +72,7 @@ class RedisStoresAgreementTests {
         if (random.nextInt(3) == 0) {
             micros.addAndGet(Specs.upTo(spec.timeToFull().toNanos() / 1_000 + 1, random));
         } else if (random.nextInt(20) == 0) {
-            micros.addAndGet(-Specs.upTo(1_000_000, random));
+            micros.addAndGet(-Specs.upTo(random.nextBoolean() ? 1_000_000 : 1_000_000_000, random));
         }
     }
 

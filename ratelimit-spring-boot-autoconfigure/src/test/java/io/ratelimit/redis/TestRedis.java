@@ -5,6 +5,7 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -18,10 +19,13 @@ import redis.embedded.core.RedisServerBuilder;
 /**
  * A real Redis for tests: a binary that Maven fetched, on a free port, one for all tests of a JVM and gone with it. The
  * environment variable {@code RATELIMIT_TEST_REDIS=host:port} names another one; each test has a key prefix of its own.
+ * {@code RATELIMIT_TEST_REDIS_BINARY=/usr/bin/redis-server} is started in place of that binary, also where tests have a
+ * server to themselves.
  */
 public final class TestRedis implements AutoCloseable {
 
     private static final String OTHER = "RATELIMIT_TEST_REDIS";
+    private static final String OTHER_BINARY = "RATELIMIT_TEST_REDIS_BINARY";
     private static final AtomicInteger PREFIXES = new AtomicInteger();
 
     private final RedisServer server;
@@ -62,13 +66,17 @@ public final class TestRedis implements AutoCloseable {
     }
 
     /** A server alone, at a port where there is none. */
-    static RedisServer serverAt(int port, String... settings) {
+    public static RedisServer serverAt(int port, String... settings) {
         try {
             RedisServerBuilder builder = RedisServer.newRedisServer()
                     .port(port)
                     .bind("127.0.0.1")
                     .setting("save \"\"")
                     .onShutdownForceStop(true);
+            String other = System.getenv(OTHER_BINARY);
+            if (other != null) {
+                builder.executableProvider(() -> new File(other));
+            }
             for (String setting : settings) {
                 builder.setting(setting);
             }

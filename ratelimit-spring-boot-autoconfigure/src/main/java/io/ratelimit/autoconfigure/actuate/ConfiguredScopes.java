@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure.actuate;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.actuate.PolicyScope;
+import io.ratelimit.actuate.Spelling;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties;
@@ -10,7 +11,6 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.List;
-import java.util.Locale;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -46,13 +46,13 @@ final class ConfiguredScopes implements Function<ThrottlePolicy, PolicyScope> {
         boolean here = properties.backendOf(policy) == BackendKind.LOCAL;
         return new PolicyScope(
                 appliesTo(policy.name()),
-                request == null ? null : text(request.phase()),
+                request == null ? null : Spelling.of(request.phase()),
                 request == null ? List.of() : texts(request.paths()),
                 request == null ? List.of() : texts(request.excludePaths()),
                 request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
                 overrides.applyAsInt(policy.name()),
-                text(properties.backendOf(policy)),
-                here ? null : text(properties.failureRuleOf(policy)));
+                Spelling.of(properties.backendOf(policy)),
+                here ? null : Spelling.of(properties.failureRuleOf(policy)));
     }
 
     private String appliesTo(String policy) {
@@ -65,9 +65,5 @@ final class ConfiguredScopes implements Function<ThrottlePolicy, PolicyScope> {
 
     private static List<String> texts(List<PathPattern> patterns) {
         return patterns.stream().map(PathPattern::getPatternString).toList();
-    }
-
-    private static String text(Enum<?> constant) {
-        return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 }

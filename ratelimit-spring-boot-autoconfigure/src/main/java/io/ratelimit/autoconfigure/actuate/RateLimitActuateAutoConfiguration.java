@@ -2,7 +2,6 @@ package io.ratelimit.autoconfigure.actuate;
 
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.PolicyViews;
 import io.ratelimit.actuate.RateLimitsEndpoint;
@@ -29,6 +28,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 
 /** Auto-configuration for the actuator endpoint {@code ratelimits}. */
 @AutoConfiguration(
@@ -46,13 +46,8 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+    @Import(DeniedKeysConfiguration.class)
     static class OfEndpoint {
-
-        @Bean
-        @ConditionalOnMissingBean
-        DeniedKeys rateLimitDeniedKeys(TimeSource time) {
-            return new DeniedKeys(time);
-        }
 
         @Bean
         RateLimitsProblems rateLimitsProblems() {
@@ -95,7 +90,7 @@ public final class RateLimitActuateAutoConfiguration {
                     denied,
                     new ConfiguredScopes(
                             properties, requests::getObject, operations.getIfAvailable(), buckets::overrides),
-                    backend.getIfUnique(),
+                    backend.getIfAvailable(),
                     policy -> properties.backendOf(policy) == BackendKind.REDIS);
             return new RateLimitsEndpoint(throttlers, buckets, views, endpoint.showValues(), endpoint.roles());
         }

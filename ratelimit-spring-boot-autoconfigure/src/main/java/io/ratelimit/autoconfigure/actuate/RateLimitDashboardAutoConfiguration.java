@@ -24,6 +24,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplicat
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
 
 /** Auto-configuration for the dashboard, where it is exposed; nobody counts for it where it isn't. */
 @AutoConfiguration(after = RateLimitActuateAutoConfiguration.class)
@@ -32,6 +33,7 @@ import org.springframework.context.annotation.Bean;
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
 @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+@Import(DeniedKeysConfiguration.class)
 public final class RateLimitDashboardAutoConfiguration {
 
     @Bean(initMethod = "start")
@@ -42,26 +44,20 @@ public final class RateLimitDashboardAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    DeniedKeys rateLimitDeniedKeys(TimeSource time) {
-        return new DeniedKeys(time);
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
     RateLimitDashboard rateLimitDashboard(
             Throttlers throttlers,
             DecisionHistory history,
             DeniedKeys deniedKeys,
             RateLimitProperties properties,
             RateLimitsEndpointProperties shown,
-            ObjectProvider<Backend> backends,
+            ObjectProvider<Backend> backend,
             ObjectProvider<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access) {
         DashboardReader reader = new DashboardReader(
                 throttlers,
                 history,
                 deniedKeys,
-                () -> backends.orderedStream().toList(),
+                backend.getIfAvailable(),
                 policy -> properties.backendOf(policy) == BackendKind.REDIS);
         EndpointPlaces places = new EndpointPlaces(endpoints::getObject, access);
         return new RateLimitDashboard(

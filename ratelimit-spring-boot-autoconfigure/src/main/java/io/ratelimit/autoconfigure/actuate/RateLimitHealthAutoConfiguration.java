@@ -29,7 +29,7 @@ public final class RateLimitHealthAutoConfiguration {
             Throttlers throttlers, ObjectProvider<Backend> backend, RateLimitProperties properties) {
         return new RateLimitHealthIndicator(
                 throttlers,
-                backend.getIfUnique(),
+                backend.getIfAvailable(),
                 policy -> properties.backendOf(policy) == BackendKind.REDIS,
                 policy -> properties.failureRuleOf(policy) == FailureRule.DENY);
     }

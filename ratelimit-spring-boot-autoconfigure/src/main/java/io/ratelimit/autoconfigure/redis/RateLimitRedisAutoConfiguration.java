@@ -102,10 +102,14 @@ public final class RateLimitRedisAutoConfiguration {
                 FailoverBucketStore redis,
                 ObjectProvider<Throttlers> throttlers,
                 RateLimitProperties properties) {
-            return new RedisStart(buckets, redis, () -> throttlers.getObject().all().stream()
-                    .map(Throttler::policy)
-                    .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
-                    .toList());
+            return new RedisStart(
+                    buckets,
+                    redis,
+                    () -> throttlers.getObject().all().stream()
+                            .map(Throttler::policy)
+                            .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
+                            .toList(),
+                    properties.asksRedis());
         }
 
         /** The calls of one request share one deadline. */

@@ -20,16 +20,28 @@ final class RedisStart implements SmartInitializingSingleton {
     private final RedisBuckets buckets;
     private final FailoverBucketStore store;
     private final Supplier<List<ThrottlePolicy>> policies;
+    private final boolean asked;
 
-    /** @param policies that have their buckets there */
-    RedisStart(RedisBuckets buckets, FailoverBucketStore store, Supplier<List<ThrottlePolicy>> policies) {
+    /**
+     * @param policies that have their buckets there
+     * @param asked whether any of them is not off: otherwise nobody connects
+     */
+    RedisStart(
+            RedisBuckets buckets, FailoverBucketStore store, Supplier<List<ThrottlePolicy>> policies, boolean asked) {
         this.buckets = buckets;
         this.store = store;
         this.policies = policies;
+        this.asked = asked;
     }
 
     @Override
     public void afterSingletonsInstantiated() {
+        if (asked) {
+            tryOut();
+        }
+    }
+
+    private void tryOut() {
         policies.get().forEach(RedisStart::warnOfWait);
         try {
             buckets.selfTest();

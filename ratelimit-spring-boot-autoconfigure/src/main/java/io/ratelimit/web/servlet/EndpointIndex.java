@@ -115,8 +115,11 @@ final class EndpointIndex {
     String endpoint(String method, PathContainer path) {
         Node tree = byMethod.getOrDefault(method, otherMethods);
         String key = tree.find(path);
+        if (!key.equals(NONE)) {
+            return key;
+        }
         PathContainer shorter = withoutTrailingSlash(path);
-        return key.equals(NONE) && shorter != path ? tree.find(shorter) : key;
+        return shorter == path ? NONE : tree.find(shorter);
     }
 
     /** The variables in the pattern of the {@link #endpoint}, decoded; none where there is no endpoint. */
@@ -243,7 +246,7 @@ final class EndpointIndex {
 
         private Node nearest(List<PathContainer.Element> path) {
             Node node = this;
-            for (int i = 0; i < path.size(); i++) {
+            for (int i = 0, size = path.size(); i < size; i++) {
                 if (path.get(i) instanceof PathContainer.PathSegment segment) {
                     Node child = node.children.get(Keys.part(segment.valueToMatch(), true));
                     if (child == null) {

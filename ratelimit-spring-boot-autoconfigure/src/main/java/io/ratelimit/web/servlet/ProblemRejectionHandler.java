@@ -56,18 +56,19 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         Status status = status(decision, first);
         response.setStatus(status.code());
         response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
+        String millis = Long.toString(millis(decision));
         if (decision.outcome().isTemporary()) {
             response.setHeader(
                     HttpHeaders.RETRY_AFTER,
                     Long.toString(Math.max(1, RateLimitHeaders.seconds(decision.retryNanos()))));
-            response.setHeader("X-RetryAfterMs", Long.toString(millis(decision)));
+            response.setHeader("X-RetryAfterMs", millis);
         }
         if (decision.outcome() != Outcome.MISSING_KEY && decision.outcome() != Outcome.BACKEND_FAILED) {
             headers.write(violations, response);
         }
         boolean text = AcceptHeader.prefersText(request.getHeader(HttpHeaders.ACCEPT));
-        String detail = detail(decision, first);
-        String body = text ? detail + "\n" : problem(decision, violations, status, detail);
+        String detail = detail(decision, first, millis);
+        String body = text ? detail + "\n" : problem(decision, violations, status, detail, millis);
         new RejectionBody(text, body).write(request, response);
     }
 
@@ -79,24 +80,23 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         };
     }
 
-    private static String detail(Decision decision, Answer first) {
+    private static String detail(Decision decision, Answer first, String millis) {
         String policy = "'" + first.policy().name() + "' policy";
         return switch (decision.outcome()) {
             case NEVER_FITS -> "The request can never be allowed by " + policy + ", it costs more than the limit.";
             case MISSING_KEY -> "The request is refused by " + policy + ", it lacks what the limit is counted by.";
             case TOO_LONG ->
-                "The request would have to wait too long for " + policy + ", please retry after " + millis(decision)
-                        + " ms.";
+                "The request would have to wait too long for " + policy + ", please retry after " + millis + " ms.";
             case QUEUE_FULL ->
-                "Too many requests wait for " + policy + " already, please retry after " + millis(decision) + " ms.";
+                "Too many requests wait for " + policy + " already, please retry after " + millis + " ms.";
             case BACKEND_FAILED ->
-                "The limit of " + policy + " can't be asked at the moment, please retry after " + millis(decision)
-                        + " ms.";
-            default -> "The request is throttled by " + policy + ", please retry after " + millis(decision) + " ms.";
+                "The limit of " + policy + " can't be asked at the moment, please retry after " + millis + " ms.";
+            default -> "The request is throttled by " + policy + ", please retry after " + millis + " ms.";
         };
     }
 
-    private static String problem(Decision decision, List<Answer> violations, Status status, String detail) {
+    private static String problem(
+            Decision decision, List<Answer> violations, Status status, String detail, String millis) {
         StringBuilder json = new StringBuilder(320).append('{');
         if (decision.outcome() != Outcome.MISSING_KEY) {
             String type = decision.outcome() == Outcome.BACKEND_FAILED ? REDUCED_CAPACITY : QUOTA_EXCEEDED;
@@ -114,7 +114,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         }
         json.append(']');
         if (decision.outcome().isTemporary()) {
-            json.append(",\"retryAfterMs\":").append(millis(decision));
+            json.append(",\"retryAfterMs\":").append(millis);
         }
         return json.append('}').toString();
     }

@@ -4,24 +4,26 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
  * Lets a request through, or has it rejected, by the decision of the policies of one phase that apply to it. Registered
- * once for each phase, before and after Spring Security.
+ * once for each phase, before and after Spring Security; whatever is dispatched again passes.
  */
-public class RateLimitFilter extends OncePerRequestFilter {
+public class RateLimitFilter implements Filter {
 
     private final Phase phase;
-    private final String onceAttribute;
     private final Throttlers throttlers;
     private final Supplier<RequestPolicies> policies;
     private final RateLimitHeaders headers;
@@ -39,7 +41,6 @@ public class RateLimitFilter extends OncePerRequestFilter {
             RateLimitHeaders headers,
             Rejection rejection) {
         this.phase = phase;
-        this.onceAttribute = RateLimitFilter.class.getName() + "." + phase;
         this.throttlers = throttlers;
         this.policies = policies;
         this.headers = headers;
@@ -48,7 +49,18 @@ public class RateLimitFilter extends OncePerRequestFilter {
     }
 
     @Override
-    protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        DispatcherType type = request.getDispatcherType();
+        if (type == DispatcherType.ASYNC || type == DispatcherType.ERROR) {
+            chain.doFilter(request, response);
+        } else {
+            enter((HttpServletRequest) request, (HttpServletResponse) response, chain);
+        }
+    }
+
+    /** Once for each phase, wherever else somebody puts the filter. */
+    private void enter(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         RequestBill bill = RequestBill.of(request);
         boolean outermost = bill.isNew();
@@ -132,11 +144,5 @@ public class RateLimitFilter extends OncePerRequestFilter {
         if (scarcest != null && scarcest != shown) {
             headers.write(List.of(scarcest), response);
         }
-    }
-
-    /** One for each phase: outside a container both filters would have the class's name, and the second be skipped. */
-    @Override
-    protected String getAlreadyFilteredAttributeName() {
-        return onceAttribute;
     }
 }

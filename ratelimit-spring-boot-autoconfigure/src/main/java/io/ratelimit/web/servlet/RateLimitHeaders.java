@@ -1,10 +1,12 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 
 /** The headers that tell clients of their limits. */
 public enum RateLimitHeaders {
@@ -17,30 +19,10 @@ public enum RateLimitHeaders {
     DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
         void write(List<Answer> answers, HttpServletResponse response) {
-            StringBuilder policies = new StringBuilder(48);
-            StringBuilder limits = new StringBuilder(48);
-            for (Answer answer : answers) {
-                item(policies, answer);
-                BucketSpec spec = answer.charge().spec();
-                policies.append(";q=").append(spec.capacity());
-                policies.append(";w=").append(seconds(spec.timeToFull().toNanos()));
-                item(limits, answer);
-                limits.append(";r=").append(answer.decision().remaining());
-                long next =
-                        answer.decision().nextTokenNanos() - answer.decision().waitNanos();
-                long wait = Math.max(answer.decision().retryNanos(), next);
-                if (wait > 0) {
-                    limits.append(";t=").append(seconds(wait));
-                }
-            }
-            response.setHeader("RateLimit-Policy", policies.toString());
-            response.setHeader("RateLimit", limits.toString());
-        }
-
-        private static void item(StringBuilder list, Answer answer) {
-            list.append(list.isEmpty() ? "\"" : ", \"")
-                    .append(answer.policy().name())
-                    .append('"');
+            StringBuilder text = new StringBuilder(64);
+            response.setHeader("RateLimit-Policy", list(answers, text, RateLimitHeaders::policy));
+            text.setLength(0);
+            response.setHeader("RateLimit", list(answers, text, RateLimitHeaders::limit));
         }
     },
 
@@ -72,6 +54,30 @@ public enum RateLimitHeaders {
 
     RateLimitHeaders(String... names) {
         this.names = List.of(names);
+    }
+
+    private static String list(List<Answer> answers, StringBuilder text, BiConsumer<StringBuilder, Answer> parameters) {
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            text.append(i == 0 ? "\"" : ", \"").append(answer.policy().name()).append('"');
+            parameters.accept(text, answer);
+        }
+        return text.toString();
+    }
+
+    private static void policy(StringBuilder text, Answer answer) {
+        BucketSpec spec = answer.charge().spec();
+        text.append(";q=").append(spec.capacity());
+        text.append(";w=").append(seconds(spec.timeToFull().toNanos()));
+    }
+
+    private static void limit(StringBuilder text, Answer answer) {
+        Decision decision = answer.decision();
+        text.append(";r=").append(decision.remaining());
+        long wait = Math.max(decision.retryNanos(), decision.nextTokenNanos() - decision.waitNanos());
+        if (wait > 0) {
+            text.append(";t=").append(seconds(wait));
+        }
     }
 
     /** Sets the headers for these policies, at least one. */

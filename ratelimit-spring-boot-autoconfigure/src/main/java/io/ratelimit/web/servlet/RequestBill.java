@@ -17,7 +17,7 @@ final class RequestBill {
 
     private static final String ATTRIBUTE = RequestBill.class.getName();
 
-    private final List<Answer> paid = new ArrayList<>();
+    private final List<List<Answer>> paid = new ArrayList<>(2);
     private int entered;
     private @Nullable RequestPolicies policies;
     private @Nullable ServletRequestFacts facts;
@@ -60,7 +60,7 @@ final class RequestBill {
     /** Notes what an allowed decision took, also for policies in shadow mode. */
     void add(Decision decision, RequestPolicies policies) {
         this.policies = policies;
-        paid.addAll(decision.taken());
+        paid.add(decision.taken());
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
@@ -97,10 +97,12 @@ final class RequestBill {
     private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> which) {
         RequestPolicies known = policies;
         if (known != null) {
-            List<Answer> back = paid.stream()
-                    .filter(answer -> which.test(known.of(answer.charge())))
-                    .toList();
-            paid.removeAll(back);
+            List<Answer> back = new ArrayList<>();
+            List<Answer> kept = new ArrayList<>();
+            paid.forEach(phase ->
+                    phase.forEach(answer -> (which.test(known.of(answer.charge())) ? back : kept).add(answer)));
+            paid.clear();
+            paid.add(kept);
             throttlers.giveBack(back);
         }
     }

@@ -139,11 +139,13 @@ class RateLimitRedisAutoConfigurationTests {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(RateLimitAutoConfiguration.class))
                 .withPropertyValues("ratelimit.policies.api.rate=2/1s", "ratelimit.policies.api.backend=redis")
-                .run(context -> assertFailure(
-                        context,
-                        "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not"
-                                + " there: instances would share nothing.",
-                        "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'."));
+                .run(
+                        context -> assertFailure(
+                                context,
+                                "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not"
+                                        + " there: instances would share nothing.",
+                                "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'. Where the"
+                                        + " application is processed ahead of time, 'backend: redis' must be there when it is built."));
     }
 
     private static void assertFailure(AssertableApplicationContext context, String description, String action) {

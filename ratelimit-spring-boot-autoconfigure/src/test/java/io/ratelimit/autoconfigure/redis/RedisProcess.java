@@ -12,7 +12,6 @@ import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import redis.embedded.RedisServer;
-import redis.embedded.core.RedisServerBuilder;
 
 /** A real Redis of one test's own, which can be stopped, killed, and started again at the same port. */
 final class RedisProcess implements AutoCloseable {
@@ -43,18 +42,7 @@ final class RedisProcess implements AutoCloseable {
     }
 
     void start() {
-        try {
-            RedisServerBuilder builder = RedisServer.newRedisServer()
-                    .port(port)
-                    .bind("127.0.0.1")
-                    .setting("save \"\"")
-                    .onShutdownForceStop(true);
-            settings.forEach(builder::setting);
-            server = builder.build();
-            server.start();
-        } catch (IOException failed) {
-            throw new UncheckedIOException(failed);
-        }
+        server = TestRedis.serverAt(port, settings.toArray(String[]::new));
         pid = Long.parseLong(ask(redis -> redis.info("server")).replaceAll("(?s).*process_id:(\\d+).*", "$1"));
     }
 

@@ -19,6 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.Ordered;
 import org.springframework.http.ResponseEntity;
 import org.springframework.stereotype.Controller;
 import org.springframework.web.bind.annotation.ExceptionHandler;
@@ -82,6 +83,12 @@ class DispatchTests {
         Response refusal = server.http().get("/tight");
         assertThat(refusal.status()).isEqualTo(429);
         assertThat(refusal.body()).contains("[\"tight\"]");
+    }
+
+    @Test
+    void theErrorOfARequestThatNeverGotToAFilterIsFree() {
+        assertThat(server.http().get("/blocked").status()).isEqualTo(403);
+        assertThat(server.available("early")).isEqualTo(100);
     }
 
     @Test
@@ -220,6 +227,16 @@ class DispatchTests {
         static FilterRegistrationBean<jakarta.servlet.Filter> onceMoreAfter(
                 FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication) {
             return everywhere("onceMoreAfter", rateLimitFilterAfterAuthentication);
+        }
+
+        /** Stands before all others, and has the container answer. */
+        @Bean
+        static FilterRegistrationBean<jakarta.servlet.Filter> firewall() {
+            FilterRegistrationBean<jakarta.servlet.Filter> registration = new FilterRegistrationBean<>(
+                    (request, response, chain) -> ((HttpServletResponse) response).sendError(403));
+            registration.addUrlPatterns("/blocked");
+            registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            return registration;
         }
 
         private static FilterRegistrationBean<jakarta.servlet.Filter> everywhere(

@@ -444,6 +444,18 @@ class RateLimitsEndpointTests {
                 .doesNotContain("mallory");
     }
 
+    /** Whom nobody has charged has a full bucket; that is what a look says of him, too. */
+    @Test
+    void aBucketThatIsForgottenAlreadyIsForgottenAllTheSame() {
+        assertThat(allowed("/named?name=carol")).isEqualTo(2);
+        Response once = forget("/named?key=carol");
+        Response twice = forget("/named?key=carol");
+        assertThat(twice.status()).isEqualTo(200);
+        assertThat(twice.body()).isEqualTo(once.body());
+        assertThat(JsonPath.<Integer>read(forget("/named?key=nobody").body(), "$.limit.available"))
+                .isEqualTo(2);
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -525,6 +537,15 @@ class RateLimitsEndpointTests {
 
         assertThat(throttlers.all().stream().map(throttler -> throttler.policy()))
                 .isEqualTo(before);
+    }
+
+    /** Whoever sends much gets little back. */
+    @Test
+    void whatIsTooLongIsNotRepeated() {
+        Response answer = post("/named", "{\"rate\":\"" + "9".repeat(3_000_000) + "/1s\"}");
+        assertRefused(answer, 400, "rate must be at most 64 characters long, such as '100/1s', but was 3000003");
+        assertThat(answer.body()).hasSizeLessThan(200);
+        assertRefused(post("/named", "{\"rate\":\"" + "9".repeat(61) + "/1s\"}"), 400, "9/1s' is not a rate");
     }
 
     @ParameterizedTest

@@ -1,0 +1,51 @@
+package io.ratelimit.benchmarks;
+
+import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.http.HttpStatus;
+
+/**
+ * The smallest web application with a filter that asks nobody: it refuses with the headers and the body that the limits
+ * of the profile {@code refused} would, written beforehand. What that costs, the server does.
+ */
+@Configuration(proxyBeanMethods = false)
+@Import(HelloApplication.class)
+public class FixedAnswerApplication {
+
+    private static final byte[] BODY = """
+            {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests",\
+            "status":429,"detail":"The request is throttled by 'per-ip-per-endpoint' policy, please retry after \
+            86312345 ms.","violated-policies":["per-ip-per-endpoint"],"retryAfterMs":86312345}""".getBytes(StandardCharsets.UTF_8);
+
+    public static void main(String[] args) {
+        SpringApplication.run(FixedAnswerApplication.class, args);
+    }
+
+    /** Where the filter stands that asks before authentication. */
+    @Bean
+    FilterRegistrationBean<Filter> fixedAnswer() {
+        FilterRegistrationBean<Filter> registration =
+                new FilterRegistrationBean<>((request, response, chain) -> refuse((HttpServletResponse) response));
+        registration.setOrder(-101);
+        return registration;
+    }
+
+    private static void refuse(HttpServletResponse response) throws IOException {
+        response.setStatus(HttpStatus.TOO_MANY_REQUESTS.value());
+        response.setHeader("Cache-Control", "no-store");
+        response.setHeader("Retry-After", "86313");
+        response.setHeader("X-RetryAfterMs", "86312345");
+        response.setHeader("RateLimit-Policy", "\"per-ip-per-endpoint\";q=1;w=86400");
+        response.setHeader("RateLimit", "\"per-ip-per-endpoint\";r=0;t=86313");
+        response.setContentType("application/problem+json");
+        response.setContentLength(BODY.length);
+        response.getOutputStream().write(BODY);
+    }
+}

@@ -1,0 +1,79 @@
+package io.ratelimit.autoconfigure.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.ratelimit.Throttlers;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.SocketTimeoutException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A Redis that no policy asks is left alone. */
+class RedisOffTests {
+
+    private static final String YAML = """
+            management:
+              endpoints.web.exposure.include: ratelimits, ratelimitdashboard, health
+              endpoint.health.show-details: always
+              health.redis.enabled: false
+            ratelimit:
+              %s
+              policies:
+                all: { rate: 1/1d, tiers: { pro: { rate: 2/1d } }, tier: "query:plan", max-wait: 1d, %s }
+                here: { rate: 9/1d, backend: local }
+            """;
+
+    /** Whoever connects is not answered, but is there to be accepted. */
+    private final ServerSocket port = listening();
+
+    private static ServerSocket listening() {
+        try {
+            ServerSocket socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+            socket.setSoTimeout(1);
+            return socket;
+        } catch (IOException failed) {
+            throw new IllegalStateException(failed);
+        }
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        port.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "mode: off | backend: redis",
+                "mode: off | mode: enforce, backend: redis",
+                "mode: shadow | mode: off, backend: redis"
+            })
+    void nobodyConnectsWhereAllThatWouldIsOff(String modes) {
+        String[] parts = modes.split(" \\| ");
+        try (RedisApplication application =
+                RedisApplication.start(port.getLocalPort(), YAML.formatted(parts[0], parts[1]))) {
+            assertThat(application.status("/a")).isEqualTo(200);
+            assertThat(application.bean(Throttlers.class).get("all").decide(2).allowed())
+                    .isTrue();
+            assertThat(application.get("/actuator/health").body()).contains("\"ratelimit\":{\"status\":\"UP\"}");
+            assertThat(application.get("/actuator/ratelimits").body()).contains("\"rate\":\"2/1d\"");
+            assertThat(application.get("/actuator/ratelimits/all?tier=pro").body())
+                    .contains("\"mode\":\"off\"");
+            assertThat(application.status("/actuator/ratelimitdashboard/data")).isEqualTo(200);
+        }
+        assertThatThrownBy(port::accept).isInstanceOf(SocketTimeoutException.class);
+    }
+
+    /** So the test above would see it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"enforce", "shadow"})
+    void otherwiseTheStartTriesIt(String mode) throws IOException {
+        RedisApplication.start(port.getLocalPort(), YAML.formatted("mode: " + mode, "backend: redis"))
+                .close();
+        assertThat(port.accept()).isNotNull();
+    }
+}

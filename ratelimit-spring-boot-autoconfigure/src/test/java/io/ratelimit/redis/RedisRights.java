@@ -1,0 +1,49 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.StatusOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/** What the documentation says that a user of Redis needs, and a user who has it. */
+final class RedisRights {
+
+    static final List<String> OF_SCRIPTS = documented().get(0);
+    static final List<String> OF_TRANSACTIONS = documented().get(1);
+    static final List<String> TO_CONNECT = documented().get(2);
+    static final List<String> ON_CLUSTERS = documented().get(3);
+
+    static final String USER = "shop";
+    static final String PASSWORD = "s3cret";
+
+    private RedisRights() {}
+
+    private static List<List<String>> documented() {
+        try {
+            String page = Files.readString(Path.of("../docs/redis.md"));
+            String section = page.substring(page.indexOf("## What it may do"), page.indexOf("## All properties"));
+            return Pattern.compile("`(\\+[^`]+)`")
+                    .matcher(section)
+                    .results()
+                    .map(found -> List.of(found.group(1).split("\\s+")))
+                    .toList();
+        } catch (IOException missing) {
+            throw new UncheckedIOException(missing);
+        }
+    }
+
+    /** From now on the user may do this and no more. */
+    static void allow(TestRedis redis, List<String> rights) {
+        CommandArgs<byte[], byte[]> user =
+                new CommandArgs<>(ByteArrayCodec.INSTANCE).add("SETUSER").add(USER);
+        List.of("reset", "on", ">" + PASSWORD, "~ratelimit:*").forEach(user::add);
+        rights.forEach(user::add);
+        redis.connection().sync().dispatch(CommandType.ACL, new StatusOutput<>(ByteArrayCodec.INSTANCE), user);
+    }
+}
