@@ -21,7 +21,8 @@ final class Level {
      * the answer "no" and the time to wait.
      *
      * The unit is chosen so that a clock step and a token are whole numbers of it (Ticks): counting rounds nothing.
-     * Threads race on one compare-and-set; the loser looks again. The number publishes nothing but itself.
+     * Threads race on one compare-and-exchange; the loser goes on from what the winner left. The number publishes nothing
+     * but itself.
      *
      * Who may wait takes tokens ahead: the bucket is then full later than an empty one would be. What is beyond is its
      * debt, and also the wait (Line says what that means for who gives back).
@@ -52,8 +53,8 @@ final class Level {
     /** What {@link #fullAt} doesn't show of the line. */
     private volatile Line line;
 
-    /** When whoever keeps this level last wrote it to its map, by its own clock; a lost update only writes it again. */
-    long renewedAt;
+    /** When whoever keeps this level last wrote it to its map, in its own measure; a lost update only writes it again. */
+    int renewedAt;
 
     Level(Ticks ticks, long nanos) {
         this(ticks, nanos, 0);
@@ -87,17 +88,19 @@ final class Level {
         }
         long now = ticks.at(nanos);
         long price = ticks.of(cost);
+        long most = ticks.full() - price;
         long seen = lastSeen;
         while (seen != CLOSED) {
-            long left = left(seen, now, price);
-            if (left < 0 && !isSoon(-left, nanos, maxWaitNanos)) {
-                return left;
+            long missing = missing(seen, now);
+            if (missing > most && !isSoon(missing - most, nanos, maxWaitNanos)) {
+                return most - missing;
             }
-            long missing = ticks.full() - left;
-            if (FULL_AT.weakCompareAndSet(this, seen, now + missing)) {
-                return missing;
+            long met = (long) FULL_AT.compareAndExchange(this, seen, now + missing + price);
+            if (met == seen) {
+                return missing + price;
             }
-            seen = fullAt;
+            seen = met; // To read it anew, as the winner goes on, fetches the line once more: twice the time of two
+            // threads.
         }
         return CLOSED;
     }
@@ -171,7 +174,7 @@ final class Level {
 
     /** The ticks left beyond the price; if less than zero, those it is short of. */
     private long left(long seen, long now, long price) {
-        return ticks.full() - missing(seen, now) - price;
+        return ticks.full() - price - missing(seen, now);
     }
 
     /** Puts tokens back, at most until the bucket is full and none while it owes some; false if this level was closed. */
@@ -235,7 +238,8 @@ final class Level {
     }
 
     private static long missing(long seen, long now) {
-        return Math.max(seen - now, 0);
+        long missing = seen - now; // No Math.max, which waits for the clock where a branch is foreseen.
+        return missing > 0 ? missing : 0;
     }
 
     /** The ticks of another spec that its bucket is missing when it takes over from this one, or {@link #CLOSED}. */

@@ -29,6 +29,9 @@ final class Levels {
 
     private static final long SHORTEST_HALF_LIFE = Duration.ofSeconds(30).toNanos();
 
+    /** 2^30 ns: a level notes its age in steps of these, in half the room. */
+    private static final int BITS_OF_A_STEP = 30;
+
     private final Ticker ticker;
     private final TimeSource time;
     private final Cache<String, Level> cache;
@@ -56,12 +59,21 @@ final class Levels {
     @Nullable
     Level get(String key) {
         Level level = cache.getIfPresent(key);
-        return level == null || ticker.read() - level.renewedAt < halfLife || renew(key, level) ? level : null;
+        return level == null || isYoung(level) || renew(key, level) ? level : null;
+    }
+
+    /** Whether it is in the first half of its life for sure: it may be almost one step older than it seems. */
+    private boolean isYoung(Level level) {
+        return step() - level.renewedAt < halfLife >> BITS_OF_A_STEP;
+    }
+
+    private int step() {
+        return (int) (ticker.read() >> BITS_OF_A_STEP);
     }
 
     private boolean renew(String key, Level level) {
         boolean there = cache.asMap().replace(key, level, level);
-        level.renewedAt = ticker.read();
+        level.renewedAt = step();
         return there;
     }
 
@@ -73,7 +85,7 @@ final class Levels {
                 return level;
             }
             Level opened = level == null ? new Level(ticks, nanos, missing) : level.reopen(ticks, time);
-            opened.renewedAt = ticker.read();
+            opened.renewedAt = step();
             return opened;
         });
     }

@@ -43,6 +43,9 @@ final class LocalBucketStore implements BucketStore {
 
     private Decision take(List<Charge> charges, boolean ahead) {
         long nanos = now();
+        if (charges.size() == 1) {
+            return Decision.of(List.of(take(charges.get(0), ahead, nanos)));
+        }
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
             answers[i] = take(charges.get(i), ahead, nanos);

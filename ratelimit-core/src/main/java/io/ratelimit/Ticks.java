@@ -112,7 +112,7 @@ final class Ticks {
     long at(long nanos) {
         long passed = nanos - origin;
         if (stepNanos == 1) {
-            return passed * perStep;
+            return perStep == 1 ? passed : passed * perStep;
         }
         return (stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos))
                 * perStep;
