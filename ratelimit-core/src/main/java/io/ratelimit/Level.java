@@ -99,8 +99,9 @@ final class Level {
             if (met == seen) {
                 return missing + price;
             }
-            seen = met; // To read it anew, as the winner goes on, fetches the line once more: twice the time of two
-            // threads.
+            // Not read anew: while the winner goes on that would fetch the line again, and take two threads twice as
+            // long.
+            seen = met;
         }
         return CLOSED;
     }

@@ -1,0 +1,94 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaCodeUnit;
+import com.tngtech.archunit.core.domain.JavaMember;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.io.IOException;
+import java.lang.reflect.RecordComponent;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What is exported is a promise: each public type and member is a line of {@code public-api.txt}, so that a change of the
+ * API is a changed line. The auto-configuration is left out: what it exports is for Spring Boot.
+ */
+class PublicApiTests {
+
+    private static final Path PROMISED = Path.of("src/test/resources/public-api.txt");
+    private static final Path FOUND = Path.of("target/public-api.txt");
+
+    /** What every object, enum or record has, or what the compiler adds. */
+    private static final Set<String> UNTOLD = Set.of("equals", "hashCode", "toString", "values", "valueOf");
+
+    @Test
+    void whatIsExportedIsWhatWasPromised() throws IOException {
+        List<String> found = new ClassFileImporter()
+                .withImportOption(new ImportOption.DoNotIncludeTests()).importPackages("io.ratelimit").stream()
+                        .filter(type -> !type.getPackageName().startsWith("io.ratelimit.autoconfigure"))
+                        .filter(PublicApiTests::isExported)
+                        .flatMap(PublicApiTests::lines)
+                        .sorted()
+                        .toList();
+        Files.write(FOUND, found);
+        assertThat(found)
+                .as("the public API; if the change is meant, copy %s to %s", FOUND, PROMISED)
+                .containsExactlyElementsOf(Files.readAllLines(PROMISED));
+    }
+
+    private static boolean isExported(JavaClass type) {
+        return type.getModifiers().contains(JavaModifier.PUBLIC)
+                && type.getEnclosingClass().map(PublicApiTests::isExported).orElse(true);
+    }
+
+    private static Stream<String> lines(JavaClass type) {
+        return Stream.concat(
+                Stream.of(type.getName() + " " + kind(type)),
+                type.getMembers().stream()
+                        .filter(member -> isExported(type, member))
+                        .map(member -> type.getName() + " " + signature(member)));
+    }
+
+    private static String kind(JavaClass type) {
+        if (type.isRecord()) {
+            return Arrays.stream(type.reflect().getRecordComponents())
+                    .map(RecordComponent::getName)
+                    .collect(Collectors.joining(", ", "record (", ")"));
+        }
+        String kind = type.isAnnotation()
+                ? "annotation"
+                : type.isEnum() ? "enum" : type.isInterface() ? "interface" : "class";
+        return type.getModifiers().contains(JavaModifier.FINAL) && !type.isEnum() ? "final " + kind : kind;
+    }
+
+    private static boolean isExported(JavaClass type, JavaMember member) {
+        Set<JavaModifier> modifiers = member.getModifiers();
+        boolean isInherited = modifiers.contains(JavaModifier.PROTECTED)
+                && !type.getModifiers().contains(JavaModifier.FINAL);
+        return (modifiers.contains(JavaModifier.PUBLIC) || isInherited)
+                && !modifiers.contains(JavaModifier.SYNTHETIC)
+                && !UNTOLD.contains(member.getName());
+    }
+
+    private static String signature(JavaMember member) {
+        String signature = member instanceof JavaCodeUnit call
+                ? call.getName() + names(call.getRawParameterTypes()) + ": "
+                        + call.getRawReturnType().getSimpleName()
+                : member.getName();
+        return member.getModifiers().contains(JavaModifier.STATIC) ? "static " + signature : signature;
+    }
+
+    private static String names(List<JavaClass> types) {
+        return types.stream().map(JavaClass::getSimpleName).collect(Collectors.joining(", ", "(", ")"));
+    }
+}
