@@ -79,7 +79,9 @@ record Results(
         text.line("# Results").line("").line(machine()).line("");
         text.line(
                 "Written by `benchmarks/run`. Times are medians; ± is JMH's 99.9 % error of the mean, and for rounds half");
-        text.line("of the distance between the least and the most. Ratios are to the floor in the same run.");
+        text.line(
+                "of the distance between the least and the most. Ratios are to the floor in the same run. What wasn't");
+        text.line("measured is a dash.");
         new Reach(this).write(text);
         bucket(text, "One bucket, one thread", oneThread);
         bucket(text, "One bucket, two threads", twoThreads);
