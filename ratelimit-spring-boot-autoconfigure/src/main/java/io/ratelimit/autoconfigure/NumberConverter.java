@@ -11,6 +11,7 @@ import io.ratelimit.web.servlet.RejectionDelay;
 import java.lang.reflect.Method;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.convert.TypeDescriptor;
@@ -47,7 +48,10 @@ final class NumberConverter implements GenericConverter {
 
     @Override
     public @Nullable Object convert(@Nullable Object source, TypeDescriptor sourceType, TypeDescriptor targetType) {
-        Method reader = ReflectionUtils.findMethod(targetType.getType(), "of", String.class);
-        return source == null || reader == null ? null : ReflectionUtils.invokeMethod(reader, null, source.toString());
+        return source == null ? null : ReflectionUtils.invokeMethod(reader(targetType), null, source.toString());
+    }
+
+    private static Method reader(TypeDescriptor type) {
+        return Objects.requireNonNull(ReflectionUtils.findMethod(type.getType(), "of", String.class), type::toString);
     }
 }

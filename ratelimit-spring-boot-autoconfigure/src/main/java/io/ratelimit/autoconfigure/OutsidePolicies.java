@@ -67,9 +67,9 @@ final class OutsidePolicies {
     private void check(List<String> properties, PropertySource<?> source, List<EnumerablePropertySource<?>> sources) {
         List<String> inside = names.stream().filter(this::isInside).sorted().toList();
         Set<String> known = known(inside);
-        known.addAll(Spelling.knownOfTiers(sources.stream().filter(other -> !isOutside(other))));
+        known.addAll(Variables.knownOfTiers(sources.stream().filter(other -> !isOutside(other))));
         for (String property : properties) {
-            if (!known.contains(Spelling.withoutElement(plain(property)))) {
+            if (!known.contains(Variables.withoutElement(plain(property)))) {
                 throw outside(property, source, inside);
             }
         }
@@ -119,7 +119,7 @@ final class OutsidePolicies {
     }
 
     /** What a variable may name below a policy. */
-    private static final class Spelling {
+    private static final class Variables {
 
         private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity)");
         private static final Pattern OVERRIDE = Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|mode)");

@@ -9,6 +9,7 @@ import io.ratelimit.Backend;
 import io.ratelimit.BackendState;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.WithoutSecurity;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -32,20 +33,9 @@ class BackendBeansTests {
     private static final String OURS = "io.ratelimit.autoconfigure.";
     private static final String HEALTH = OURS + "actuate.RateLimitHealthAutoConfiguration";
     private static final String METERS = OURS + "micrometer.RateLimitMicrometerAutoConfiguration";
-    private static final List<String> SECURITY = List.of(
-            "SecurityAutoConfiguration",
-            "UserDetailsServiceAutoConfiguration",
-            "web.servlet.ServletWebSecurityAutoConfiguration",
-            "web.servlet.SecurityFilterAutoConfiguration",
-            "actuate.web.servlet.ManagementWebSecurityAutoConfiguration");
 
     private static ConfigurableApplicationContext start(Class<?> backends, String exposed, String... excluded) {
-        String exclude = String.join(",", excluded) + ","
-                + String.join(
-                        ",",
-                        SECURITY.stream()
-                                .map("org.springframework.boot.security.autoconfigure."::concat)
-                                .toList());
+        String exclude = String.join(",", excluded) + "," + String.join(",", WithoutSecurity.EXCLUDED);
         return new SpringApplicationBuilder(Application.class, backends)
                 .bannerMode(Banner.Mode.OFF)
                 .run(

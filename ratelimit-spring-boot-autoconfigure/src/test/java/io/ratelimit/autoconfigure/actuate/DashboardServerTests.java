@@ -6,6 +6,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DecisionHistory;
 import io.ratelimit.actuate.RateLimitDashboard;
+import io.ratelimit.autoconfigure.WithoutSecurity;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -32,12 +33,8 @@ import tools.jackson.databind.json.JsonMapper;
 class DashboardServerTests {
 
     private static final String PAGE = "/actuator/ratelimitdashboard";
-    private static final String NO_SECURITY = "--spring.autoconfigure.exclude="
-            + "org.springframework.boot.security.autoconfigure.SecurityAutoConfiguration,"
-            + "org.springframework.boot.security.autoconfigure.UserDetailsServiceAutoConfiguration,"
-            + "org.springframework.boot.security.autoconfigure.web.servlet.ServletWebSecurityAutoConfiguration,"
-            + "org.springframework.boot.security.autoconfigure.web.servlet.SecurityFilterAutoConfiguration,"
-            + "org.springframework.boot.security.autoconfigure.actuate.web.servlet.ManagementWebSecurityAutoConfiguration";
+    private static final String NO_SECURITY =
+            "--spring.autoconfigure.exclude=" + String.join(",", WithoutSecurity.EXCLUDED);
     private static final String EXPOSED = "--management.endpoints.web.exposure.include=ratelimitdashboard";
 
     private final HttpClient client = HttpClient.newHttpClient();

@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendState.Condition;
+import io.ratelimit.autoconfigure.WithoutSecurity;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -28,13 +29,6 @@ import org.springframework.web.bind.annotation.RestController;
 /** An application on a real Tomcat and a real Redis, configured by the text of its application.yml. */
 final class RedisApplication implements AutoCloseable {
 
-    private static final List<String> SECURITY = List.of(
-            "SecurityAutoConfiguration",
-            "UserDetailsServiceAutoConfiguration",
-            "web.servlet.ServletWebSecurityAutoConfiguration",
-            "web.servlet.SecurityFilterAutoConfiguration",
-            "actuate.web.servlet.ManagementWebSecurityAutoConfiguration");
-
     private static final HttpClient HTTP = HttpClient.newHttpClient();
 
     private final ConfigurableApplicationContext context;
@@ -44,12 +38,8 @@ final class RedisApplication implements AutoCloseable {
     }
 
     static RedisApplication start(int redisPort, String yaml) {
-        String security = SECURITY.stream()
-                .map("org.springframework.boot.security.autoconfigure."::concat)
-                .toList()
-                .toString();
         String where = "spring:\n  application.name: shop\n  data.redis: { host: 127.0.0.1, port: " + redisPort
-                + " }\n  autoconfigure.exclude: " + security + "\n";
+                + " }\n  autoconfigure.exclude: " + WithoutSecurity.EXCLUDED + "\n";
         return new RedisApplication(new SpringApplicationBuilder(Api.class)
                 .bannerMode(Banner.Mode.OFF)
                 .properties("server.port=0", "server.tomcat.threads.max=60")

@@ -2,13 +2,13 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.WithoutSecurity;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -31,15 +31,7 @@ import org.springframework.core.io.ByteArrayResource;
 final class TestServer
         implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AfterEachCallback, AutoCloseable {
 
-    private static final String NO_SECURITY = "spring.autoconfigure.exclude: "
-            + Stream.of(
-                            "SecurityAutoConfiguration",
-                            "UserDetailsServiceAutoConfiguration",
-                            "web.servlet.ServletWebSecurityAutoConfiguration",
-                            "web.servlet.SecurityFilterAutoConfiguration",
-                            "actuate.web.servlet.ManagementWebSecurityAutoConfiguration")
-                    .map("org.springframework.boot.security.autoconfigure."::concat)
-                    .toList();
+    private static final String NO_SECURITY = "spring.autoconfigure.exclude: " + WithoutSecurity.EXCLUDED;
 
     private final List<String> yaml;
     private final Class<?>[] sources;
