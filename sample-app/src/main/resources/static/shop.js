@@ -222,7 +222,7 @@ function fill(row) {
   row.shown = answer;
 }
 
-/** On a phone, where the table has no head, the cell says what it is. */
+/** Returns a cell with a label, for phones, where the table has no head. */
 function labelled(label, text) {
   const cell = element('td', 'number', text);
   if (text) cell.dataset.label = label;
@@ -238,7 +238,7 @@ function drawRefusedBy() {
   }));
 }
 
-/** What one user got. */
+/** The results of one user. */
 class Card {
   constructor(name, { plan }) {
     this.element = element('li', 'card');
@@ -338,7 +338,7 @@ function startLoad() {
   }, 50);
 }
 
-/** No more is sent; the load is over when what was sent is answered. */
+/** Stops sending; the load ends when all sent requests are answered. */
 function endLoad() {
   clearInterval(ticking);
   load?.end();
@@ -351,7 +351,7 @@ function stopLoad() {
   byId('stop').disabled = true;
 }
 
-/** What was not sent yet never is. */
+/** Drops all requests that were not sent yet. */
 function stopAll() {
   const dropped = toCome.splice(0);
   for (const { run } of dropped) run.open--;
@@ -368,7 +368,7 @@ function times(count, each) {
 const SCENES = {
   burst: run => times(1000, () => run.send('alice', 'GET /api/items')),
   reports: run => times(8, () => ['alice', 'bob'].forEach(user => run.send(user, 'GET /api/report'))),
-  guesses: run => times(40, i => run.send('stranger', 'GET /api/items', { login: `alice:guess${i}` })),
+  guesses: run => times(40, i => run.send('stranger', 'GET /api/items', { login: `carol:guess${i}` })),
   changes: run => times(6, () => run.send('alice', 'PUT /api/items/1', { body: KETTLE })),
   checkouts: run => times(12, i => run.send(i % 2 ? 'alice' : 'bob', 'POST /api/checkout')),
   vouchers: run => times(8, i => run.send('bob', `GET /api/vouchers/guess-${i}`)),

@@ -3,10 +3,11 @@ package io.ratelimit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The place where the buckets are could not be asked, or didn't answer as it must and in time. It is neither a yes nor a
- * no, and nothing is known about what was taken, perhaps all of it: so it must not be asked again for the same call.
+ * Thrown if a remote store of buckets can't be reached, or doesn't answer correctly and in time. The call is neither
+ * allowed nor denied. Some or all of its tokens may be taken, so don't try the same call again.
  *
- * <p>Has no stack trace of its own, for in an outage it is thrown often; and nothing that a client sent is in its message.
+ * <p>The exception has no stack trace, since it is thrown often while a backend fails. Its message must not contain
+ * anything that a client sent.
  */
 public class BackendException extends RuntimeException {
 
@@ -14,25 +15,28 @@ public class BackendException extends RuntimeException {
 
     private final boolean misconfiguration;
 
-    /** It can't be reached, or doesn't answer in time: time may mend it. */
+    /** Creates the exception of a backend that can't be reached, or doesn't answer in time. */
     public BackendException(String message) {
         this(message, null);
     }
 
-    /** It can't be reached, or doesn't answer in time: time may mend it. */
+    /** Creates the exception of a backend that can't be reached, or doesn't answer in time. */
     public BackendException(String message, @Nullable Throwable cause) {
         this(message, cause, false);
     }
 
     /**
-     * @param misconfiguration whether it answers, but can't or won't do what it is asked: somebody has to mend it
+     * Creates an exception.
+     *
+     * @param misconfiguration whether the backend answers, but rejects the operation until its configuration is
+     *     corrected
      */
     public BackendException(String message, @Nullable Throwable cause, boolean misconfiguration) {
         super(message, cause, false, false);
         this.misconfiguration = misconfiguration;
     }
 
-    /** Whether somebody has to mend it. */
+    /** Returns whether the backend's configuration must be corrected. */
     public boolean isMisconfiguration() {
         return misconfiguration;
     }

@@ -3,21 +3,23 @@ package io.ratelimit;
 import java.time.Duration;
 
 /**
- * A bucket as it was at one moment.
+ * The contents of a bucket at one moment.
  *
- * @param capacity the tokens it holds when full
- * @param rate the rate at which it really refills: the configured one, but where no clock step fits, rounded down by
- *     less than 1/10,000
- * @param available the whole tokens that were there
- * @param resetAfter the time until it is full
+ * @param capacity the tokens of a full bucket
+ * @param rate the effective refill rate: the configured one, rounded down by less than 1/10,000 if no clock step fits
+ *     it
+ * @param available the whole tokens in the bucket
+ * @param nextTokenAfter the time until there is one more token; zero if the bucket is full
+ * @param resetAfter the time until the bucket is full
  */
-public record BucketSnapshot(long capacity, Rate rate, long available, Duration resetAfter) {
+public record BucketSnapshot(long capacity, Rate rate, long available, Duration nextTokenAfter, Duration resetAfter) {
 
-    static BucketSnapshot of(Ticks ticks, long missing, long nanos) {
+    static BucketSnapshot of(TickScale scale, long missing, long nanos) {
         return new BucketSnapshot(
-                ticks.spec().capacity(),
-                ticks.rate(),
-                ticks.tokens(Math.max(ticks.full() - missing, 0)),
-                Duration.ofNanos(ticks.nanosUntil(missing, nanos)));
+                scale.spec().capacity(),
+                scale.rate(),
+                scale.tokensLeft(missing),
+                Duration.ofNanos(scale.nanosUntilNextToken(missing, nanos)),
+                Duration.ofNanos(scale.nanosUntil(missing, nanos)));
     }
 }

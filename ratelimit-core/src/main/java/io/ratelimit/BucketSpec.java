@@ -6,59 +6,84 @@ import java.math.BigInteger;
 import java.time.Duration;
 
 /**
- * The size and the refill rate of a token bucket. A new bucket is full.
+ * The capacity and the refill rate of a token bucket. A new bucket is full. From empty to full it may take at most ten
+ * years.
  *
- * @param rate the tokens that come back, and how fast
- * @param capacity the tokens a full bucket holds, and so the largest burst; from 1 to 10^12. From empty to full it
- *     may take ten years at most
+ * @param rate the speed at which tokens come back
+ * @param capacity the tokens of a full bucket, and so the largest burst; from 1 to 10^12
  * @param refill whether tokens come back one by one or a period's worth at a time
  */
 public record BucketSpec(Rate rate, long capacity, Refill refill) {
 
-    /** How tokens come back. */
+    /** The manner in which tokens come back. */
     public enum Refill {
         /** One by one, as time passes. */
         GREEDY,
-        /** The whole batch of a period at once, at fixed ticks. */
+        /** A period's tokens at once, at the end of each period of the clock. */
         INTERVAL
     }
 
     static final long MAX_CAPACITY = 1_000_000_000_000L;
-    private static final Duration LONGEST_TO_FULL = Duration.ofDays(3650);
+    private static final Duration MAX_TIME_TO_FULL = Duration.ofDays(3650);
 
+    /** @throws IllegalArgumentException if the capacity or the time from empty to full is outside its range */
     public BucketSpec {
         check(capacity >= 1 && capacity <= MAX_CAPACITY, "capacity", "between 1 and 1,000,000,000,000", capacity);
         check(
-                nanosToFull(rate, capacity, refill).compareTo(BigInteger.valueOf(LONGEST_TO_FULL.toNanos())) <= 0,
+                nanosToFull(rate, capacity, refill).compareTo(BigInteger.valueOf(MAX_TIME_TO_FULL.toNanos())) <= 0,
                 "the time from empty to full",
                 "at most ten years",
                 capacity + " tokens at " + rate + ": raise the rate or lower the capacity");
     }
 
-    /** A greedy bucket of the rate, such as {@code 600/1m}, that holds one period's tokens. */
+    /**
+     * Returns the spec of a greedy bucket that holds one period's tokens.
+     *
+     * @param rate the rate as text, such as {@code 600/1m}
+     * @throws IllegalArgumentException if the text is not a rate, or the capacity is outside its range
+     */
     public static BucketSpec of(String rate) {
         return of(Rate.of(rate));
     }
 
-    /** A greedy bucket of the rate that holds one period's tokens. */
+    /**
+     * Returns the spec of a greedy bucket that holds one period's tokens.
+     *
+     * @throws IllegalArgumentException if the capacity is outside its range
+     */
     public static BucketSpec of(Rate rate) {
         return new BucketSpec(rate, rate.tokens(), Refill.GREEDY);
     }
 
-    /** The same at another rate. A capacity of one period's tokens, as by default, goes along; any other stays. */
+    /**
+     * Returns this spec with another rate. A capacity of one period's tokens, the default, follows the rate; any other
+     * stays.
+     *
+     * @throws IllegalArgumentException if the capacity or the time from empty to full is then outside its range
+     */
     public BucketSpec withRate(Rate rate) {
         return new BucketSpec(rate, capacity == this.rate.tokens() ? rate.tokens() : capacity, refill);
     }
 
+    /**
+     * Returns this spec with another capacity.
+     *
+     * @throws IllegalArgumentException if the capacity or the time from empty to full is then outside its range
+     */
     public BucketSpec withCapacity(long capacity) {
         return new BucketSpec(rate, capacity, refill);
     }
 
+    /**
+     * Returns this spec with another manner of refill.
+     *
+     * @throws IllegalArgumentException if the time from empty to full is then outside its range
+     */
     public BucketSpec withRefill(Refill refill) {
         return new BucketSpec(rate, capacity, refill);
     }
 
-    /** How long an empty bucket takes at most until it is full, rounded up to whole nanoseconds. */
+    /** Returns the longest time from empty to full, rounded up to whole nanoseconds. */
     public Duration timeToFull() {
         long periodNanos = rate.period().toNanos();
         boolean fits = Math.multiplyHigh(capacity, periodNanos) == 0 && capacity * periodNanos > 0;
@@ -81,7 +106,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill) {
         return dividend.add(divisor).subtract(BigInteger.ONE).divide(divisor);
     }
 
-    /** The spec as it is written: {@code 600/1m, capacity 800}. */
+    /** Returns the spec in words: {@code 600/1m, capacity 800}. */
     @Override
     public String toString() {
         return rate + ", capacity " + capacity + (refill == Refill.INTERVAL ? ", refilled at intervals" : "");

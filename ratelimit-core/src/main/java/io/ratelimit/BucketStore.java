@@ -4,58 +4,77 @@ import io.ratelimit.Decision.Answer;
 import java.util.List;
 
 /**
- * Where buckets are. A bucket is there from the first time it is asked, and then it is full; it is forgotten only when
- * it is full again. Policies of one name share their buckets. Where, in which time, and how several are taken from as
- * one, is the store's affair. Thread-safe.
+ * A place for buckets: this process, or a remote backend. Use {@link #local}, or implement it for another backend.
+ *
+ * <p>An implementation must
+ *
+ * <ul>
+ *   <li>give a key a full bucket at its first charge, and forget a bucket only when it is full again;
+ *   <li>share the buckets of policies of the same name, and keep those of different names apart;
+ *   <li>take all charges of a call or none;
+ *   <li>count by the charge's spec: if the bucket was last used under another spec, keep its tokens, cut to the new
+ *       capacity;
+ *   <li>never log a key, or put it into the message of an exception, since it may come from a client;
+ *   <li>be thread-safe.
+ * </ul>
+ *
+ * <p>A store makes its answers with {@link Answer#allowed(Charge, BucketSnapshot, java.time.Duration)} and
+ * {@link Answer#denied(Charge, Decision.Outcome, BucketSnapshot, java.time.Duration)}, and its decision from them with
+ * {@link Decision#of(List)}. If the store needs a note to give tokens back correctly, such as the moment of the take,
+ * it attaches one by {@link Answer#withReceipt}. Only the store reads this {@linkplain Answer#receipt receipt}, in
+ * {@link #giveBack}.
  */
 public interface BucketStore {
 
-    /** Buckets in the memory of this process. */
+    /** Returns a store in the memory of this process. */
     static BucketStore local(TimeSource time) {
         return new LocalBucketStore(time);
     }
 
     /**
-     * Takes all of the charges or none; of an empty list that is all. The charges have keys: {@link Throttlers} answers
-     * those without.
+     * Takes all of the charges or none; an empty list is allowed. All charges have keys: {@link Throttlers} denies the
+     * others.
      *
-     * @return what each bucket said, in the order of the charges; where not all could be taken, also what those that
-     *     had the tokens said, and they have them still; but where asking takes time, those that needn't be asked after
-     *     another denied are left out
+     * @return the decision, with the answer of each bucket in the order of the charges. If the call is denied, the
+     *     answers of buckets that have the tokens are allowed, and they keep the tokens. A store whose buckets are slow
+     *     to reach may leave out buckets that it didn't ask because another had denied
+     * @throws BackendException if the backend fails; some or all of the tokens may be taken then
      */
     Decision take(List<Charge> charges);
 
     /**
-     * Like {@link #take}, but takes tokens ahead where they will come within the charge's {@link Charge#maxWait}: the
-     * call may go ahead {@link Decision#waitNanos} from now. First come, first served: who takes ahead goes before all
-     * who ask later.
+     * Like {@link #take}, but takes tokens ahead if they come within the charge's {@link Charge#maxWait}: the call may
+     * proceed after {@link Decision#waitNanos}. First come, first served: later calls never overtake this one.
+     *
+     * @throws BackendException if the backend fails; some or all of the tokens may be taken then
      */
     Decision reserve(List<Charge> charges);
 
     /**
-     * Puts back what was taken. A full bucket stays full; what is given back to a key that is not known is dropped.
-     * Where others wait in line, only what none of their tokens stand on comes back: they were promised their moment,
-     * and it counts on nobody taking meanwhile.
+     * Puts tokens back. A full bucket stays full, and tokens of a key without a bucket are dropped. While other calls
+     * wait, only tokens that no waiting call depends on come back, because a waiting call's turn is a promise.
      *
-     * @param taken answers of allowed decisions
+     * @param taken answers of allowed decisions of this store, with their receipts
+     * @throws BackendException if the backend fails; some or all of the tokens may be lost then
      */
     void giveBack(List<Answer> taken);
 
     /**
-     * The bucket that a charge would be taken from, as it is now; of a key that is not known, a full one.
+     * Returns the bucket of a charge as it is now; a full one if the key has no bucket.
      *
-     * @throws BackendException if it is not in this process and can't be seen
+     * @throws BackendException if a remote bucket can't be read
      */
-    BucketSnapshot look(Charge charge);
+    BucketSnapshot snapshot(Charge charge);
 
     /**
-     * Forgets the bucket of a charge: the next one to ask finds it full. One that is shared with other keys stays.
+     * Forgets the bucket of a charge, so that the next call finds it full. An overflow bucket, which other keys share,
+     * stays.
      *
-     * @throws BackendException if it is not in this process, and perhaps wasn't forgotten
+     * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
-    void forget(Charge charge);
+    void reset(Charge charge);
 
-    /** The buckets of a policy that this process holds: none of those that are elsewhere. */
+    /** Returns how many buckets of a policy this process holds, without remote ones. */
     default long size(ThrottlePolicy policy) {
         return 0;
     }

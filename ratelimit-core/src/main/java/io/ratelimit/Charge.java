@@ -6,42 +6,58 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one policy asks of one call: so many tokens from the bucket of this key. Made for each call, since a policy may
- * be {@linkplain Throttlers#reconfigure changed} between two.
+ * The tokens that one call needs from one bucket of a policy. Make a new one for each call, since a policy may be
+ * {@linkplain Throttlers#reconfigure changed} between two calls.
  *
- * @param policy who asks
+ * @param policy the policy that charges the call
  * @param spec the spec of the bucket: the policy's own, or that of a tier
- * @param key which bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
+ * @param key the key of the bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
  * @param cost the tokens, at least 1; more than the capacity can never be allowed
- * @param maxWait how long the call may wait in line for them, where it is asked to {@link Throttlers#acquire wait}; at
- *     most 365 days
+ * @param maxWait the longest time that the call may wait for the tokens, if it is made by {@link Throttlers#acquire};
+ *     above 365 days it counts as 365 days
  */
 public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost, Duration maxWait) {
 
+    /** @throws IllegalArgumentException if the cost is below 1 or the wait is negative */
     public Charge {
         check(cost >= 1, "cost", "at least 1", cost);
-        Waiting.checkWait(maxWait);
-    }
-
-    /** A charge that may wait as long as the policy's may. */
-    public Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost) {
-        this(policy, spec, key, cost, policy.waiting().maxWait());
+        maxWait = ThrottlePolicy.atMostLongest(maxWait);
     }
 
     /**
-     * A charge without the key that the policy needs: it is never allowed, and the store isn't asked. For policies that
-     * deny whom they can't tell.
+     * Creates a charge that may wait as long as the policy allows.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     */
+    public Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost) {
+        this(policy, spec, key, cost, policy.maxWait());
+    }
+
+    /**
+     * Returns a charge without the key that the policy needs. {@link Throttlers} denies it and doesn't call the store.
+     * For policies that deny calls without a key.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
      */
     public static Charge withoutKey(ThrottlePolicy policy, long cost) {
         return of(policy, Keys.MISSING, cost);
     }
 
-    /** A charge to the policy's own spec. */
+    /**
+     * Returns a charge under the policy's own spec.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     */
     public static Charge of(ThrottlePolicy policy, String key, long cost) {
         return new Charge(policy, policy.spec(), key, cost);
     }
 
-    /** A charge to the bucket that a key has in a tier; to the policy's own spec where it has no such tier. */
+    /**
+     * Returns a charge to the bucket that a key has in a tier, or a charge under the policy's own spec if the policy
+     * has no such tier.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     */
     public static Charge of(ThrottlePolicy policy, @Nullable String tier, String key, long cost) {
         BucketSpec spec = tier == null ? null : policy.tiers().get(tier);
         return tier == null || spec == null
@@ -49,7 +65,12 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
                 : new Charge(policy, spec, Keys.inTier(tier, key), cost);
     }
 
-    /** The same charge of a call that may wait so long. */
+    /**
+     * Returns this charge with another longest wait.
+     *
+     * @param maxWait the longest wait; above 365 days it counts as 365 days
+     * @throws IllegalArgumentException if the wait is negative
+     */
     public Charge withMaxWait(Duration maxWait) {
         return new Charge(policy, spec, key, cost, maxWait);
     }
@@ -58,7 +79,7 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
         return !key.equals(Keys.MISSING);
     }
 
-    /** Without the key: it may come from a client and has no place in a log. */
+    /** Leaves out the key, which may come from a client and must not get into a log. */
     @Override
     public String toString() {
         return "Charge[policy=" + policy.name() + ", cost=" + cost + "]";

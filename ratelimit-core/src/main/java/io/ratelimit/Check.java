@@ -1,19 +1,19 @@
 package io.ratelimit;
 
-/** The one form of a refused argument: what must hold, and what was there. */
+/** The one form of the message for an invalid argument: its requirement and its value. */
 final class Check {
 
     private Check() {}
 
-    static void check(boolean ok, String what, String requirement, long value) {
+    static void check(boolean ok, String name, String requirement, long value) {
         if (!ok) {
-            throw new IllegalArgumentException(what + " must be " + requirement + ", but was " + value);
+            throw new IllegalArgumentException(name + " must be " + requirement + ", but was " + value);
         }
     }
 
-    static void check(boolean ok, String what, String requirement, Object value) {
+    static void check(boolean ok, String name, String requirement, Object value) {
         if (!ok) {
-            throw new IllegalArgumentException(what + " must be " + requirement + ", but was " + value);
+            throw new IllegalArgumentException(name + " must be " + requirement + ", but was " + value);
         }
     }
 }

@@ -1,26 +1,33 @@
 package io.ratelimit;
 
+import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Whether a call may go ahead, and if not, why and when. Over several buckets it goes ahead only if all of them have the
- * tokens, and a no takes nothing from any.
+ * The result of asking one or several buckets for tokens: whether the call may proceed, and if not, why and when to
+ * retry. A call over several buckets proceeds only if all of them have the tokens; a denied call takes nothing from any
+ * bucket.
  *
- * @param outcome yes, or which kind of no
- * @param remaining the whole tokens left; of several buckets the fewest; {@link Long#MAX_VALUE} if none was asked
- * @param retryNanos when denied, the nanoseconds after which the same call could go ahead; of several buckets the
- *     longest, and the random addition of its policy. Zero when allowed, and when no time can mend it
- * @param waitNanos when allowed, the nanoseconds after which the call may go ahead: tokens were taken ahead for it; of
- *     several buckets the longest. Zero for at once, and when not allowed
- * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero when full
+ * <p>Get decisions from a {@link TokenBucket}, a {@link Throttler} or {@link #of(List)}; components may be added in
+ * later versions, so call no constructor. The serialized form contains no answers.
+ *
+ * @param outcome the kind of decision
+ * @param remaining the whole tokens left; of several buckets the fewest; {@link Long#MAX_VALUE} if no bucket was asked
+ * @param retryNanos the nanoseconds after which a denied call could be allowed; of several buckets the longest, plus
+ *     the random addition of its policy. Zero if the call is allowed, or never can be
+ * @param waitNanos the nanoseconds after which an allowed call may proceed, because tokens were taken ahead; of several
+ *     buckets the longest. Zero for at once, and for a denied call
+ * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero if all are
+ *     full
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
- * @param answers what each bucket said to its charge, in the order asked, without those that needn't be asked any more;
- *     empty for a bucket without a policy
- * @param shadows what policies in shadow mode took beside it, those that would have allowed the call; no part of the yes
- *     or no, nor of the numbers
+ * @param answers the answer of each bucket, in the order of the charges, without the buckets that were not asked
+ *     because another had denied; empty for a bucket without a policy
+ * @param shadows the answers of shadow policies that would have allowed the call; they don't affect the other
+ *     components
  */
 public record Decision(
         Outcome outcome,
@@ -30,121 +37,219 @@ public record Decision(
         long nextTokenNanos,
         long resetNanos,
         List<Answer> answers,
-        List<Answer> shadows) {
+        List<Answer> shadows)
+        implements Serializable {
 
-    /** The kinds of yes and no. Of several that a call meets, the later outweighs the earlier. */
+    /** The kinds of decision. If several apply to a call, the one declared last wins. */
     public enum Outcome {
         /** The tokens were taken. */
         ALLOWED,
-        /** The tokens are not there; they will be after the retry time. */
+        /** The bucket has too few tokens now; it will have enough after the retry time. */
         DENIED,
-        /** The call would have waited for its tokens, but not so long as until they are there; retry after that time. */
+        /** The call may wait, but not as long as its tokens need; it can be retried after the retry time. */
         TOO_LONG,
-        /** The call would have waited for its tokens, but too many wait already; retry after the retry time. */
+        /** The call may wait, but its policy's queue is full; it can be retried after the retry time. */
         QUEUE_FULL,
-        /** Nobody knows whether the tokens are there: the backend that has the bucket failed; retry after the retry time. */
+        /** The backend that holds the bucket failed, so the bucket's state is unknown; retry after the retry time. */
         BACKEND_FAILED,
-        /** The call costs more than the bucket can ever hold. */
+        /** The cost is above the bucket's capacity. The same call can never be allowed. */
         NEVER_FITS,
         /** The call lacks the key that the policy needs, and the policy denies such calls. */
         MISSING_KEY;
 
-        /** Whether it is a no that time mends: the same call could go ahead after the retry time. */
+        /** Returns whether the same call can be allowed after the retry time. */
         public boolean isTemporary() {
             return this == DENIED || this == TOO_LONG || this == QUEUE_FULL || this == BACKEND_FAILED;
         }
     }
 
     /**
-     * What one bucket said to its charge. It may have had the tokens although another bucket, and so the whole, said
-     * no; then it has them still, and its numbers are those before taking.
+     * The result of one charge to one bucket. An answer can be allowed although the decision is not: another bucket
+     * denied the call, this one still has the tokens, and the numbers are those before taking.
      *
-     * @param position where in the bucket's line the tokens were taken, in the store's own measure, so that it can
-     *     {@link BucketStore#giveBack give} them back; {@link #UNKNOWN} if it wasn't noted
-     * @param standIn whether it was said in place of the bucket, by the policy's rule for a backend that failed
-     * @param shared whether the bucket is one that keys share for which there was no room
+     * <p>A {@link BucketStore} makes answers by {@link #allowed} and {@link #denied}; components may be added in later
+     * versions, so call no constructor.
+     *
+     * @param charge the charge that this answers
+     * @param outcome the kind of answer
+     * @param remaining the whole tokens left in the bucket
+     * @param retryNanos the nanoseconds after which a denied call could be allowed, without jitter; otherwise zero
+     * @param waitNanos the nanoseconds after which an allowed call may proceed
+     * @param nextTokenNanos the nanoseconds until the bucket has one more token; zero if it is full
+     * @param resetNanos the nanoseconds until the bucket is full
+     * @param receipt the store's private note about the taken tokens, which it reads when the tokens are
+     *     {@linkplain BucketStore#giveBack given back}; null if none were taken, or the store needs no note
+     * @param fallback whether the policy's rule for a failed backend gave this answer, in place of the bucket
+     * @param shared whether the bucket is an overflow bucket, which several keys share
      */
-    public record Answer(Charge charge, Decision decision, long position, boolean standIn, boolean shared) {
-
-        /** No position: while others wait in line, nothing of it can be given back. */
-        public static final long UNKNOWN = Long.MIN_VALUE;
-
-        public Answer(Charge charge, Decision decision, long position) {
-            this(charge, decision, position, false, false);
-        }
-
-        public Answer(Charge charge, Decision decision) {
-            this(charge, decision, UNKNOWN);
-        }
-
-        /** A no instead, for this reason. */
-        Answer as(Outcome outcome) {
-            return with(decision.as(outcome));
-        }
-
-        /** The same in other numbers. */
-        public Answer with(Decision decision) {
-            return new Answer(charge, decision, position, standIn, shared);
-        }
-
-        /** The same, said in place of the bucket of this charge. */
-        public Answer inPlaceOf(Charge charge) {
-            return new Answer(charge, decision, position, true, shared);
-        }
-
-        public boolean allowed() {
-            return decision.allowed();
-        }
-
-        public ThrottlePolicy policy() {
-            return charge.policy();
-        }
-    }
-
-    private static final Decision NOTHING_ASKED = new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, 0, List.of());
-
-    public Decision {
-        answers = List.copyOf(answers);
-        shadows = List.copyOf(shadows);
-    }
-
-    /** A decision beside which no policy in shadow mode took anything. */
-    public Decision(
+    public record Answer(
+            Charge charge,
             Outcome outcome,
             long remaining,
             long retryNanos,
             long waitNanos,
             long nextTokenNanos,
             long resetNanos,
-            List<Answer> answers) {
-        this(outcome, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers, List.of());
+            @Nullable Object receipt,
+            boolean fallback,
+            boolean shared) {
+
+        /**
+         * Returns the answer of a bucket that has the tokens.
+         *
+         * @param bucket the bucket after the tokens were taken
+         * @param waitTime the time until the call may proceed; zero unless tokens were taken ahead
+         */
+        public static Answer allowed(Charge charge, BucketSnapshot bucket, Duration waitTime) {
+            return of(charge, Outcome.ALLOWED, bucket, 0, waitTime.toNanos());
+        }
+
+        /** Returns an allowed answer that no bucket gave: as many tokens are left as a full bucket holds. */
+        public static Answer allowed(Charge charge) {
+            return without(charge, Outcome.ALLOWED, charge.spec().capacity(), 0);
+        }
+
+        /**
+         * Returns the answer of a bucket that doesn't have the tokens.
+         *
+         * @param retryTime the time after which the same call could be allowed; zero if it never can
+         */
+        public static Answer denied(Charge charge, Outcome outcome, BucketSnapshot bucket, Duration retryTime) {
+            return of(charge, outcome, bucket, retryTime.toNanos(), 0);
+        }
+
+        /**
+         * Returns a denial that no bucket gave.
+         *
+         * @param retryTime the time after which the same call could be allowed; zero if it never can
+         */
+        public static Answer denied(Charge charge, Outcome outcome, Duration retryTime) {
+            return without(charge, outcome, 0, retryTime.toNanos());
+        }
+
+        private static Answer of(Charge charge, Outcome outcome, BucketSnapshot bucket, long retry, long wait) {
+            long nextToken = bucket.nextTokenAfter().toNanos();
+            long reset = bucket.resetAfter().toNanos();
+            return new Answer(charge, outcome, bucket.available(), retry, wait, nextToken, reset, null, false, false);
+        }
+
+        private static Answer without(Charge charge, Outcome outcome, long remaining, long retry) {
+            return new Answer(charge, outcome, remaining, retry, 0, 0, 0, null, false, false);
+        }
+
+        /** Returns the answer of a bucket in this process, from the result of {@link BucketState#take}. */
+        static Answer of(
+                Charge charge,
+                BucketState state,
+                long taken,
+                long nanos,
+                long maxWaitNanos,
+                @Nullable Object receipt,
+                boolean shared) {
+            TickScale scale = state.scale();
+            long missing = state.missingAfter(taken, charge.cost(), nanos);
+            return new Answer(
+                    charge,
+                    state.outcome(taken, maxWaitNanos),
+                    scale.tokensLeft(missing),
+                    state.retryNanos(taken, nanos),
+                    state.waitNanos(taken, nanos),
+                    scale.nanosUntilNextToken(missing, nanos),
+                    scale.nanosUntil(missing, nanos),
+                    receipt,
+                    false,
+                    shared);
+        }
+
+        /** Returns the policy of the charge. */
+        public ThrottlePolicy policy() {
+            return charge.policy();
+        }
+
+        /** Returns whether this bucket has the tokens. */
+        public boolean allowed() {
+            return outcome == Outcome.ALLOWED;
+        }
+
+        /** Returns a denial with this answer's numbers; the time to wait becomes the time to retry. */
+        Answer asDenial(Outcome outcome) {
+            return with(charge, outcome, Math.max(retryNanos, waitNanos), 0, receipt, fallback, shared);
+        }
+
+        /** Returns this answer for another charge to the same bucket. */
+        public Answer withCharge(Charge charge) {
+            return with(charge, outcome, retryNanos, waitNanos, receipt, fallback, shared);
+        }
+
+        /** Returns this answer with another time to retry. */
+        public Answer withRetryAfter(Duration retryTime) {
+            return with(charge, outcome, retryTime.toNanos(), waitNanos, receipt, fallback, shared);
+        }
+
+        /** Returns this answer with the store's private note about the taken tokens. */
+        public Answer withReceipt(Object receipt) {
+            return with(charge, outcome, retryNanos, waitNanos, receipt, fallback, shared);
+        }
+
+        /** Returns this answer as that of an overflow bucket, or of a bucket of the key's own. */
+        public Answer withShared(boolean shared) {
+            return with(charge, outcome, retryNanos, waitNanos, receipt, fallback, shared);
+        }
+
+        /** Returns this answer as a fallback's answer to the charge of a backend that failed. */
+        public Answer asFallback(Charge charge) {
+            return with(charge, outcome, retryNanos, waitNanos, receipt, true, shared);
+        }
+
+        private Answer with(
+                Charge charge,
+                Outcome outcome,
+                long retry,
+                long wait,
+                @Nullable Object receipt,
+                boolean fallback,
+                boolean shared) {
+            return new Answer(
+                    charge, outcome, remaining, retry, wait, nextTokenNanos, resetNanos, receipt, fallback, shared);
+        }
+
+        /** Returns this answer as it is to be given later: each time to come is shorter, but stays above zero. */
+        public Answer after(Duration elapsed) {
+            long retry = nearer(retryNanos, elapsed);
+            long nextToken = nearer(nextTokenNanos, elapsed);
+            long reset = nearer(resetNanos, elapsed);
+            return new Answer(
+                    charge, outcome, remaining, retry, waitNanos, nextToken, reset, receipt, fallback, shared);
+        }
     }
 
-    /** The answer to a charge {@link Charge#withoutKey without a key}. */
-    static Answer missingKey(Charge charge) {
-        return new Answer(charge, new Decision(Outcome.MISSING_KEY, 0, 0, 0, 0, 0, List.of()));
+    private static final Decision NOTHING_ASKED =
+            new Decision(Outcome.ALLOWED, Long.MAX_VALUE, 0, 0, 0, 0, List.of(), List.of());
+
+    public Decision {
+        answers = List.copyOf(answers);
+        shadows = List.copyOf(shadows);
     }
 
-    /** The decision of one bucket, of what {@link Level#take} returned to a call that may wait so long. */
-    static Decision of(Level level, long cost, long taken, long nanos, long maxWaitNanos) {
-        Ticks ticks = level.ticks();
-        boolean denied = taken < 0 && taken != Level.NEVER_FITS;
-        long missing = taken >= 0 ? taken : denied ? ticks.full() - ticks.of(cost) - taken : level.missing(nanos);
+    /** Returns the decision of a bucket without a policy, from the result of {@link BucketState#take}. */
+    static Decision of(BucketState state, long cost, long taken, long nanos, long maxWaitNanos) {
+        TickScale scale = state.scale();
+        long missing = state.missingAfter(taken, cost, nanos);
         return new Decision(
-                taken >= 0 ? Outcome.ALLOWED : denied ? refusal(maxWaitNanos) : Outcome.NEVER_FITS,
-                ticks.tokens(Math.max(ticks.full() - missing, 0)),
-                denied ? ticks.nanosUntil(-taken, nanos) : 0,
-                taken >= 0 ? ticks.nanosUntil(missing - ticks.full(), nanos) : 0,
-                ticks.nanosUntil(ticks.untilNextToken(missing), nanos),
-                ticks.nanosUntil(missing, nanos),
+                state.outcome(taken, maxWaitNanos),
+                scale.tokensLeft(missing),
+                state.retryNanos(taken, nanos),
+                state.waitNanos(taken, nanos),
+                scale.nanosUntilNextToken(missing, nanos),
+                scale.nanosUntil(missing, nanos),
+                List.of(),
                 List.of());
     }
 
-    private static Outcome refusal(long maxWaitNanos) {
-        return maxWaitNanos > 0 ? Outcome.TOO_LONG : Outcome.DENIED;
-    }
-
-    /** The decision that follows from what each bucket said. */
+    /**
+     * Returns the decision that follows from the answers of the buckets: allowed if all are, and otherwise denied for
+     * the reason that is declared last in {@link Outcome}. The decision of no answers is allowed.
+     */
     public static Decision of(List<Answer> answers) {
         if (answers.isEmpty()) {
             return NOTHING_ASKED;
@@ -157,34 +262,74 @@ public record Decision(
         Answer slowest = answers.get(0);
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            Decision one = answer.decision();
-            outcome = one.outcome.compareTo(outcome) > 0 ? one.outcome : outcome;
-            remaining = Math.min(remaining, one.remaining);
-            wait = Math.max(wait, one.waitNanos);
-            nextToken = Math.max(nextToken, one.nextTokenNanos);
-            reset = Math.max(reset, one.resetNanos);
-            slowest = one.retryNanos > slowest.decision().retryNanos ? answer : slowest;
+            outcome = answer.outcome.compareTo(outcome) > 0 ? answer.outcome : outcome;
+            remaining = Math.min(remaining, answer.remaining);
+            wait = Math.max(wait, answer.waitNanos);
+            nextToken = Math.max(nextToken, answer.nextTokenNanos);
+            reset = Math.max(reset, answer.resetNanos);
+            slowest = answer.retryNanos > slowest.retryNanos ? answer : slowest;
         }
-        long retry = outcome.isTemporary() ? retryNanos(slowest) : 0;
-        return new Decision(
-                outcome, remaining, retry, outcome == Outcome.ALLOWED ? wait : 0, nextToken, reset, answers);
+        long retry = outcome.isTemporary()
+                ? slowest.retryNanos + slowest.policy().retryJitter().nextNanos()
+                : 0;
+        long waitIfAllowed = outcome == Outcome.ALLOWED ? wait : 0;
+        return new Decision(outcome, remaining, retry, waitIfAllowed, nextToken, reset, answers, List.of());
     }
 
-    private static long retryNanos(Answer slowest) {
-        return slowest.decision().retryNanos + slowest.policy().retryJitter().nextNanos();
-    }
-
-    private Decision as(Outcome other) {
-        long retry = Math.max(retryNanos, waitNanos);
-        return new Decision(other, remaining, retry, 0, nextTokenNanos, resetNanos, answers);
-    }
-
-    /** The same, and what policies in shadow mode took beside it. */
+    /** Returns this decision with the answers of the shadow policies that would have allowed the call. */
     Decision withShadows(List<Answer> shadows) {
         return new Decision(outcome, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers, shadows);
     }
 
-    /** All that an allowed call was charged: what to give back if it is not made after all. Empty if it was denied. */
+    /** Returns this decision as it is to be given later: each time to come is shorter, but stays above zero. */
+    public Decision after(Duration elapsed) {
+        long retry = nearer(retryNanos, elapsed);
+        long nextToken = nearer(nextTokenNanos, elapsed);
+        long reset = nearer(resetNanos, elapsed);
+        List<Answer> later =
+                answers.stream().map(answer -> answer.after(elapsed)).toList();
+        return new Decision(outcome, remaining, retry, waitNanos, nextToken, reset, later, shadows);
+    }
+
+    /** Zero means never, or already, and so stays zero. */
+    private static long nearer(long nanos, Duration elapsed) {
+        return nanos == 0 ? 0 : Math.max(1, nanos - elapsed.toNanos());
+    }
+
+    /** Leaves the answers out of the serialized form: their keys may be what clients sent. */
+    private Object writeReplace() {
+        return new Decision(
+                outcome, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, List.of(), List.of());
+    }
+
+    /** Returns whether the call may proceed. */
+    public boolean allowed() {
+        return outcome == Outcome.ALLOWED;
+    }
+
+    /**
+     * Returns {@link #retryNanos()} as a duration. It is zero also if no time helps: check {@link #outcome()} first.
+     */
+    public Duration retryAfter() {
+        return Duration.ofNanos(retryNanos);
+    }
+
+    /** Returns {@link #waitNanos()} as a duration. */
+    public Duration waitFor() {
+        return Duration.ofNanos(waitNanos);
+    }
+
+    /** Returns {@link #nextTokenNanos()} as a duration. */
+    public Duration nextTokenAfter() {
+        return Duration.ofNanos(nextTokenNanos);
+    }
+
+    /** Returns {@link #resetNanos()} as a duration. */
+    public Duration resetAfter() {
+        return Duration.ofNanos(resetNanos);
+    }
+
+    /** Returns all tokens taken for an allowed call, to give back if the call is not made. Empty if it was denied. */
     public List<Answer> taken() {
         if (!allowed() || shadows.isEmpty()) {
             return allowed() ? answers : List.of();
@@ -192,54 +337,49 @@ public record Decision(
         return Stream.concat(answers.stream(), shadows.stream()).toList();
     }
 
-    /** Whether the call may go ahead. */
-    public boolean allowed() {
-        return outcome == Outcome.ALLOWED;
-    }
-
-    /** {@link #retryNanos()} as a duration: zero also where no time can mend it, so ask {@link #outcome()} first. */
-    public Duration retryAfter() {
-        return Duration.ofNanos(retryNanos);
-    }
-
-    /** {@link #waitNanos()} as a duration. */
-    public Duration waitFor() {
-        return Duration.ofNanos(waitNanos);
-    }
-
-    /** {@link #nextTokenNanos()} as a duration. */
-    public Duration nextTokenAfter() {
-        return Duration.ofNanos(nextTokenNanos);
-    }
-
-    /** {@link #resetNanos()} as a duration. */
-    public Duration resetAfter() {
-        return Duration.ofNanos(resetNanos);
-    }
-
-    /** The answers that were a no, in the order asked; empty for a bucket without a policy. */
-    public List<Answer> violations() {
-        List<Answer> violations = new ArrayList<>(answers.size());
+    /** Returns the answers that are denials, in the order of the charges. Empty for a bucket without a policy. */
+    public List<Answer> denials() {
+        List<Answer> denials = new ArrayList<>(answers.size());
         for (Answer answer : answers) {
             if (!answer.allowed()) {
-                violations.add(answer);
+                denials.add(answer);
             }
         }
-        return violations;
+        return denials;
     }
 
     /**
-     * The first of the violations that weigh most: it says what the whole says.
+     * Returns the first denial with the outcome of the whole decision.
      *
-     * @throws IllegalStateException if there is none, for the call is allowed, or it is the decision of a bucket without
-     *     a policy
+     * @throws IllegalStateException if the call is allowed, or the bucket has no policy
      */
-    public Answer heaviestViolation() {
+    public Answer decisiveDenial() {
         for (Answer answer : answers) {
-            if (!answer.allowed() && answer.decision().outcome() == outcome) {
+            if (!answer.allowed() && answer.outcome == outcome) {
                 return answer;
             }
         }
-        throw new IllegalStateException("no policy was violated: " + outcome);
+        throw new IllegalStateException("the decision contains no denial by a policy: " + outcome);
+    }
+
+    /**
+     * Returns a denial as a sentence for a response, an exception or a log: {@code The request is throttled by 'search'
+     * policy, please retry after 27 ms.} It names the policy of the {@linkplain #decisiveDenial decisive denial}.
+     *
+     * @param subject the noun for what was denied, such as {@code request} or {@code call}
+     * @throws IllegalStateException if the call is allowed, or the bucket has no policy
+     */
+    public String describe(String subject) {
+        String policy = "'" + decisiveDenial().policy().name() + "' policy";
+        String retry = ", please retry after " + retryAfter().plusNanos(999_999).toMillis() + " ms.";
+        return switch (outcome) {
+            case NEVER_FITS ->
+                "The " + subject + " can never be allowed by " + policy + ", it costs more than the limit.";
+            case MISSING_KEY -> "The " + subject + " is denied by " + policy + ", it lacks the key of the limit.";
+            case TOO_LONG -> "The " + subject + " would have to wait too long for " + policy + retry;
+            case QUEUE_FULL -> "Too many " + subject + "s already wait for " + policy + retry;
+            case BACKEND_FAILED -> "The limit of " + policy + " can't be checked at the moment" + retry;
+            default -> "The " + subject + " is throttled by " + policy + retry;
+        };
     }
 }

@@ -4,19 +4,14 @@ import static io.ratelimit.Check.check;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.function.Consumer;
-import java.util.function.UnaryOperator;
 
-/** A throttler with one bucket for all calls. */
-public final class GlobalThrottler implements Throttler {
+/** The throttler of a policy without a key: one bucket serves all calls. */
+public final class GlobalThrottler extends PolicyThrottler implements Throttler {
 
-    private static final String KEY = "";
-
-    private final LivePolicy policy;
-    private final Throttlers throttlers;
+    private final Throttler bucket = bucket("");
 
     /**
-     * A throttler of its own, with its bucket in memory.
+     * Creates a throttler with its own bucket in the memory of this process, on the machine's clock.
      *
      * @throws IllegalArgumentException if the policy has a key
      */
@@ -25,16 +20,15 @@ public final class GlobalThrottler implements Throttler {
     }
 
     GlobalThrottler(ThrottlePolicy policy, Throttlers throttlers) {
+        super(policy, throttlers);
         check(policy.isGlobal(), "the policy of a global throttler", "one without a key", policy.key());
-        this.policy = new LivePolicy(policy, throttlers.listener());
-        this.throttlers = throttlers;
     }
 
-    @Override
-    public ThrottlePolicy policy() {
-        return policy.get();
-    }
-
+    /**
+     * Returns this throttler, for code that serves policies with and without a key.
+     *
+     * @throws IllegalArgumentException if there are parts
+     */
     @Override
     public Throttler forKey(String... parts) {
         if (parts.length > 0) {
@@ -45,46 +39,31 @@ public final class GlobalThrottler implements Throttler {
 
     @Override
     public Throttler inTier(String tier) {
-        return new BucketThrottler(this, throttlers, tier, KEY);
+        return bucket.inTier(tier);
     }
 
     @Override
     public Charge charge(long cost) {
-        return Charge.of(policy(), KEY, cost);
+        return bucket.charge(cost);
     }
 
     @Override
     public Decision decide(long cost) {
-        return throttlers.decide(List.of(charge(cost)));
+        return bucket.decide(cost);
     }
 
     @Override
     public Decision acquire(long cost, Duration maxWait) throws InterruptedException {
-        return throttlers.acquire(List.of(charge(cost).withMaxWait(maxWait)));
+        return bucket.acquire(cost, maxWait);
     }
 
     @Override
     public BucketSnapshot snapshot() {
-        return throttlers.look(charge(1));
+        return bucket.snapshot();
     }
 
     @Override
     public void reset() {
-        throttlers.forget(charge(1));
-    }
-
-    @Override
-    public void reconfigure(UnaryOperator<BucketSpec> change) {
-        policy.reconfigure(change);
-    }
-
-    @Override
-    public void reconfigure(String tier, UnaryOperator<BucketSpec> change) {
-        policy.reconfigure(tier, change);
-    }
-
-    @Override
-    public void checkChanges(Consumer<ThrottlePolicy> check) {
-        policy.checkChanges(check);
+        bucket.reset();
     }
 }

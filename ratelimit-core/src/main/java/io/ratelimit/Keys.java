@@ -5,45 +5,45 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Composes the key of a bucket from parts, so that no two different lists of parts give the same key: not
- * {@code a:b} and {@code c} for {@code a} and {@code b:c}, and nothing that a client can send for what stands in for a
- * missing part. A key of one part is most often the part itself.
+ * Composes the key of a bucket from parts, so that different lists of parts never give the same key: {@code a:b} and
+ * {@code c} differ from {@code a} and {@code b:c}, and no text that a client sends equals the placeholder of a missing
+ * part. A key of one part is usually the part itself.
  *
- * <p>Keys of any other form begin with a NUL and a letter that says which: r for a part that itself begins with NUL,
- * s for a stand-in, m for several parts, t for a key in a tier, o for one that never shares an overflow bucket, x for
- * none. Stores may add forms of their own.
+ * <p>Every other key begins with a NUL and a letter for its form: r for a part that itself begins with NUL, s for a
+ * placeholder, m for several parts, t for a key in a tier, o for a reserved key, x for no key. Stores may add forms.
  */
 public final class Keys {
 
     private static final char MARK = '\0';
 
     private static final String RAW = MARK + "r";
-    private static final String STAND_IN = MARK + "s";
+    private static final String PLACEHOLDER = MARK + "s";
     private static final String SEVERAL = MARK + "m";
     private static final String TIER = MARK + "t";
     private static final String RESERVED = MARK + "o";
 
-    /** In place of a key that is missing and has no stand-in. */
+    /** The key of a call that lacks a part without a placeholder. */
     static final String MISSING = MARK + "x";
 
     private Keys() {}
 
     /**
-     * A part that a caller sent.
+     * Returns the part of a key for a text that a caller sent.
      *
-     * @param ignoreCase whether it equals the same text in other case, as {@link String#equalsIgnoreCase} compares
+     * @param ignoreCase whether texts that differ only in case give the same part, as {@link String#equalsIgnoreCase}
+     *     compares
      */
     public static String part(String text, boolean ignoreCase) {
         String folded = ignoreCase ? fold(text) : text;
         return !folded.isEmpty() && folded.charAt(0) == MARK ? RAW + folded : folded;
     }
 
-    /** What stands in for a missing part; never equal to a part that was sent. */
-    public static String standIn(String text) {
-        return STAND_IN + text;
+    /** Returns the placeholder of a missing part; it never equals a part that a caller sent. */
+    public static String placeholder(String text) {
+        return PLACEHOLDER + text;
     }
 
-    /** The key of these parts, each made by {@link #part} or {@link #standIn}. */
+    /** Returns the key of these parts, each made by {@link #part} or {@link #placeholder}. */
     public static String join(String... parts) {
         if (parts.length == 1) {
             return parts[0];
@@ -59,13 +59,15 @@ public final class Keys {
         return key.toString();
     }
 
-    /** The key that a key has in a tier of its policy. */
+    /** Returns the key that a key has in a tier of its policy. */
     static String inTier(String tier, String key) {
         return TIER + tier.length() + ":" + tier + key;
     }
 
-    /** The tier that a key was put in, as text that no two tiers share; empty for none. */
-    static String tierOf(String key) {
+    /**
+     * Returns the beginning of a key up to the name of its tier, different for each tier; empty if it is in no tier.
+     */
+    static String tierPrefix(String key) {
         if (!key.startsWith(TIER)) {
             return "";
         }
@@ -73,7 +75,7 @@ public final class Keys {
         return key.substring(0, colon + 1 + Integer.parseInt(key, TIER.length(), colon, 10));
     }
 
-    /** The key of a bucket that is always the key's own: for the few that a configuration names. */
+    /** Returns a key that never shares an overflow bucket. For the few keys that a configuration names. */
     public static String reserved(String key) {
         return RESERVED + key;
     }
@@ -82,19 +84,19 @@ public final class Keys {
         return key.startsWith(RESERVED);
     }
 
-    /** The name of the tier that a key was put in; empty for none. */
+    /** Returns the name of the tier that a key is in; empty if it is in no tier. */
     public static String tier(String key) {
-        String tier = tierOf(key);
+        String tier = tierPrefix(key);
         return tier.substring(tier.indexOf(':') + 1);
     }
 
     /**
-     * The parts that a key was composed of, as {@link #part} and {@link #standIn} made them. Where the end of the key is
-     * missing, so is that of its last part.
+     * Returns the parts of a key, as {@link #part} and {@link #placeholder} made them. If the end of the key is cut
+     * off, so is the end of its last part.
      */
     public static List<String> parts(String key) {
-        String joined =
-                key.substring(isReserved(key) ? RESERVED.length() : tierOf(key).length());
+        String joined = key.substring(
+                isReserved(key) ? RESERVED.length() : tierPrefix(key).length());
         if (!joined.startsWith(SEVERAL)) {
             return List.of(joined);
         }
@@ -108,17 +110,17 @@ public final class Keys {
         return parts;
     }
 
-    /** Whether a part of a key stands in for one that was missing. */
-    public static boolean isStandIn(String part) {
-        return part.startsWith(STAND_IN);
+    /** Returns whether a part of a key is the placeholder of a missing part. */
+    public static boolean isPlaceholder(String part) {
+        return part.startsWith(PLACEHOLDER);
     }
 
-    /** The text of a part of a key, as it was sent but for its case, or of what stands in. */
+    /** Returns the text of a part or of a placeholder, perhaps in another case than it was sent. */
     public static String text(String part) {
-        return part.startsWith(STAND_IN) || part.startsWith(RAW) ? part.substring(RAW.length()) : part;
+        return part.startsWith(PLACEHOLDER) || part.startsWith(RAW) ? part.substring(RAW.length()) : part;
     }
 
-    /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: no locale, no change of length. */
+    /** Folds case letter by letter, as {@link String#equalsIgnoreCase} does: without a locale or a change of length. */
     private static String fold(String text) {
         boolean same = true;
         for (int i = 0; i < text.length(); i++) {
@@ -133,7 +135,11 @@ public final class Keys {
 
     private static String foldLetters(String text) {
         StringBuilder folded = new StringBuilder(text.length());
-        text.codePoints().map(Keys::fold).forEach(folded::appendCodePoint);
+        for (int i = 0; i < text.length(); ) {
+            int letter = text.codePointAt(i);
+            folded.appendCodePoint(fold(letter));
+            i += Character.charCount(letter);
+        }
         return folded.toString();
     }
 

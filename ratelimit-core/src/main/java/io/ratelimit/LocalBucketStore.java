@@ -1,34 +1,31 @@
 package io.ratelimit;
 
+import com.github.benmanes.caffeine.cache.Scheduler;
+import com.github.benmanes.caffeine.cache.Ticker;
+import io.ratelimit.BucketState.Receipt;
 import io.ratelimit.Decision.Answer;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Buckets in the memory of this process, a {@link Shelf} for each policy. The clock is read once a call, and once more
- * for a bucket that would deny. Several buckets are taken from one after the other, and given back to when one denies.
+ * Buckets in the memory of this process. Reads the clock once a call, and once more for a bucket that would deny. Takes
+ * from several buckets one after the other, and gives back to them when one denies.
  */
 final class LocalBucketStore implements BucketStore {
 
-    private static final long SHELF_CLOCK_STEP = Duration.ofSeconds(1).toNanos();
-
-    private final TimeSource time;
+    private final Clock clock;
     private final SipHash hash = SipHash.withRandomKey();
-    private final Map<String, Shelf> shelves = new ConcurrentHashMap<>();
-
-    /**
-     * The time that forgetting goes by: that of a call, at most a second before the latest. Caffeine asks its clock at
-     * every look-up, and a real clock would cost more than the look-up itself.
-     */
-    private final AtomicLong shelfTime;
+    private final Map<String, PolicyBuckets> policies = new ConcurrentHashMap<>();
 
     LocalBucketStore(TimeSource time) {
-        this.time = time;
-        this.shelfTime = new AtomicLong(time.nanoTime());
+        this.clock = new Clock(time);
     }
 
     @Override
@@ -51,7 +48,7 @@ final class LocalBucketStore implements BucketStore {
             answers[i] = take(charges.get(i), ahead, nanos);
             if (!answers[i].allowed()) {
                 giveBack(Arrays.asList(answers).subList(0, i));
-                lookAtOthers(charges, answers, i, ahead);
+                peekOthers(charges, answers, i, ahead);
                 break;
             }
         }
@@ -59,57 +56,65 @@ final class LocalBucketStore implements BucketStore {
     }
 
     /**
-     * Takes at a moment that was read for all charges; a no is asked for again, of a clock read for it alone. That is
-     * read before the bucket is looked up again, so that who takes at a moment found a bucket that is kept from then on:
-     * also through the wait, if it takes ahead.
+     * Takes at a moment that was read for all charges. A denial is checked again by a clock read for it alone. That
+     * clock is read before the bucket is looked up again, so that the bucket is kept from this moment on, also through
+     * the wait if the call takes tokens ahead.
      */
-    private Answer take(Charge charge, boolean ahead, long first) {
+    private Answer take(Charge charge, boolean ahead, long firstNanos) {
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
-        long nanos = first;
-        Shelf shelf = shelf(charge.policy());
-        Level level = shelf.level(charge, nanos);
-        long taken = level.take(charge.cost(), nanos);
-        while (taken < 0 && taken != Level.NEVER_FITS) {
-            Level asked = level;
-            long before = level.fullAt();
-            long wait = Math.min(2 * level.ticks().nanosUntil(-taken, nanos), maxWait);
-            shelf.keepThrough(wait, level.ticks());
+        long nanos = firstNanos;
+        PolicyBuckets buckets = buckets(charge.policy());
+        BucketState bucket = buckets.bucket(charge, nanos);
+        long returned = bucket.returned();
+        long taken = bucket.take(charge.cost(), nanos);
+        while (taken < 0 && taken != BucketState.NEVER_FITS) {
+            BucketState previous = bucket;
+            long before = bucket.fullAt();
+            long wait = Math.min(2 * bucket.scale().nanosUntil(-taken, nanos), maxWait);
+            if (wait > 0) {
+                buckets.keepThrough(charge, bucket, wait);
+            }
             nanos = now();
-            level = shelf.level(charge, nanos);
-            taken = level.take(charge.cost(), nanos, wait);
-            if (level == asked && taken != Level.CLOSED && level.lacked(before, charge.cost(), nanos, maxWait)) {
+            bucket = buckets.bucket(charge, nanos);
+            returned = bucket.returned();
+            taken = bucket.take(charge.cost(), nanos, wait);
+            if (bucket == previous
+                    && taken != BucketState.CLOSED
+                    && bucket.wasShort(before, charge.cost(), nanos, maxWait)) {
                 break;
             }
         }
-        Decision decision = Decision.of(level, charge.cost(), taken, nanos, maxWait);
-        return new Answer(charge, decision, level.ticks().at(nanos) + taken, false, shelf.isShared(charge));
+        if (taken > bucket.scale().full()) {
+            buckets.keepUntilFull(charge, bucket);
+        }
+        Receipt receipt = taken < 0 ? null : bucket.receipt(charge.cost(), taken, nanos, returned);
+        return Answer.of(charge, bucket, taken, nanos, maxWait, receipt, buckets.isShared(bucket));
     }
 
-    /** What the buckets beside the one that denied would have said, so that all that are short can be named. */
-    private void lookAtOthers(List<Charge> charges, Answer[] answers, int denied, boolean ahead) {
+    /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
+    private void peekOthers(List<Charge> charges, Answer[] answers, int denied, boolean ahead) {
         long nanos = now();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
-                answers[i] = lookAt(charges.get(i), ahead, nanos);
+                answers[i] = peek(charges.get(i), ahead, nanos);
             }
         }
     }
 
-    private Answer lookAt(Charge charge, boolean ahead, long nanos) {
+    private Answer peek(Charge charge, boolean ahead, long nanos) {
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
-        Shelf shelf = shelf(charge.policy());
+        PolicyBuckets buckets = buckets(charge.policy());
         while (true) {
-            Level level = shelf.glimpse(charge, nanos);
-            long seen = level.peek(charge.cost(), nanos, maxWait);
-            if (seen != Level.CLOSED) {
-                Decision decision = Decision.of(level, charge.cost(), seen, nanos, maxWait);
-                return new Answer(charge, decision, Answer.UNKNOWN, false, shelf.isShared(charge));
+            BucketState bucket = buckets.peek(charge, nanos);
+            long result = bucket.peek(charge.cost(), nanos, maxWait);
+            if (result != BucketState.CLOSED) {
+                return Answer.of(charge, bucket, result, nanos, maxWait, null, buckets.isShared(bucket));
             }
             Thread.onSpinWait();
         }
     }
 
-    /** The last first: where one bucket was taken from twice, the second take stands behind the first. */
+    /** Gives back the last answer first: if a bucket was taken from twice, the second take depends on the first. */
     @Override
     public void giveBack(List<Answer> taken) {
         for (int i = taken.size() - 1; i >= 0; i--) {
@@ -118,45 +123,86 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private void giveBack(Answer taken) {
-        Shelf shelf = shelf(taken.policy());
-        Level level = shelf.taken(taken.charge());
-        while (level != null && !level.giveBack(taken.charge().cost(), Shelf.position(taken, level), this::now)) {
+        PolicyBuckets buckets = buckets(taken.policy());
+        BucketState bucket = buckets.bucketTakenFrom(taken);
+        Receipt receipt = (Receipt) taken.receipt();
+        while (bucket != null && !bucket.giveBack(taken.charge().cost(), receipt, this::now)) {
             Thread.onSpinWait();
-            level = shelf.taken(taken.charge());
+            bucket = buckets.bucketTakenFrom(taken);
         }
     }
 
     @Override
-    public BucketSnapshot look(Charge charge) {
+    public BucketSnapshot snapshot(Charge charge) {
         long nanos = now();
-        return shelf(charge.policy()).look(charge, nanos);
+        return buckets(charge.policy()).snapshot(charge, nanos);
     }
 
     @Override
-    public void forget(Charge charge) {
-        shelf(charge.policy()).forget(charge.key());
+    public void reset(Charge charge) {
+        buckets(charge.policy()).reset(charge.key());
     }
 
     private long now() {
-        long nanos = time.nanoTime();
-        long seen = shelfTime.get();
-        while (nanos - seen >= SHELF_CLOCK_STEP && !shelfTime.compareAndSet(seen, nanos)) {
-            seen = shelfTime.get();
-        }
-        return nanos;
+        return clock.now();
     }
 
-    private Shelf shelf(ThrottlePolicy policy) {
-        Shelf shelf = shelves.get(policy.name());
-        return shelf != null
-                ? shelf
-                : shelves.computeIfAbsent(
-                        policy.name(), name -> new Shelf(policy.maxKeys(), hash, shelfTime::get, this::now));
+    private PolicyBuckets buckets(ThrottlePolicy policy) {
+        PolicyBuckets buckets = policies.get(policy.name());
+        return buckets != null
+                ? buckets
+                : policies.computeIfAbsent(
+                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), hash, clock, clock, this::now));
     }
 
     @Override
     public long size(ThrottlePolicy policy) {
         now();
-        return shelf(policy).size();
+        return buckets(policy).size();
+    }
+
+    /**
+     * The clock by which buckets expire: the time of the latest call, at most a second late. Caffeine reads its ticker
+     * at every look-up, and a real clock would cost more than the look-up itself. Thread-safe.
+     */
+    static final class Clock implements Ticker, Scheduler {
+
+        private static final long STEP = Duration.ofSeconds(1).toNanos();
+
+        private final TimeSource time;
+        private final AtomicLong latest;
+
+        Clock(TimeSource time) {
+            this.time = time;
+            this.latest = new AtomicLong(time.nanoTime());
+        }
+
+        /** Reads the time source, and moves this clock on if it is a second late. */
+        long now() {
+            long nanos = time.nanoTime();
+            long seen = latest.get();
+            while (nanos - seen >= STEP && !latest.compareAndSet(seen, nanos)) {
+                seen = latest.get();
+            }
+            return nanos;
+        }
+
+        @Override
+        public long read() {
+            return latest.get();
+        }
+
+        /**
+         * Schedules a clean-up on the JDK's own timer thread. Moves this clock on before the clean-up: without calls
+         * nothing else does, and no bucket would ever be due. Refers to no bucket, so an unused store can be collected.
+         */
+        @Override
+        public Future<?> schedule(Executor executor, Runnable cleanUp, long delay, TimeUnit unit) {
+            Runnable onTime = () -> {
+                now();
+                cleanUp.run();
+            };
+            return Scheduler.systemScheduler().schedule(executor, onTime, delay, unit);
+        }
     }
 }

@@ -12,8 +12,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Time that stands still until it is told to move: for tests of limits, which then need no sleep. Moving it wakes who
- * waits for it. Starts at zero. Thread-safe.
+ * A clock that stands still until {@link #advance} moves it, for tests of limits without sleeping. Moving it wakes
+ * waiting threads and makes scheduled calls. Starts at zero. Thread-safe.
  */
 public final class ManualTimeSource implements TimeSource {
 
@@ -23,7 +23,7 @@ public final class ManualTimeSource implements TimeSource {
             Comparator.comparingLong((Call call) -> call.nanos).thenComparingLong(call -> call.number));
     private volatile long nanos;
     private long end;
-    private long made;
+    private long scheduledCount;
     private int parked;
 
     @Override
@@ -32,8 +32,8 @@ public final class ManualTimeSource implements TimeSource {
     }
 
     /**
-     * Moves the time forward, from moment to moment for which a call was ordered, and makes the calls. Threads that
-     * wait are woken, but may still be on their way when this returns.
+     * Moves the time forward, from one scheduled call to the next, and makes the calls. Wakes waiting threads, which
+     * may still be waking up when this method returns.
      *
      * @throws IllegalArgumentException if the step is negative
      */
@@ -45,7 +45,7 @@ public final class ManualTimeSource implements TimeSource {
             for (Call call = calls.peek(); call != null && call.nanos <= end; call = calls.peek()) {
                 calls.remove(call);
                 moveTo(Math.max(nanos, call.nanos));
-                make(call);
+                run(call);
             }
             moveTo(end);
         } finally {
@@ -58,8 +58,8 @@ public final class ManualTimeSource implements TimeSource {
         moved.signalAll();
     }
 
-    /** Without the lock, for it may wait for another thread that wants it. */
-    private void make(Call call) {
+    /** Runs the call without the lock, since the call may wait for a thread that needs the lock. */
+    private void run(Call call) {
         lock.unlock();
         try {
             call.run();
@@ -68,11 +68,14 @@ public final class ManualTimeSource implements TimeSource {
         }
     }
 
-    /** How many wait for the time to move: threads, and calls that were ordered. */
+    /**
+     * Returns how many threads and scheduled calls wait for the time to move: waiting requests, delayed rejections,
+     * futures. The library's own {@linkplain TimeSource#maintainAt upkeep} doesn't count.
+     */
     public int waiting() {
         lock.lock();
         try {
-            return parked + calls.size();
+            return parked + (int) calls.stream().filter(call -> !call.isUpkeep).count();
         } finally {
             lock.unlock();
         }
@@ -95,24 +98,35 @@ public final class ManualTimeSource implements TimeSource {
         }
     }
 
-    /** Has the call made by the thread that moves the time there; by this one at once if the moment is past. */
+    /**
+     * Schedules a call on the thread that moves the time to the moment; makes it here and now if the moment is past.
+     */
     @Override
     public Future<?> callAt(long nanos, Runnable call) {
-        Call ordered = order(nanos, call);
-        if (nanos <= this.nanos) {
-            ordered.run();
-        }
-        return ordered;
+        return callAt(nanos, call, false);
     }
 
-    private Call order(long nanos, Runnable call) {
+    @Override
+    public Future<?> maintainAt(long nanos, Runnable upkeep) {
+        return callAt(nanos, upkeep, true);
+    }
+
+    private Call callAt(long nanos, Runnable call, boolean isUpkeep) {
+        Call scheduled = schedule(nanos, call, isUpkeep);
+        if (nanos <= this.nanos) {
+            scheduled.run();
+        }
+        return scheduled;
+    }
+
+    private Call schedule(long nanos, Runnable call, boolean isUpkeep) {
         lock.lock();
         try {
-            Call ordered = new Call(nanos, made++, call);
+            Call scheduled = new Call(nanos, scheduledCount++, call, isUpkeep);
             if (nanos > this.nanos) {
-                calls.add(ordered);
+                calls.add(scheduled);
             }
-            return ordered;
+            return scheduled;
         } finally {
             lock.unlock();
         }
@@ -122,11 +136,13 @@ public final class ManualTimeSource implements TimeSource {
 
         private final long nanos;
         private final long number;
+        private final boolean isUpkeep;
 
-        Call(long nanos, long number, Runnable call) {
+        Call(long nanos, long number, Runnable call, boolean isUpkeep) {
             super(call, null);
             this.nanos = nanos;
             this.number = number;
+            this.isUpkeep = isUpkeep;
         }
 
         @Override

@@ -8,9 +8,9 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * How fast tokens come back: so many in each period.
+ * The speed at which tokens come back: a number of tokens in each period.
  *
- * @param tokens the tokens of one period, at least 1
+ * @param tokens the tokens of one period, at least 1; at most 10,000,000,000 a second
  * @param period the period, from 1 microsecond to 365 days, in whole microseconds
  */
 public record Rate(long tokens, Duration period) {
@@ -31,26 +31,27 @@ public record Rate(long tokens, Duration period) {
             Map.entry("d", Duration.ofDays(1)),
             Map.entry("day", Duration.ofDays(1)));
 
+    /** @throws IllegalArgumentException if a component is outside its range; the message contains the range */
     public Rate {
         check(tokens >= 1, "the tokens of a rate", "at least 1", tokens);
         check(
                 period.compareTo(MIN_PERIOD) >= 0 && period.compareTo(MAX_PERIOD) <= 0,
                 "the period of a rate",
                 "between 1us and 365d",
-                textOf(period));
-        check(period.toNanos() % 1_000 == 0, "the period of a rate", "whole microseconds", textOf(period));
+                format(period));
+        check(period.toNanos() % 1_000 == 0, "the period of a rate", "whole microseconds", format(period));
         check(
                 tokens <= MAX_TOKENS_PER_NANOSECOND * period.toNanos(),
                 "a rate",
                 "at most 10,000,000,000 tokens a second",
-                tokens + "/" + textOf(period));
+                tokens + "/" + format(period));
     }
 
     /**
      * Reads a rate such as {@code 600/1m}, {@code 10/s}, {@code 600/minute}, {@code 1/2s}, {@code 5/100ms} or
      * {@code 3/PT1M}: tokens, a slash, and a period. The units are us, ms, s, m, h, d, second, minute, hour and day.
      *
-     * @throws IllegalArgumentException if the text is no rate; the message says what would do
+     * @throws IllegalArgumentException if the text is not a rate; the message contains a correct example or the range
      */
     public static Rate of(String text) {
         String trimmed = text.strip();
@@ -59,36 +60,44 @@ public record Rate(long tokens, Duration period) {
             throw unreadable(text, "say how many tokens in which period, such as '600/1m' or '10/s'");
         }
         return new Rate(
-                tokensOf(text, trimmed.substring(0, slash).strip()),
-                periodOf(text, trimmed.substring(slash + 1).strip()));
+                parseTokens(text, trimmed.substring(0, slash).strip()),
+                parsePeriod(text, trimmed.substring(slash + 1).strip()));
     }
 
-    private static long tokensOf(String text, String tokens) {
+    private static long parseTokens(String text, String tokens) {
         try {
-            return Long.parseLong(tokens);
+            return parseAscii(tokens);
         } catch (NumberFormatException notWhole) {
             throw unreadable(text, "'" + tokens + "' is not a whole number of tokens that fits, say '600/1m'");
         }
     }
 
-    private static Duration periodOf(String text, String period) {
+    /** Like {@link Long#parseLong(String)}, but rejects the digits of other scripts. */
+    private static long parseAscii(String digits) {
+        if (!digits.chars().allMatch(c -> c < 128)) {
+            throw new NumberFormatException("not in ASCII digits");
+        }
+        return Long.parseLong(digits);
+    }
+
+    private static Duration parsePeriod(String text, String period) {
         try {
-            return durationOf(period);
+            return parseDuration(period);
         } catch (IllegalArgumentException unreadable) {
             throw new IllegalArgumentException("'" + text + "' is not a rate: " + unreadable.getMessage(), unreadable);
         }
     }
 
     /**
-     * Reads {@code 100ms}, {@code minute} or {@code PT1M}; a number needs a unit. Also {@code -1s}: whoever wants none
-     * below zero can say so better.
+     * Reads a duration such as {@code 100ms}, {@code minute} or {@code PT1M}; a number needs a unit. Accepts negative
+     * durations; callers validate the sign.
      *
-     * @throws IllegalArgumentException if the text is no duration; the message says what would do
+     * @throws IllegalArgumentException if the text is not a duration; the message contains a correct example
      */
-    public static Duration durationOf(String text) {
+    public static Duration parseDuration(String text) {
         int start = text.startsWith("-") ? 1 : 0;
         int digits = start;
-        while (digits < text.length() && Character.isDigit(text.charAt(digits))) {
+        while (digits < text.length() && isDigit(text.charAt(digits))) {
             digits++;
         }
         String unit = text.substring(digits).strip().toLowerCase(Locale.ROOT);
@@ -110,18 +119,22 @@ public record Rate(long tokens, Duration period) {
                 + " second, minute, hour or day, or ISO-8601 such as 'PT1M'");
     }
 
+    private static boolean isDigit(char c) {
+        return c >= '0' && c <= '9';
+    }
+
     private static IllegalArgumentException unreadable(String text, String hint) {
         return new IllegalArgumentException("'" + text + "' is not a rate: " + hint);
     }
 
-    /** The rate as it is written: {@code 600/1m}. */
+    /** Returns the rate as users write it: {@code 600/1m}. */
     @Override
     public String toString() {
-        return tokens + "/" + textOf(period);
+        return tokens + "/" + format(period);
     }
 
-    /** A duration as people write it: in the largest unit that is whole. */
-    public static String textOf(Duration duration) {
+    /** Returns a duration as users write it: a whole number of the largest possible unit. */
+    public static String format(Duration duration) {
         if (duration.isZero()) {
             return "0s";
         }

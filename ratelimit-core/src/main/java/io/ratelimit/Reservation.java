@@ -1,11 +1,12 @@
 package io.ratelimit;
 
+import io.ratelimit.BucketState.Receipt;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Tokens taken from a bucket, perhaps before they are there: then they are due later. First come, first served: its
- * moment is known when it is made, and stays, whatever others do. Thread-safe.
+ * Tokens taken from a bucket, perhaps ahead of time; then they are due later. The moment is fixed when the reservation
+ * is made, first come, first served, and no other call changes it. Thread-safe.
  */
 public final class Reservation {
 
@@ -13,13 +14,13 @@ public final class Reservation {
     private final Taken taken;
     private final AtomicBoolean cancelled = new AtomicBoolean();
 
-    /** What was taken from a level, and where. */
-    record Taken(Ticks ticks, long cost, Decision decision, long position, long dueNanos) {
+    /** A take from a bucket's state; the receipt is meaningless if no tokens were taken. */
+    record Taken(long cost, Decision decision, Receipt receipt, long dueNanos) {
 
-        static Taken of(Level level, long cost, long taken, long nanos, long maxWaitNanos) {
-            Decision decision = Decision.of(level, cost, taken, nanos, maxWaitNanos);
-            Ticks ticks = level.ticks();
-            return new Taken(ticks, cost, decision, ticks.at(nanos) + taken, nanos + decision.waitNanos());
+        static Taken of(BucketState state, long cost, long taken, long nanos, long maxWaitNanos, long returned) {
+            Decision decision = Decision.of(state, cost, taken, nanos, maxWaitNanos);
+            long dueNanos = nanos + decision.waitNanos();
+            return new Taken(cost, decision, state.receipt(cost, taken, nanos, returned), dueNanos);
         }
     }
 
@@ -29,14 +30,14 @@ public final class Reservation {
     }
 
     /**
-     * Whether tokens were taken, and for when. If none were, there is nothing to wait for or to cancel: the wait would
-     * have been too long, or there was to be none, or the cost is above the capacity.
+     * Returns whether tokens were taken, and when they are due. A denial leaves nothing to wait for or to cancel: the
+     * wait would have been too long, or the cost is above the capacity.
      */
     public Decision decision() {
         return taken.decision();
     }
 
-    /** How long it is until the tokens are due; zero from then on, and where none were taken. */
+    /** Returns the time until the tokens are due; zero afterwards, and if no tokens were taken. */
     public Duration delay() {
         return decision().allowed()
                 ? Duration.ofNanos(Math.max(dueNanos() - bucket.time().nanoTime(), 0))
@@ -44,9 +45,9 @@ public final class Reservation {
     }
 
     /**
-     * Waits until the tokens are due: parks once. A cancelled reservation is waited for all the same.
+     * Waits until the tokens are due, parking the thread at most once. Cancelling the reservation doesn't end the wait.
      *
-     * @throws IllegalStateException if none were taken
+     * @throws IllegalStateException if no tokens were taken
      * @throws InterruptedException if the thread is interrupted before; the reservation stays, so {@link #cancel} it
      */
     public void await() throws InterruptedException {
@@ -58,11 +59,14 @@ public final class Reservation {
     }
 
     /**
-     * Gives back the tokens, for the call will not be made: those that no later reservation stands on. Later ones keep
-     * their moments. After a change of the bucket's spec none comes back before the last moment that was promised under
-     * the old one. To cancel twice changes nothing; nor does it where no tokens were taken.
+     * Returns the tokens that no later reservation depends on and that time has not brought back since they were due.
+     * If many reservations are cancelled at once, a few more tokens may be left to time. Later reservations keep their
+     * moments. After a change of the bucket's spec, no tokens come back before the last moment promised under the old
+     * spec.
      *
-     * @return whether this was the first time, and there were tokens
+     * <p>A second call changes nothing, nor does a call if no tokens were taken.
+     *
+     * @return whether this was the first call and tokens had been taken
      */
     public boolean cancel() {
         boolean first = decision().allowed() && cancelled.compareAndSet(false, true);

@@ -1,31 +1,38 @@
 package io.ratelimit;
 
+import java.io.FilterOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InterruptedIOException;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Objects;
 
-/** Lets bytes pass as fast as a bucket allows, a token each: what shaped streams have in common. */
+/** Lets bytes pass as fast as a bucket allows, a token each; with the streams that do so. */
 final class Shaper {
     /*
-     * Pieces and how far ahead they are reserved. Each piece is a reservation and one park. Small pieces flow evenly and
-     * let other streams of the same bucket in between, large ones park seldom: ten milliseconds' worth is a hundred
-     * parks a second at any rate. But a piece can't be larger than the bucket, and who wakes up later than a small
-     * bucket takes to be full has lost tokens for good: of one that is full in 130 µs a thread that parks, and sleeps
-     * 60 µs longer, makes two thirds of the rate. So tokens are reserved ahead: while the bytes are at hand and the last
-     * piece is due within ten milliseconds, another is reserved, and the bucket is never full meanwhile. No piece passes
-     * before it is due, and who comes late finds the next ones due as well.
+     * How far ahead pieces are reserved. Each piece is a reservation, and the thread parks once for it. Small pieces
+     * flow evenly and let other streams of the bucket in between; large pieces park seldom. Ten milliseconds' worth is
+     * a hundred parks a second at any rate.
      *
-     * That is bounded too: at most 64 pieces. A bucket of one byte works, byte by byte, but at a large rate it makes as
-     * many bytes as 64 a park, never more than its rate.
+     * But a piece can't be larger than the bucket, and a thread that wakes up after a small bucket is full has lost
+     * tokens for good. If a bucket is full in 130 µs and the thread sleeps 60 µs too long, it reaches two thirds of the
+     * rate. So tokens are reserved ahead: while bytes are at hand and the last piece is due within ten milliseconds,
+     * another piece is reserved, and the bucket is never full meanwhile. No piece passes before it is due, and a late
+     * thread finds the next pieces due as well.
+     *
+     * At most 64 pieces are reserved ahead. So a bucket of one byte works, but at a large rate it passes at most 64
+     * bytes a park, which is below its rate.
      */
 
     private static final Duration PACE = Duration.ofMillis(10);
-    private static final int MOST_AHEAD = 64;
+    private static final int MAX_AHEAD = 64;
 
-    /** Where the bytes go when their tokens are due. */
-    interface Passage {
+    /** The destination of bytes whose tokens are due. */
+    private interface Passage {
         void pass(int from, int length) throws IOException;
     }
 
@@ -37,12 +44,12 @@ final class Shaper {
 
     Shaper(TokenBucket bucket, Duration maxWait) {
         this.bucket = bucket;
-        this.maxWait = Waiting.cut(maxWait);
+        this.maxWait = ThrottlePolicy.atMostLongest(maxWait);
         this.pace = maxWait.isZero() || maxWait.compareTo(PACE) > 0 ? PACE : maxWait;
     }
 
-    /** Waits for the tokens of so many bytes and lets them pass, piece by piece. */
-    void pass(int length, Passage passage) throws IOException {
+    /** Waits for the tokens of this many bytes and lets the bytes pass, piece by piece. */
+    private void pass(int length, Passage passage) throws IOException {
         Deque<Piece> ahead = new ArrayDeque<>();
         int passed = 0;
         int reserved = 0;
@@ -60,11 +67,11 @@ final class Shaper {
         }
     }
 
-    /** Reserves some of so many bytes: at least one piece if there is none ahead. */
-    private int reserve(int more, Deque<Piece> ahead, int passed) throws IOException {
+    /** Reserves some of this many bytes, at least one piece if none is reserved, and returns how many. */
+    private int reserve(int length, Deque<Piece> ahead, int passed) throws IOException {
         int reserved = 0;
-        while (reserved < more && hasRoom(ahead)) {
-            Piece piece = reserve(Math.min(more - reserved, pieceLength()));
+        while (reserved < length && hasRoom(ahead)) {
+            Piece piece = reserve(Math.min(length - reserved, pieceLength()));
             if (piece.reservation.decision().allowed()) {
                 ahead.add(piece);
                 reserved += piece.length;
@@ -79,7 +86,7 @@ final class Shaper {
 
     private static boolean hasRoom(Deque<Piece> ahead) {
         return ahead.isEmpty()
-                || ahead.size() < MOST_AHEAD
+                || ahead.size() < MAX_AHEAD
                         && ahead.getLast().reservation.delay().compareTo(PACE) < 0;
     }
 
@@ -109,32 +116,120 @@ final class Shaper {
         return new IOException("the tokens of the next %d bytes come in %s, and max-wait is %s; %d bytes had passed"
                 .formatted(
                         piece.length,
-                        Rate.textOf(piece.reservation.decision().retryAfter()),
-                        Rate.textOf(maxWait),
+                        Rate.format(piece.reservation.decision().retryAfter()),
+                        Rate.format(maxWait),
                         passed));
     }
 
-    /** The bytes of a piece: no more than the bucket holds, and at least one. */
+    /** Returns the bytes of a piece: at least one, and no more than the bucket holds. */
     private int pieceLength() {
-        BucketSpec spec = bucket.level().ticks().spec();
-        return (int) Math.min(spec.capacity(), worth(spec.rate()));
+        return (int) Math.min(spec().capacity(), bytesPerPace(spec().rate()));
     }
 
-    /** The bytes that come in the time of one piece. */
-    private long worth(Rate rate) {
+    private BucketSpec spec() {
+        return bucket.state().scale().spec();
+    }
+
+    private long bytesPerPace(Rate rate) {
         double periods = (double) pace.toNanos() / rate.period().toNanos();
         return Math.max(1, (long) Math.min(rate.tokens() * periods, Integer.MAX_VALUE));
     }
 
-    /** How many of so many bytes to ask a source for, before they are paid for. */
-    int portion(int length) {
-        BucketSpec spec = bucket.level().ticks().spec();
-        long most = Math.min(worth(spec.rate()), MOST_AHEAD * spec.capacity());
-        return (int) Math.min(length, most);
+    /** Writes no faster than a bucket allows. Like other streams, it is for one thread at a time. */
+    static final class Output extends FilterOutputStream {
+
+        private final Shaper shaper;
+
+        Output(OutputStream out, Shaper shaper) {
+            super(Objects.requireNonNull(out, "out"));
+            this.shaper = shaper;
+        }
+
+        @Override
+        public void write(int oneByte) throws IOException {
+            shaper.pass(1, (from, length) -> out.write(oneByte));
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            Objects.checkFromIndexSize(offset, length, bytes.length);
+            shaper.pass(length, (from, pieceLength) -> out.write(bytes, offset + from, pieceLength));
+        }
     }
 
-    /** How many of so many bytes could pass without waiting. */
-    int passing(int length) {
-        return (int) Math.min(length, bucket.snapshot().available());
+    /**
+     * Reads no faster than a bucket allows. Like other streams, it is for one thread at a time. Methods that aren't
+     * overridden here call {@link #read(byte[], int, int)}: skipped bytes were sent too, and cost tokens.
+     */
+    static final class Input extends InputStream {
+
+        private final InputStream in;
+        private final Shaper shaper;
+
+        /** The bytes that were received and are not paid for. */
+        private ByteBuffer held = ByteBuffer.allocate(0);
+
+        Input(InputStream in, Shaper shaper) {
+            this.in = Objects.requireNonNull(in, "in");
+            this.shaper = shaper;
+        }
+
+        @Override
+        public int read() throws IOException {
+            byte[] one = new byte[1];
+            return read(one, 0, 1) < 0 ? -1 : Byte.toUnsignedInt(one[0]);
+        }
+
+        @Override
+        public int read(byte[] bytes, int offset, int length) throws IOException {
+            Objects.checkFromIndexSize(offset, length, bytes.length);
+            int received = length == 0 ? 0 : receive(bytes, offset, portion(length));
+            int[] paid = {0};
+            try {
+                shaper.pass(received, (from, pieceLength) -> paid[0] += pieceLength);
+            } catch (IOException unpaid) {
+                hold(bytes, offset + paid[0], received - paid[0]);
+                if (paid[0] == 0) {
+                    throw unpaid;
+                }
+                return paid[0];
+            }
+            return received;
+        }
+
+        /** Returns how many of this many bytes to read ahead of their tokens. */
+        private int portion(int length) {
+            BucketSpec spec = shaper.spec();
+            long max = Math.min(shaper.bytesPerPace(spec.rate()), MAX_AHEAD * spec.capacity());
+            return (int) Math.min(length, max);
+        }
+
+        private int receive(byte[] bytes, int offset, int length) throws IOException {
+            if (!held.hasRemaining()) {
+                return in.read(bytes, offset, length);
+            }
+            int received = Math.min(length, held.remaining());
+            held.get(bytes, offset, received);
+            return received;
+        }
+
+        private void hold(byte[] bytes, int offset, int length) {
+            held = ByteBuffer.allocate(length + held.remaining())
+                    .put(bytes, offset, length)
+                    .put(held)
+                    .flip();
+        }
+
+        /** Returns the bytes at hand whose tokens are available. */
+        @Override
+        public int available() throws IOException {
+            int atHand = Math.max(held.remaining(), held.remaining() + in.available());
+            return (int) Math.min(atHand, shaper.bucket.snapshot().available());
+        }
+
+        @Override
+        public void close() throws IOException {
+            in.close();
+        }
     }
 }

@@ -6,12 +6,12 @@ import java.security.SecureRandom;
 
 /**
  * SipHash-2-4 over the UTF-16 of a text, low byte first, in its forms of 64 and of 128 bits (Aumasson and Bernstein,
- * <em>SipHash: a fast short-input PRF</em>; the long form as in the authors' reference code). Whoever doesn't know the
- * key can neither predict a hash nor make two collide.
+ * <em>SipHash: a fast short-input PRF</em>; the long form as in the authors' reference code). Without the key a client
+ * can neither predict a hash nor construct two texts whose hashes collide.
  */
 final class SipHash {
 
-    private static final int CHARS_OF_A_WORD = 4;
+    private static final int CHARS_PER_WORD = 4;
 
     private final long k0;
     private final long k1;
@@ -26,14 +26,14 @@ final class SipHash {
         return new SipHash(random.nextLong(), random.nextLong());
     }
 
-    /** The hash in 64 bits. */
+    /** Returns the hash in 64 bits. */
     long hash64(String text) {
         State state = new State(k0, k1, 0);
         state.absorb(text);
         return state.finish(0xff);
     }
 
-    /** The hash in 128 bits, as 16 chars below 256. */
+    /** Returns the hash in 128 bits, as 16 chars below 256. */
     String hash128(String text) {
         State state = new State(k0, k1, 0xee);
         state.absorb(text);
@@ -57,9 +57,9 @@ final class SipHash {
         }
 
         void absorb(String text) {
-            int whole = text.length() - text.length() % CHARS_OF_A_WORD;
-            for (int i = 0; i < whole; i += CHARS_OF_A_WORD) {
-                absorb(word(text, i, CHARS_OF_A_WORD));
+            int whole = text.length() - text.length() % CHARS_PER_WORD;
+            for (int i = 0; i < whole; i += CHARS_PER_WORD) {
+                absorb(word(text, i, CHARS_PER_WORD));
             }
             absorb(word(text, whole, text.length() - whole) | (2L * text.length()) << 56);
         }

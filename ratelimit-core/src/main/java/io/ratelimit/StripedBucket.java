@@ -3,81 +3,90 @@ package io.ratelimit;
 import static io.ratelimit.Check.check;
 
 import io.ratelimit.Reservation.Taken;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.StampedLock;
 import java.util.function.Supplier;
 
-/** A bucket that sets tokens aside for each of several stripes, so that threads seldom meet. */
+/** A bucket that sets tokens aside for each of several stripes, so that threads seldom write to the same place. */
 final class StripedBucket extends TokenBucket {
     /*
-     * Why the tokens are lent and not split. The plain way splits the capacity and the rate among n small buckets. But
-     * rates don't divide, a share may be less than a token, a stripe that is full loses its part of the refill while
-     * others starve, and nobody can say any more when five tokens will be there. So there is one bucket, exact as ever,
-     * and a stripe borrows from it what its threads will take next.
+     * Why tokens are lent and not split. The simplest way splits the capacity and the rate among n small buckets. But
+     * rates don't divide, a part may be less than a token, a full stripe loses its part of the refill while others
+     * starve, and the time until five tokens are available is unknown. So there is one bucket, as exact as any, and a
+     * stripe borrows from it the tokens that its threads will take next.
      *
-     * A bucket is the moment at which it is full again (Level), and taking moves that moment on. So whoever takes gets a
-     * stretch of the time line: from where the moment was, or from now if that is later, as long as the price. All that
-     * G1 says follows from that: stretches don't overlap, and none begins before the call nor ends later than it takes
-     * from empty to full after it. A share is such a stretch, taken at once and handed out in parts. While it is handed
-     * out, time goes on, and what of it is past is not there any more: the bucket counts those tokens among what has
-     * come back. So a share that nobody uses melts away, and what is lent is never more than what the bucket misses.
+     * A bucket is the moment at which it is full again (BucketState), and taking moves that moment on. So each take
+     * owns a stretch of the time line: it begins at the old moment, or now if that is later, and is as long as the
+     * price. The bucket's limit follows from two facts: stretches don't overlap, and none begins before its call or
+     * ends later than an empty bucket takes to fill up after it. A slice is such a stretch, taken at once and handed
+     * out in parts. Time passes meanwhile, and the past part of a slice is gone: the bucket counts those tokens as
+     * refilled. So an unused slice melts away, and the tokens lent are never more than the tokens missing from the
+     * bucket.
      *
      * At 10/s and a capacity of 100, full, a stripe borrows 10: the stretch of the next second. Half a second later,
-     * nothing used, it has 5 left and the bucket misses 5, a hundred together. If its threads take 3 then, it has 2 left,
-     * and 97 are there, to the last fraction what one bucket would have.
+     * with nothing used, the slice has 5 left and the bucket is missing 5, a hundred together. If the stripe's threads
+     * then take 3, the slice has 2 left and 97 tokens are available, exactly as in one bucket.
      *
-     * Shares are opened, closed and gathered under one lock, and whatever needs the whole (a no, waiting, giving back,
-     * looking) closes all of them first and then asks the bucket as if it were the only one. The clock is read after the
-     * closing: no share has granted anything later than that, and nothing that is put back has melted meanwhile. While
-     * nothing is lent a no needs no lock: it is enough that nobody held it while the bucket was looked at. Shares are a
-     * fraction of what is left, so they shrink as the bucket empties, and the last tokens are taken as from one bucket.
+     * One lock guards the opening, closing and gathering of slices. Every operation on the whole (a denial, waiting,
+     * giving back, a snapshot) first closes all slices and then calls the bucket as if it were the only one. The clock
+     * is read after the closing: no slice has granted tokens at a later time, and nothing that is put back has melted
+     * meanwhile. While nothing is lent, a denial needs no lock: it is enough that no thread held the lock while the
+     * bucket was read. A slice is a fraction of the tokens left, so slices shrink as the bucket empties, and the last
+     * tokens are taken as from one bucket.
      *
-     * What it costs: a share melts even while others have taken tokens that lie behind it and don't come back before it
-     * is gone. So there may be fewer tokens than in one bucket, if a stripe leaves its share unused. Never more.
+     * The price: a slice melts even while other threads have taken tokens behind it, and these don't come back before
+     * the slice is gone. So if a stripe leaves its slice unused, there may be fewer tokens than in one bucket. Never
+     * more.
      */
 
-    private static final int MOST_STRIPES = 256;
+    private static final int MAX_STRIPES = 256;
 
-    /** A share is the capacity divided by this and the stripes, at most: all together no more than a quarter. */
+    /**
+     * A slice is at most the capacity divided by this and by the stripes: all slices together are at most a quarter.
+     */
     private static final int PARTS = 4;
 
-    /** A share that serves fewer calls isn't worth the lock. */
-    private static final int LEAST_CALLS = 8;
+    /** A slice that serves fewer calls isn't worth the lock. */
+    private static final int MIN_CALLS = 8;
 
-    private static final int MOST_LOOKS = 8;
+    private static final int MAX_OPTIMISTIC_READS = 8;
 
-    private final AtomicReferenceArray<Share> shares;
+    private final AtomicReferenceArray<Slice> slices;
     private final StampedLock lock = new StampedLock();
 
-    /** Whether any share is there. */
+    /** True while any slice is open. */
     private volatile boolean lent;
 
     StripedBucket(BucketSpec spec, int stripes, TimeSource time) {
         super(spec, time);
-        check(stripes >= 1 && stripes <= MOST_STRIPES, "stripes", "between 1 and " + MOST_STRIPES, stripes);
-        this.shares = new AtomicReferenceArray<>(stripes);
+        check(stripes >= 1 && stripes <= MAX_STRIPES, "stripes", "between 1 and " + MAX_STRIPES, stripes);
+        this.slices = new AtomicReferenceArray<>(stripes);
     }
 
     @Override
     public boolean tryAcquire(long tokens) {
-        return tryAcquire(tokens, (int) (Thread.currentThread().getId() % shares.length()));
+        return tryAcquire(tokens, (int) (Thread.currentThread().getId() % slices.length()));
     }
 
     boolean tryAcquire(long tokens, int stripe) {
         checkPositive(tokens);
-        Share own = shares.get(stripe);
-        if (own != null && own.take(tokens, time())) {
+        Slice slice = slices.get(stripe);
+        if (slice != null && slice.take(tokens, time())) {
             return true;
         }
-        return !lacks(tokens) && alone(() -> takeAlone(tokens, stripe));
+        return !isShort(tokens) && locked(() -> takeLocked(tokens, stripe));
     }
 
-    /** Whether nothing was lent and the tokens weren't there; looks again while others take. */
-    private boolean lacks(long tokens) {
-        for (int i = 0; i < MOST_LOOKS; i++) {
+    /**
+     * Returns whether nothing was lent and the bucket was short of the tokens; reads again while other threads take.
+     */
+    private boolean isShort(long tokens) {
+        for (int i = 0; i < MAX_OPTIMISTIC_READS; i++) {
             long stamp = lock.tryOptimisticRead();
-            Level level = level();
-            if (stamp != 0 && (lent || !lacks(level, tokens))) {
+            BucketState state = state();
+            if (stamp != 0 && (lent || !isShort(state, tokens))) {
                 return false;
             }
             if (lock.validate(stamp)) {
@@ -88,65 +97,65 @@ final class StripedBucket extends TokenBucket {
         return false;
     }
 
-    private boolean lacks(Level level, long tokens) {
-        long before = level.fullAt();
-        return !level.ticks().fits(tokens) || level.lacked(before, tokens, time().nanoTime(), 0);
+    private boolean isShort(BucketState state, long tokens) {
+        long before = state.fullAt();
+        return !state.scale().fits(tokens) || state.wasShort(before, tokens, time().nanoTime(), 0);
     }
 
-    private boolean takeAlone(long tokens, int stripe) {
-        Share own = shares.get(stripe);
-        if (own != null && own.take(tokens, time())) {
+    private boolean takeLocked(long tokens, int stripe) {
+        Slice slice = slices.get(stripe);
+        if (slice != null && slice.take(tokens, time())) {
             return true;
         }
-        if (own != null) {
-            own.close();
+        if (slice != null) {
+            slice.close();
         }
         long nanos = time().nanoTime();
-        long rest = own == null ? 0 : own.rest(nanos);
-        long price = level().ticks().of(tokens);
-        return level().ticks().fits(tokens)
+        long rest = slice == null ? 0 : slice.rest(nanos);
+        long price = state().scale().price(tokens);
+        return state().scale().fits(tokens)
                 && (open(stripe, price, rest, nanos) || lent && open(stripe, price, 0, gather()));
     }
 
-    /** Takes the price, of which the stripe has a rest, and opens a new share behind it; or nothing, if it isn't there. */
+    /** Takes the price, less the rest of the stripe's slice, and opens a new slice behind it; or takes nothing. */
     private boolean open(int stripe, long price, long rest, long nanos) {
-        Level level = level();
-        long left = level.ticks().full() - level.missing(nanos) + rest - price;
+        BucketState state = state();
+        long left = state.scale().full() - state.missing(nanos) + rest - price;
         if (left < 0) {
             return false;
         }
-        long most = Math.min(level.ticks().full() / PARTS, left / 2) / shares.length();
-        long size = most / LEAST_CALLS >= price ? most : 0;
-        long end = level.takeTicks(price - rest + size, nanos);
-        shares.set(stripe, size == 0 ? null : new Share(level.ticks(), end - size, end));
+        long maxSize = Math.min(state.scale().full() / PARTS, left / 2) / slices.length();
+        long size = maxSize / MIN_CALLS >= price ? maxSize : 0;
+        long end = state.takeTicks(price - rest + size, nanos);
+        slices.set(stripe, size == 0 ? null : new Slice(state.scale(), end - size, end));
         lent = lent || size > 0;
         return true;
     }
 
     /**
-     * Puts back what is left of all shares.
+     * Closes all slices and puts back the rest of each.
      *
-     * @return the time
+     * @return the time after the closing
      */
     private long gather() {
-        for (int i = 0; i < shares.length(); i++) {
-            Share share = shares.get(i);
-            if (share != null) {
-                share.close();
+        for (int i = 0; i < slices.length(); i++) {
+            Slice slice = slices.get(i);
+            if (slice != null) {
+                slice.close();
             }
         }
         long nanos = time().nanoTime();
         long rest = 0;
-        for (int i = 0; i < shares.length(); i++) {
-            Share share = shares.getAndSet(i, null);
-            rest += share == null ? 0 : share.rest(nanos);
+        for (int i = 0; i < slices.length(); i++) {
+            Slice slice = slices.getAndSet(i, null);
+            rest += slice == null ? 0 : slice.rest(nanos);
         }
-        level().giveBackTicks(rest);
+        state().giveBackTicks(rest);
         lent = false;
         return nanos;
     }
 
-    private <T> T alone(Supplier<T> work) {
+    private <T> T locked(Supplier<T> work) {
         long stamp = lock.writeLock();
         try {
             return work.get();
@@ -155,45 +164,98 @@ final class StripedBucket extends TokenBucket {
         }
     }
 
-    /** With the whole bucket in one place. */
-    private <T> T whole(Supplier<T> work) {
-        return alone(() -> {
+    /** Does the work under the lock, with all slices put back. */
+    private <T> T gathered(Supplier<T> work) {
+        return locked(() -> {
             gather();
             return work.get();
         });
     }
 
+    private void runGathered(Runnable work) {
+        gathered(() -> {
+            work.run();
+            return true;
+        });
+    }
+
     @Override
-    <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {
-        return whole(() -> super.take(tokens, maxWaitNanos, result));
+    <T> T take(long tokens, long maxWaitNanos, BucketState.Result<T> result) {
+        return gathered(() -> super.take(tokens, maxWaitNanos, result));
     }
 
     @Override
     public void giveBack(long tokens) {
-        whole(() -> {
-            super.giveBack(tokens);
-            return true;
-        });
+        runGathered(() -> super.giveBack(tokens));
     }
 
     @Override
     void giveBack(Taken taken) {
-        whole(() -> {
-            super.giveBack(taken);
-            return true;
-        });
+        runGathered(() -> super.giveBack(taken));
     }
 
     @Override
     public void reconfigure(BucketSpec spec) {
-        whole(() -> {
-            super.reconfigure(spec);
-            return true;
-        });
+        runGathered(() -> super.reconfigure(spec));
     }
 
     @Override
     public BucketSnapshot snapshot() {
-        return whole(super::snapshot);
+        return gathered(super::snapshot);
+    }
+
+    /** The tokens set aside for the threads of one stripe: a stretch of the time line. Thread-safe and lock-free. */
+    private static final class Slice {
+
+        private static final long CLOSED = BucketState.CLOSED;
+
+        private static final VarHandle START;
+
+        static {
+            try {
+                START = MethodHandles.lookup().findVarHandle(Slice.class, "start", long.class);
+            } catch (ReflectiveOperationException impossible) {
+                throw new ExceptionInInitializerError(impossible);
+            }
+        }
+
+        private final TickScale scale;
+        private final long end;
+        private volatile long start;
+        private long startAtClosing;
+
+        Slice(TickScale scale, long start, long end) {
+            this.scale = scale;
+            this.start = start;
+            this.end = end;
+        }
+
+        /** Takes all of the tokens, or none. Reads the clock here, since it must not be older than this slice. */
+        boolean take(long tokens, TimeSource time) {
+            long now = scale.at(time.nanoTime());
+            long price = scale.price(tokens);
+            for (long seen = start; seen != CLOSED; seen = start) {
+                long next = now + Math.max(seen - now, 0) + price;
+                if (next - end > 0) {
+                    return false;
+                }
+                if (START.weakCompareAndSet(this, seen, next)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** Closes this slice for ever. For one thread at a time, like {@link #rest}. */
+        void close() {
+            long seen = (long) START.getAndSet(this, CLOSED);
+            startAtClosing = seen == CLOSED ? startAtClosing : seen;
+        }
+
+        /** Returns the ticks left at the closing that time hasn't brought back to the bucket. */
+        long rest(long nanos) {
+            long now = scale.at(nanos);
+            return Math.max(end - now - Math.max(startAtClosing - now, 0), 0);
+        }
     }
 }

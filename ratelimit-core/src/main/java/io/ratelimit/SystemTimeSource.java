@@ -12,16 +12,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@link System#nanoTime()}, counted from its first use, with a timer of its own: one daemon thread, which is started
- * when something is to be called, ends when nothing is left, and hands the calls to the JVM's common pool. Close it with
- * what uses it.
+ * {@link System#nanoTime()}, counted from its first use, with its own timer: one daemon thread that runs while a call
+ * is scheduled, and hands the calls to the JVM's common pool. Close it together with its user.
  */
 public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     private static final long START = System.nanoTime();
     private static final long IDLE_SECONDS = 5;
 
-    /** The common pool, or a thread for each call where the JVM is told to have none in it. */
+    /** The common pool, or a thread for each call if the JVM is configured to have no thread in the pool. */
     private static final Executor POOL = ForkJoinPool.getCommonPoolParallelism() > 0
             ? ForkJoinPool.commonPool()
             : call -> thread(call).start();
@@ -31,6 +30,7 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, SystemTimeSource::thread);
     private final Set<Call> pending = ConcurrentHashMap.newKeySet();
 
+    /** Creates an open time source; it starts no thread yet. */
     public SystemTimeSource() {
         timer.setKeepAliveTime(IDLE_SECONDS, TimeUnit.SECONDS);
         timer.allowCoreThreadTimeOut(true);
@@ -66,8 +66,8 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
     }
 
     /**
-     * Stops the timer, and makes at once the calls that were still to come: whoever waits for one hears of it. The
-     * {@link TimeSource#system shared} one stays open, for a container closes whatever it holds.
+     * Stops the timer and makes all scheduled calls at once, so that no caller waits for ever. Does nothing for the
+     * {@linkplain TimeSource#system shared} time source, since a container closes every bean.
      */
     @Override
     public void close() {
@@ -92,9 +92,9 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
         @Override
         protected void done() {
             pending.remove(this);
-            Future<?> set = alarm;
-            if (set != null) {
-                set.cancel(false);
+            Future<?> scheduled = alarm;
+            if (scheduled != null) {
+                scheduled.cancel(false);
             }
         }
     }

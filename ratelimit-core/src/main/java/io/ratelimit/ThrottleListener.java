@@ -1,27 +1,49 @@
 package io.ratelimit;
 
+import java.util.List;
+
 /**
- * Is told of every decision, and of what else happens to policies: for logs, meters and dashboards. Called on the
- * caller's thread, so it must be quick.
+ * A listener for every decision and for the other events of policies: for logs, meters and dashboards.
+ * {@link Throttlers} calls it on the caller's thread, so it must be quick. A listener that throws is reported once in
+ * the log, with its class, and is not called again.
  */
 @FunctionalInterface
 public interface ThrottleListener {
 
-    /** Nobody listens. */
+    /** The events of a policy beside its decisions. */
+    enum Event {
+        /** A call lacked a part of the policy's key, or the part couldn't be determined. */
+        MISSING_KEY,
+        /** A key had to share an overflow bucket, because the policy has its maximum of keys. */
+        OVERFLOW,
+        /** The backend that holds the bucket failed, so the policy's rule for a failed backend decided. */
+        BACKEND_FAILURE,
+        /** A call was exempt from the policy. */
+        EXEMPT,
+        /** A rejection is answered late, as the policy demands. */
+        DELAYED
+    }
+
+    /** A listener that does nothing. */
     ThrottleListener NONE = decision -> {};
 
+    /** Returns a listener that calls each of these in their order, except those that have thrown. */
+    static ThrottleListener of(List<? extends ThrottleListener> listeners) {
+        return new GuardedListeners(listeners);
+    }
+
     /**
-     * A decision was made. Shadow policies are told apart from the enforced ones, each in a decision of its own; a no of
-     * theirs refuses nothing. Must not throw: that would reach the caller, though tokens were taken.
+     * Handles a decision. Each shadow policy has its own decision, apart from the enforced policies; its denial doesn't
+     * deny the call.
      */
     void decided(Decision decision);
 
-    /** There is a policy from now on, of which decisions may come. Must not throw. */
+    /** Handles a new policy. Its decisions come later. */
     default void added(ThrottlePolicy policy) {}
 
-    /** Something happened to a policy beside its decisions. Must not throw. */
-    default void happened(ThrottlePolicy policy, ThrottleEvent event) {}
+    /** Handles an event of a policy beside its decisions. */
+    default void eventOccurred(ThrottlePolicy policy, Event event) {}
 
-    /** Size and rate of a policy, or of a tier of it, were changed while it runs. Must not throw. */
+    /** Handles a change of the rate or the capacity of a policy or of one of its tiers. */
     default void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {}
 }

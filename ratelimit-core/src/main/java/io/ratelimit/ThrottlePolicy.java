@@ -2,44 +2,26 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 
 /**
- * What a user wrote about one limit.
- *
- * @param name of lower-case letters, digits and dashes, 64 characters at most
- * @param spec the size and the refill rate of its buckets
- * @param tiers other specs by the name of the tier that a call may belong to, each with buckets of its own
- * @param key the names of the parts that a bucket's key has, such as {@code user} and {@code endpoint}; empty for a
- *     global policy, which has one bucket for all calls
- * @param ignoreCase whether keys that differ in case alone share a bucket
- * @param maxKeys the most buckets held at a time; beyond it a new key shares one of 4,096 overflow buckets
- * @param mode whether its refusals count
- * @param retryJitter the random addition to the retry time
- * @param waiting whether its calls may wait in line for their tokens
+ * A limit as the user wrote it. Immutable: start at {@link #of(String, BucketSpec, String...)}, and change one property
+ * at a time by its {@code with…} method.
  */
-public record ThrottlePolicy(
-        String name,
-        BucketSpec spec,
-        Map<String, BucketSpec> tiers,
-        List<String> key,
-        boolean ignoreCase,
-        int maxKeys,
-        Mode mode,
-        RetryJitter retryJitter,
-        Waiting waiting) {
+public final class ThrottlePolicy {
 
-    /** How much a policy's decisions count, the strictest first. */
+    /** The effect of a policy's decisions, the strictest first. */
     public enum Mode {
-        /** Decide, and refuse what is denied. */
+        /** Decide, and deny calls. */
         ENFORCE,
-        /** Decide, count and log, but refuse nothing. */
+        /** Decide, count and log, but deny no call. */
         SHADOW,
         /** Don't decide. */
         OFF;
 
-        /** The one that refuses less. */
+        /** Returns the mode that denies fewer calls. */
         public Mode weaker(Mode other) {
             return compareTo(other) >= 0 ? this : other;
         }
@@ -48,58 +30,222 @@ public record ThrottlePolicy(
     /** The default of {@link #maxKeys()}. */
     public static final int DEFAULT_MAX_KEYS = 100_000;
 
-    public ThrottlePolicy {
+    /** The default of {@link #queueLimit()}. */
+    public static final int DEFAULT_QUEUE_LIMIT = 20;
+
+    /** The longest wait that a bucket can count, and longer than any caller waits. */
+    static final Duration LONGEST_WAIT = Duration.ofDays(365);
+
+    private final String name;
+    private final BucketSpec spec;
+    private final Map<String, BucketSpec> tiers;
+    private final List<String> key;
+    private final boolean ignoreCase;
+    private final int maxKeys;
+    private final Mode mode;
+    private final RetryJitter retryJitter;
+    private final Duration maxWait;
+    private final int queueLimit;
+
+    private ThrottlePolicy(
+            String name,
+            BucketSpec spec,
+            Map<String, BucketSpec> tiers,
+            List<String> key,
+            boolean ignoreCase,
+            int maxKeys,
+            Mode mode,
+            RetryJitter retryJitter,
+            Duration maxWait,
+            int queueLimit) {
         check(isName(name), "the name of a policy", "lower-case letters, digits and dashes, 64 at most", name);
         check(maxKeys >= 1, "max-keys", "at least 1", maxKeys);
-        tiers = Map.copyOf(tiers);
-        key = List.copyOf(key);
+        check(queueLimit >= 1, "queue-limit", "at least 1", queueLimit);
+        this.name = name;
+        this.spec = spec;
+        this.tiers = Map.copyOf(tiers);
+        this.key = List.copyOf(key);
+        this.ignoreCase = ignoreCase;
+        this.maxKeys = maxKeys;
+        this.mode = mode;
+        this.retryJitter = retryJitter;
+        this.maxWait = atMostLongest(maxWait);
+        this.queueLimit = queueLimit;
     }
 
-    /** An enforced policy; its keys ignore case. */
+    /**
+     * Returns an enforced policy whose keys ignore case and whose calls don't wait.
+     *
+     * @param name lower-case letters, digits and dashes, 64 characters at most
+     * @param key the names of the key's parts, such as {@code user} and {@code endpoint}; none for a global policy
+     * @throws IllegalArgumentException if the name is not of that form
+     */
     public static ThrottlePolicy of(String name, BucketSpec spec, String... key) {
         return of(name, spec, List.of(key));
     }
 
-    /** An enforced policy; its keys ignore case. */
+    /**
+     * Returns an enforced policy whose keys ignore case and whose calls don't wait.
+     *
+     * @param name lower-case letters, digits and dashes, 64 characters at most
+     * @param key the names of the key's parts, such as {@code user} and {@code endpoint}; empty for a global policy
+     * @throws IllegalArgumentException if the name is not of that form
+     */
     public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {
         return new ThrottlePolicy(
-                name, spec, Map.of(), key, true, DEFAULT_MAX_KEYS, Mode.ENFORCE, RetryJitter.NONE, Waiting.NONE);
+                name,
+                spec,
+                Map.of(),
+                key,
+                true,
+                DEFAULT_MAX_KEYS,
+                Mode.ENFORCE,
+                RetryJitter.NONE,
+                Duration.ZERO,
+                DEFAULT_QUEUE_LIMIT);
     }
 
+    /** Returns this policy with another {@link #spec()}. */
     public ThrottlePolicy withSpec(BucketSpec spec) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
+    /** Returns this policy with other {@link #tiers()}. */
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
+    /** Returns this policy with another {@link #ignoreCase()}. */
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
+    /**
+     * Returns this policy with another {@link #maxKeys()}.
+     *
+     * @throws IllegalArgumentException if {@code maxKeys} is below 1
+     */
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
+    /** Returns this policy with another {@link #mode()}. */
     public ThrottlePolicy withMode(Mode mode) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
+    /** Returns this policy with another {@link #retryJitter()}. */
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
-    public ThrottlePolicy withWaiting(Waiting waiting) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, waiting);
+    /**
+     * Returns this policy with another {@link #maxWait()}.
+     *
+     * @param maxWait the longest wait; above 365 days it counts as 365 days
+     * @throws IllegalArgumentException if the wait is negative
+     */
+    public ThrottlePolicy withMaxWait(Duration maxWait) {
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
     }
 
-    /** Whether one bucket serves all calls. */
+    /**
+     * Returns this policy with another {@link #queueLimit()}.
+     *
+     * @throws IllegalArgumentException if the limit is below 1
+     */
+    public ThrottlePolicy withQueueLimit(int queueLimit) {
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+    }
+
+    /** Returns the name: lower-case letters, digits and dashes. */
+    public String name() {
+        return name;
+    }
+
+    /** Returns the capacity and the refill rate of the policy's buckets. */
+    public BucketSpec spec() {
+        return spec;
+    }
+
+    /** Returns the specs of the tiers by their names. Each tier has its own buckets. */
+    public Map<String, BucketSpec> tiers() {
+        return tiers;
+    }
+
+    /** Returns the names of the key's parts; empty for a global policy. */
+    public List<String> key() {
+        return key;
+    }
+
+    /** Returns whether one bucket serves all calls. */
     public boolean isGlobal() {
         return key.isEmpty();
     }
 
-    /** Whether a policy, or a tier of one, may have the name: lower-case letters, digits and dashes, 64 at most. */
+    /** Returns whether keys that differ only in case share a bucket. */
+    public boolean ignoreCase() {
+        return ignoreCase;
+    }
+
+    /** Returns the most buckets held at a time; beyond them a new key shares one of 4,096 overflow buckets. */
+    public int maxKeys() {
+        return maxKeys;
+    }
+
+    /** Returns whether the policy's denials count. */
+    public Mode mode() {
+        return mode;
+    }
+
+    /** Returns the random addition to the retry time. */
+    public RetryJitter retryJitter() {
+        return retryJitter;
+    }
+
+    /** Returns the longest time that a call may wait in the policy's queue for its tokens; zero if no call waits. */
+    public Duration maxWait() {
+        return maxWait;
+    }
+
+    /** Returns the most calls that wait at a time; the next one is denied at once. */
+    public int queueLimit() {
+        return queueLimit;
+    }
+
+    /** Returns the limits of the queue in words: {@code at most 20 wait in line, for at most 2s}. */
+    public String describeWaiting() {
+        return maxWait.isZero()
+                ? "no call waits in line"
+                : "at most " + queueLimit + " wait in line, for at most " + Rate.format(maxWait);
+    }
+
+    /**
+     * Reads a longest wait such as {@code 2s}, {@code 500ms} or {@code PT2S}; a number needs a unit.
+     *
+     * @throws IllegalArgumentException if the text is not a duration, or is negative or above 365 days; the message
+     *     contains a correct example or the bounds
+     */
+    public static Duration parseMaxWait(String text) {
+        Duration maxWait = Rate.parseDuration(text.strip());
+        boolean inRange = !maxWait.isNegative() && maxWait.compareTo(LONGEST_WAIT) <= 0;
+        check(inRange, "max-wait", "between 0 and 365 days", Rate.format(maxWait));
+        return maxWait;
+    }
+
+    /**
+     * Returns the wait, at most 365 days.
+     *
+     * @throws IllegalArgumentException if the wait is negative
+     */
+    static Duration atMostLongest(Duration maxWait) {
+        if (maxWait.isNegative()) {
+            check(false, "max-wait", "zero or more", Rate.format(maxWait));
+        }
+        return maxWait.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : maxWait;
+    }
+
+    /** Returns whether a policy or a tier may have the name: lower-case letters, digits and dashes, 64 at most. */
     public static boolean isName(String name) {
         if (name.isEmpty() || name.length() > 64 || name.charAt(0) == '-') {
             return false;
@@ -111,5 +257,25 @@ public record ThrottlePolicy(
             }
         }
         return true;
+    }
+
+    private List<Object> properties() {
+        return List.of(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other
+                || other instanceof ThrottlePolicy policy && properties().equals(policy.properties());
+    }
+
+    @Override
+    public int hashCode() {
+        return properties().hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return "ThrottlePolicy" + properties();
     }
 }

@@ -1,76 +1,70 @@
 package io.ratelimit;
 
 import java.time.Duration;
-import java.util.function.Consumer;
-import java.util.function.UnaryOperator;
 
 /**
- * Answers for one policy: may this call go ahead? Thread-safe.
+ * Decides which calls may proceed, by the tokens of one bucket of a policy. Thread-safe.
  *
- * <p>A policy with a key has a bucket for each key: say {@link #forKey} first.
+ * <ul>
+ *   <li>{@link #tryAcquire(long)} and {@link #decide} answer at once; {@code decide} also returns the retry time and
+ *       what is left.
+ *   <li>{@link #tryAcquire(long, Duration)} and {@link #acquire} wait in the policy's queue for tokens that come in
+ *       time.
+ *   <li>{@link #snapshot} shows the bucket, {@link #reset} forgets it.
+ * </ul>
+ *
+ * <p>If the policy is in shadow mode or off, each call is allowed. A {@link GlobalThrottler} is the throttler of its
+ * only bucket; a {@link PartitionedThrottler} gives one {@linkplain PolicyThrottler#forKey for each key}.
  */
 public interface Throttler {
 
-    /** The policy that this answers for, as it is now: {@link #reconfigure} changes it. */
+    /** Returns the policy as it is now; {@link PolicyThrottler#reconfigure} changes it. */
     ThrottlePolicy policy();
 
-    /**
-     * The throttler of one key.
-     *
-     * @param parts the texts of the key's parts, in the policy's order, none of them blank
-     * @throws IllegalArgumentException if there are not as many as the policy's key has, or one is blank
-     */
-    Throttler forKey(String... parts);
-
-    /**
-     * The throttler of this key's bucket in a tier, or of the policy's own where the policy has no such tier.
-     *
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
-     */
+    /** Returns the throttler of this key's bucket in a tier, or this key's own if the policy has no such tier. */
     Throttler inTier(String tier);
 
     /**
-     * What a call of this cost is charged.
+     * Returns the charge of a call with this cost, for a decision over several policies.
      *
      * @throws IllegalArgumentException if the cost is below 1
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
      */
     Charge charge(long cost);
 
     /**
-     * Takes the tokens and allows the call, or takes none and says why not. Where the policy is in shadow mode or off,
-     * the answer is always yes.
+     * Takes the tokens and allows the call, or takes none and denies it.
      *
      * @throws IllegalArgumentException if the cost is below 1
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws BackendException if a remote store fails and has no fallback
      */
     Decision decide(long cost);
 
     /**
-     * Like {@link #decide}, for whom a yes or a no is enough.
+     * Takes the tokens and returns true, or takes none and returns false.
      *
      * @throws IllegalArgumentException if the cost is below 1
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws BackendException if a remote store fails and has no fallback
      */
     default boolean tryAcquire(long cost) {
         return decide(cost).allowed();
     }
 
     /**
-     * Like {@link #decide}, but waits in line for tokens that come soon enough.
+     * Takes the tokens and allows the call, if necessary after waiting for them in the policy's queue; or takes none
+     * and denies it at once, because they don't come in time or the queue is full.
      *
-     * @param maxWait the longest wait, whatever the policy's; at most 365 days
-     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative or above 365 days
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @param maxWait the longest wait, which replaces the policy's; above 365 days it counts as 365 days
+     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative
+     * @throws BackendException if a remote store fails and has no fallback
      * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
      */
     Decision acquire(long cost, Duration maxWait) throws InterruptedException;
 
     /**
-     * Like {@link #acquire}, for whom a yes or a no is enough.
+     * Like {@link #acquire}, but returns only whether the call is allowed.
      *
-     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative or above 365 days
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
+     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative
+     * @throws BackendException if a remote store fails and has no fallback
      * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
      */
     default boolean tryAcquire(long cost, Duration maxWait) throws InterruptedException {
@@ -78,61 +72,16 @@ public interface Throttler {
     }
 
     /**
-     * The bucket as it is now. A key that was never seen has a full one.
+     * Returns the bucket as it is now. A key without a bucket has a full one.
      *
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
-     * @throws BackendException if the bucket is not in this process and can't be seen
+     * @throws BackendException if a remote bucket can't be read
      */
     BucketSnapshot snapshot();
 
     /**
-     * Forgets the bucket, so that the next call finds it full.
+     * Forgets the bucket, so that the next call finds it full. An overflow bucket, which other keys share, stays.
      *
-     * @throws IllegalStateException if the policy has a key and this is not the throttler of one
-     * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
+     * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
     void reset();
-
-    /**
-     * Changes size and rate of the policy while it runs, but for its tiers; asked of the throttler of a tier, those of the
-     * tier. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
-     * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.
-     *
-     * @throws IllegalArgumentException if a check refuses it; the old one stays
-     */
-    default void reconfigure(BucketSpec spec) {
-        reconfigure(before -> spec);
-    }
-
-    /**
-     * Like {@link #reconfigure(BucketSpec)}, with what it is changed to made of what it is: no other change comes between.
-     *
-     * @throws IllegalArgumentException if a check refuses it; the old one stays
-     */
-    void reconfigure(UnaryOperator<BucketSpec> change);
-
-    /**
-     * Changes size and rate of a tier while it runs, as {@link #reconfigure(BucketSpec)} does for those without a tier.
-     *
-     * @throws IllegalArgumentException if the policy has no such tier, or a check refuses it; the old one stays
-     */
-    default void reconfigure(String tier, BucketSpec spec) {
-        reconfigure(tier, before -> spec);
-    }
-
-    /**
-     * Like {@link #reconfigure(String, BucketSpec)}, with what it is changed to made of what it is: no other change comes
-     * between.
-     *
-     * @throws IllegalArgumentException if the policy has no such tier, or a check refuses it; the old one stays
-     */
-    void reconfigure(String tier, UnaryOperator<BucketSpec> change);
-
-    /**
-     * Has the policy checked, as it is now and as it would be after each change: what the check throws refuses the change.
-     * For callers that rely on something, such as a capacity of no less than what all their calls cost.
-     *
-     * @param check throws an {@link IllegalArgumentException} that says what must hold; is called by one thread at a time
-     */
-    void checkChanges(Consumer<ThrottlePolicy> check);
 }

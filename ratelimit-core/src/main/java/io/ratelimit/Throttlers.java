@@ -3,6 +3,9 @@ package io.ratelimit;
 import static io.ratelimit.Check.check;
 
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy.Mode;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -10,122 +13,153 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The throttlers by the names of their policies, over one store. Asks the store, tells the listener. Thread-safe.
+ * The throttlers of several policies over one store. Thread-safe.
+ *
+ * <ul>
+ *   <li>{@link #get} gives the throttler of one policy.
+ *   <li>{@link #decide} and {@link #acquire} take from the buckets of several policies, all or none. {@code decide}
+ *       answers at once; {@code acquire} waits for tokens that come in time.
+ *   <li>{@link #giveBack} returns unused tokens, {@link #snapshot(Charge)} shows a bucket, {@link #reset(Charge)}
+ *       forgets it, {@link #reconfigure(String, BucketSpec)} changes a policy's rate and capacity.
+ * </ul>
  */
 public final class Throttlers {
 
-    private volatile Map<String, Throttler> throttlers = Map.of();
+    private volatile Map<String, PolicyThrottler> throttlers = Map.of();
     private final BucketStore store;
     private final ThrottleListener listener;
-    private final WaitingLines lines;
-    private final ShadowLines shadowLines;
+    private final WaitQueues queues;
+    private final WaitQueues.Shadow shadowQueues;
     private final Taker atOnce;
-    private final Taker watched;
+    private final Taker shadowWaiting;
 
     /**
-     * @param time that calls wait by; the store's own
+     * Creates the throttlers of these policies.
+     *
+     * @param time the clock that calls wait by; it must be the store's
      * @throws IllegalArgumentException if two policies have the same name
      */
     public Throttlers(
             Collection<ThrottlePolicy> policies, BucketStore store, TimeSource time, ThrottleListener listener) {
         this.store = store;
-        this.listener = listener;
-        this.lines = new WaitingLines(store, time);
-        this.shadowLines = new ShadowLines(store, time);
+        this.listener = listener instanceof GuardedListeners ? listener : ThrottleListener.of(List.of(listener));
+        this.queues = new WaitQueues(store, time);
+        this.shadowQueues = new WaitQueues.Shadow(store, time);
         this.atOnce = store::take;
-        this.watched = one -> shadowLines.take(one.get(0));
+        this.shadowWaiting = charges -> shadowQueues.take(charges.get(0));
         policies.forEach(this::add);
     }
 
-    /**
-     * Adds a policy that became known later than the others.
-     *
-     * @throws IllegalArgumentException if there is one of that name
-     */
-    public synchronized void add(ThrottlePolicy policy) {
-        Map<String, Throttler> more = new LinkedHashMap<>(throttlers);
-        Throttler throttler =
-                policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
-        check(more.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
-        throttlers = more;
-        listener.added(policy);
-    }
-
-    /** Throttlers with their buckets in memory, on the machine's clock. */
+    /** Returns throttlers with their buckets in memory, on the machine's clock. */
     public static Throttlers local(Collection<ThrottlePolicy> policies) {
         return local(policies, TimeSource.system());
     }
 
-    /** Throttlers with their buckets in memory, on the given clock. */
+    /** Returns throttlers with their buckets in memory, on the given clock. */
     public static Throttlers local(Collection<ThrottlePolicy> policies, TimeSource time) {
         return new Throttlers(policies, BucketStore.local(time), time, ThrottleListener.NONE);
     }
 
     /**
-     * The throttler of a policy.
+     * Adds a policy.
+     *
+     * @throws IllegalArgumentException if there is a policy of that name
+     */
+    public synchronized void add(ThrottlePolicy policy) {
+        Map<String, PolicyThrottler> extended = new LinkedHashMap<>(throttlers);
+        PolicyThrottler throttler =
+                policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
+        check(extended.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
+        throttlers = extended;
+        listener.added(policy);
+    }
+
+    /**
+     * Returns the throttler of a policy.
      *
      * @throws UnknownPolicyException if there is no policy of that name
      */
-    public Throttler get(String policy) {
-        Map<String, Throttler> known = throttlers;
-        Throttler throttler = known.get(policy);
+    public PolicyThrottler get(String policy) {
+        Map<String, PolicyThrottler> current = throttlers;
+        PolicyThrottler throttler = current.get(policy);
         if (throttler == null) {
-            throw new UnknownPolicyException(policy, known.keySet());
+            throw new UnknownPolicyException(policy, current.keySet());
         }
         return throttler;
     }
 
-    /** All throttlers, in the order of their policies. */
-    public Collection<Throttler> all() {
+    /**
+     * Returns the throttler of a policy without a key.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     * @throws IllegalArgumentException if the policy has a key: call {@link #get} and {@link PolicyThrottler#forKey}
+     */
+    public GlobalThrottler global(String policy) {
+        PolicyThrottler throttler = get(policy);
+        if (throttler instanceof GlobalThrottler global) {
+            return global;
+        }
+        throw new IllegalArgumentException("the policy '" + policy + "' has a bucket for each key: call get(\"" + policy
+                + "\").forKey(" + String.join(", ", throttler.policy().key()) + ")");
+    }
+
+    /** Returns all throttlers, in the order of their policies. */
+    public Collection<PolicyThrottler> all() {
         return List.copyOf(throttlers.values());
     }
 
     /**
-     * Takes all of the charges at once and allows the call, or takes none and says why not. Policies that are off are not
-     * asked. Those in shadow mode are asked one by one after the others have allowed; what they say is told to the
-     * listener and has no part in the answer, which only carries what they {@link Decision#shadows took}.
+     * Takes all of the charges and allows the call, or takes none and denies it.
+     *
+     * <p>Charges to policies that are off are skipped. Policies in shadow mode decide one by one after the others have
+     * allowed the call. The listener gets their decisions; the result only contains
+     * {@linkplain Decision#shadows what they took}.
+     *
+     * @throws BackendException if a remote store fails and has no fallback
      */
     public Decision decide(List<Charge> charges) {
         return decide(charges, atOnce, atOnce);
     }
 
     /**
-     * Like {@link #decide}, but where tokens are short and will come within the charges' {@link Charge#maxWait}, takes them
-     * ahead and waits in line for them. Each policy takes at once and the longest wait counts. Policies in shadow mode keep
-     * nobody waiting, and allow where the call would have waited in their lines.
+     * Like {@link #decide}, but if tokens are missing and come within the charges' {@link Charge#maxWait}, takes them
+     * ahead and waits for them in the policies' queues. The longest of the waits counts. Policies in shadow mode hold
+     * no call: they allow a call that would have waited in their queue.
      *
-     * @throws InterruptedException if the thread is interrupted while it waits; what was taken is given back
+     * @throws BackendException if a remote store fails and has no fallback
+     * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
      */
     public Decision acquire(List<Charge> charges) throws InterruptedException {
-        if (!WaitingLines.anyMayWait(charges)) {
+        if (!WaitQueues.anyMayWait(charges)) {
             return decide(charges);
         }
-        try (WaitingLines.Call call = lines.call()) {
-            Decision decision = decide(charges, call::take, watched);
+        try (WaitQueues.Call call = queues.call()) {
+            Decision decision = decide(charges, call::take, shadowWaiting);
             call.await(decision);
             return decision;
         }
     }
 
+    /** Takes charges from a store, all or none. */
+    private interface Taker {
+        Decision take(List<Charge> charges);
+    }
+
     private Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {
-        List<Charge> enforced = inMode(ThrottlePolicy.Mode.ENFORCE, charges);
+        List<Charge> enforced = inMode(Mode.ENFORCE, charges);
         Decision decision = take(enforced, taker);
         return decision.allowed() && enforced.size() < charges.size()
-                ? decision.withShadows(askShadows(charges, shadowTaker))
+                ? decision.withShadows(decideShadows(inMode(Mode.SHADOW, charges), shadowTaker))
                 : decision;
     }
 
-    /** What those of them took that would have allowed the call. */
-    private List<Answer> askShadows(List<Charge> charges, Taker taker) {
+    /** Returns the answers of the shadow policies that would have allowed the call. */
+    private List<Answer> decideShadows(List<Charge> charges, Taker taker) {
         List<Answer> taken = new ArrayList<>();
-        for (Charge shadow : inMode(ThrottlePolicy.Mode.SHADOW, charges)) {
-            taken.addAll(take(List.of(shadow), taker).taken());
+        for (Charge charge : charges) {
+            taken.addAll(take(List.of(charge), taker).taken());
         }
         return taken;
-    }
-
-    private interface Taker {
-        Decision take(List<Charge> charges);
     }
 
     private Decision take(List<Charge> charges, Taker taker) {
@@ -135,18 +169,18 @@ public final class Throttlers {
         List<Answer> missing = missingKeys(charges);
         Decision decision = missing.isEmpty() ? taker.take(charges) : Decision.of(missing);
         listener.decided(decision);
-        tellEvents(decision.answers());
+        reportEvents(decision.answers());
         return decision;
     }
 
-    private void tellEvents(List<Answer> answers) {
+    private void reportEvents(List<Answer> answers) {
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
             if (answer.shared()) {
-                listener.happened(answer.policy(), ThrottleEvent.OVERFLOW);
+                listener.eventOccurred(answer.policy(), ThrottleListener.Event.OVERFLOW);
             }
-            if (answer.standIn()) {
-                listener.happened(answer.policy(), ThrottleEvent.BACKEND_FAILURE);
+            if (answer.fallback()) {
+                listener.eventOccurred(answer.policy(), ThrottleListener.Event.BACKEND_FAILURE);
             }
         }
     }
@@ -156,14 +190,14 @@ public final class Throttlers {
         for (int i = 0; i < charges.size(); i++) {
             if (!charges.get(i).hasKey()) {
                 missing = missing.isEmpty() ? new ArrayList<>() : missing;
-                missing.add(Decision.missingKey(charges.get(i)));
+                missing.add(Answer.denied(charges.get(i), Outcome.MISSING_KEY, Duration.ZERO));
             }
         }
         return missing;
     }
 
-    /** The charges whose policies are in the mode: the list itself where all are. */
-    private static List<Charge> inMode(ThrottlePolicy.Mode mode, List<Charge> charges) {
+    /** Returns the charges whose policies are in the mode: the list itself if all are. */
+    private static List<Charge> inMode(Mode mode, List<Charge> charges) {
         for (int i = 0; i < charges.size(); i++) {
             if (charges.get(i).policy().mode() != mode) {
                 return charges.stream()
@@ -175,8 +209,8 @@ public final class Throttlers {
     }
 
     /**
-     * Puts back what an allowed decision {@linkplain Decision#taken took}, for a call that was not made after all. Where
-     * others wait in line, only what none of their tokens stand on comes back.
+     * Puts back the tokens that an allowed decision {@linkplain Decision#taken took}, if the call is not made after
+     * all. While other calls wait, only tokens that no waiting call depends on come back.
      */
     public void giveBack(List<Answer> taken) {
         if (!taken.isEmpty()) {
@@ -185,84 +219,92 @@ public final class Throttlers {
     }
 
     /**
-     * The bucket of a key as it is now; of a global policy with no parts. A key that was never seen has a full bucket.
+     * Returns the bucket of a key as it is now; without parts, that of a global policy. A key without a bucket has a
+     * full one.
      *
      * @throws UnknownPolicyException if there is no policy of that name
-     * @throws IllegalArgumentException if the parts are not those of the policy's key
-     * @throws BackendException if the bucket is not in this process and can't be seen
+     * @throws IllegalArgumentException if the parts don't fit the policy's key
+     * @throws BackendException if a remote bucket can't be read
      */
     public BucketSnapshot snapshot(String policy, String... key) {
         return get(policy).forKey(key).snapshot();
     }
 
     /**
-     * The bucket that a charge would be taken from, as it is now.
+     * Returns the bucket of a charge as it is now.
      *
-     * @throws BackendException if the bucket is not in this process and can't be seen
+     * @throws BackendException if a remote bucket can't be read
      */
-    public BucketSnapshot look(Charge charge) {
-        return store.look(charge);
+    public BucketSnapshot snapshot(Charge charge) {
+        return store.snapshot(charge);
     }
 
     /**
      * Forgets the bucket of a key, so that the next call finds it full.
      *
      * @throws UnknownPolicyException if there is no policy of that name
-     * @throws IllegalArgumentException if the parts are not those of the policy's key
-     * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
+     * @throws IllegalArgumentException if the parts don't fit the policy's key
+     * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
     public void reset(String policy, String... key) {
         get(policy).forKey(key).reset();
     }
 
     /**
-     * Forgets the bucket that a charge would be taken from; one that is shared with other keys stays.
+     * Forgets the bucket of a charge, so that the next call finds it full. An overflow bucket, which other keys share,
+     * stays.
      *
-     * @throws BackendException if the bucket is not in this process, and perhaps wasn't forgotten
+     * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
-    public void forget(Charge charge) {
-        store.forget(charge);
+    public void reset(Charge charge) {
+        store.reset(charge);
     }
 
     /**
-     * Changes size and rate of a policy while it runs, but for its tiers, and for keys that were given others in their
-     * place. All keys follow at their next use: the tokens that are there are kept, cut to the new capacity, and the time
-     * until then counts at the old rate. Who waits in line keeps his moment. Of two changes at once the later holds.
-     *
-     * <p>For a new rate alone say {@code get(policy).reconfigure(spec -> spec.withRate(rate))}.
+     * Changes the rate and the capacity of a policy: see {@link PolicyThrottler#reconfigure(BucketSpec)}. To change
+     * only the rate, call {@code get(policy).reconfigure(spec -> spec.withRate(rate))}.
      *
      * @throws UnknownPolicyException if there is no policy of that name
-     * @throws IllegalArgumentException if {@linkplain Throttler#checkChanges a check} refuses it; the old one stays
+     * @throws IllegalArgumentException if {@linkplain PolicyThrottler#checkChanges a check} refuses the change; the old
+     *     spec stays
      */
     public void reconfigure(String policy, BucketSpec spec) {
         get(policy).reconfigure(spec);
     }
 
     /**
-     * Changes size and rate of a tier of a policy while it runs, as {@link #reconfigure(String, BucketSpec)} does for calls
-     * that belong to none.
+     * Changes the rate and the capacity of a policy's tier: see
+     * {@link PolicyThrottler#reconfigure(String, BucketSpec)}.
      *
      * @throws UnknownPolicyException if there is no policy of that name
-     * @throws IllegalArgumentException if the policy has no such tier, or {@linkplain Throttler#checkChanges a check}
-     *     refuses it; the old one stays
+     * @throws IllegalArgumentException if the policy has no such tier, or
+     *     {@linkplain PolicyThrottler#checkChanges a check} refuses the change; the old spec stays
      */
     public void reconfigure(String policy, String tier, BucketSpec spec) {
         get(policy).reconfigure(tier, spec);
     }
 
-    /** Who is told of decisions: for those who know of events that none shows. */
+    /** Returns the listener for decisions, so that code that detects other events can report them. */
     public ThrottleListener listener() {
         return listener;
     }
 
-    /** How many buckets of a policy this process holds: none of those that are elsewhere. */
+    /**
+     * Returns how many buckets of a policy this process holds, without remote ones.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     */
     public long size(String policy) {
         return store.size(get(policy).policy());
     }
 
-    /** How many calls of a policy wait in line; of one in shadow mode, how many would. */
+    /**
+     * Returns how many calls of a policy wait; for a policy in shadow mode, how many would.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     */
     public int waiting(String policy) {
-        ThrottlePolicy known = get(policy).policy();
-        return known.mode() == ThrottlePolicy.Mode.SHADOW ? shadowLines.size(known) : lines.size(known);
+        ThrottlePolicy current = get(policy).policy();
+        return current.mode() == Mode.SHADOW ? shadowQueues.size(current) : queues.size(current);
     }
 }

@@ -4,21 +4,20 @@ import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Where throttling takes the time from: a clock that never goes back and tells no date, and wakes who waits for it. A
- * clock that doesn't run as the machine's does, such as one for tests, has to say how it does that: the defaults of
- * {@link #parkUntil} and {@link #callAt} sleep by the machine's. {@link ManualTimeSource} says it.
+ * A clock that never goes back, with timers. Use {@link #system()}, or {@link ManualTimeSource} in tests. The default
+ * methods of this interface wait by the machine's clock, so a clock that runs differently must override them.
  */
 @FunctionalInterface
 public interface TimeSource {
 
     /**
-     * The nanoseconds since some fixed moment. Only differences mean something, and comparisons go by subtraction;
-     * but buckets that refill at intervals have their ticks at whole periods since that moment.
+     * Returns the nanoseconds since a fixed moment. Only differences are meaningful, and comparisons must subtract.
+     * Buckets with interval refill get their tokens at whole periods since that moment.
      */
     long nanoTime();
 
     /**
-     * Holds the calling thread until the moment has come; not at all if it is past.
+     * Parks the calling thread until a moment; returns at once if it is past.
      *
      * @throws InterruptedException if the thread is or gets interrupted before
      */
@@ -32,18 +31,28 @@ public interface TimeSource {
     }
 
     /**
-     * Makes a call when the moment has come, or at once if it is past; on a thread that others wait for too, so it should
-     * not hold it.
+     * Schedules a call for a moment; if it is past, for now. Other calls wait for the same thread, so the call must be
+     * quick.
      *
-     * @return what cancels it
+     * @return a future that cancels the call
      */
     default Future<?> callAt(long nanos, Runnable call) {
         return SystemTimeSource.SHARED.callAfter(nanos - nanoTime(), call);
     }
 
     /**
-     * The machine's monotonic clock, counted from its first use, which is about the start of the process. Its one timer
-     * thread is shared by all who use it, and ends when nothing is left to be called.
+     * Schedules a call as {@link #callAt} does, for the library's own upkeep: the next log line, the next sample of the
+     * dashboard. No request or thread waits for it.
+     *
+     * @return a future that cancels the call
+     */
+    default Future<?> maintainAt(long nanos, Runnable upkeep) {
+        return callAt(nanos, upkeep);
+    }
+
+    /**
+     * Returns the machine's monotonic clock, counted from its first use, which is about the start of the process. All
+     * its users share one timer thread, which ends while no call is scheduled.
      */
     static TimeSource system() {
         return SystemTimeSource.SHARED;

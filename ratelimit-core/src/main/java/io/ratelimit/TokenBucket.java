@@ -11,111 +11,152 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 
 /**
- * A token bucket: calls take tokens from it, time brings them back, and what isn't there can't be taken, but may be
- * waited for.
+ * A token bucket: calls take tokens from it, and time brings them back.
  *
- * <p>In any interval of length D it grants at most capacity + rate × (D + s), not counting what is given back, where s
- * is one clock step (1 ns, 1 µs for rates that no nanosecond fits) or one period for interval refill. It denies only
- * when the tokens are not there, and a denial changes nothing. A grant counts at the moment at which its call read the
- * clock; one that waits, when it is due. Over a change of rate or capacity the greater one counts. Thread-safe,
- * and taking is lock-free; a call reads the clock once, again only where it would be denied because others took
- * meanwhile.
+ * <ul>
+ *   <li>{@link #tryAcquire(long)} and {@link #decide} answer at once; {@code decide} also returns the retry time and
+ *       what is left. {@code tryAcquire} allocates nothing.
+ *   <li>{@link #tryAcquire(long, Duration)} and {@link #acquire} wait for tokens that come in time.
+ *       {@link #acquireAsync} does so without holding a thread.
+ *   <li>{@link #reserve(long)} takes tokens ahead, for callers that wait in their own way or may cancel.
+ *   <li>{@link #giveBack} returns unused tokens, {@link #snapshot} shows the bucket, {@link #reconfigure} changes its
+ *       rate and capacity.
+ *   <li>{@link #shape(OutputStream)} limits the bytes of a stream.
+ * </ul>
  *
- * <p>Who waits is served in the order of arrival. Tokens are taken ahead, so the wait is known before it begins, is
- * refused at once where it is too long, and nobody who comes later goes before.
+ * <p>In any interval of length D the bucket grants at most capacity + rate × (D + s), not counting tokens that are
+ * given back. Here s is one clock step (1 ns, or 1 µs for rates that no nanosecond fits), or one period for interval
+ * refill. It denies only if the tokens are not available, and a denial changes nothing. A grant counts at the moment at
+ * which its call read the clock; the grant of a waiting call counts when it is due. Across a change of rate or capacity
+ * the greater one counts.
+ *
+ * <p>Waiting calls are served in the order of arrival. Tokens are taken ahead, so a call's wait is known before it
+ * begins. A wait that is too long is denied at once, and later calls never overtake a waiting one.
+ *
+ * <p>Thread-safe, and taking is lock-free. A call reads the clock once, and again only if it would be denied because
+ * other calls took meanwhile.
  */
 public sealed class TokenBucket permits StripedBucket {
 
     private final TimeSource time;
-    private volatile Level level;
+    private volatile BucketState state;
 
     TokenBucket(BucketSpec spec, TimeSource time) {
         this.time = time;
         long nanos = time.nanoTime();
-        this.level = new Level(Ticks.of(spec, nanos), nanos);
+        this.state = new BucketState(TickScale.of(spec, nanos), nanos);
     }
 
-    /** A full bucket on the machine's clock. */
+    /** Returns a full bucket on the machine's clock. */
     public static TokenBucket of(BucketSpec spec) {
         return of(spec, TimeSource.system());
     }
 
-    /** A full bucket on the given clock. */
+    /** Returns a full bucket on the given clock. */
     public static TokenBucket of(BucketSpec spec, TimeSource time) {
         return new TokenBucket(spec, time);
     }
 
-    /** Like {@link #striped(BucketSpec, int, TimeSource)}, on the machine's clock. */
+    /**
+     * Returns a striped bucket on the machine's clock: see {@link #striped(BucketSpec, int, TimeSource)}.
+     *
+     * @throws IllegalArgumentException if {@code stripes} is not between 1 and 256
+     */
     public static TokenBucket striped(BucketSpec spec, int stripes) {
         return striped(spec, stripes, TimeSource.system());
     }
 
     /**
-     * A full bucket for many threads that take a few of very many tokens each: it sets tokens aside for so many stripes,
-     * and a thread that calls {@link #tryAcquire(long)} takes from its own stripe's. All else asks the whole, one call at
-     * a time, and is slower than with {@link #of(BucketSpec) one that isn't striped}. Measured on two cores, it is about
-     * three times as fast with two threads and more while calls are allowed, and up to twice as slow where most are denied.
+     * Returns a full bucket for many threads that each take a few of very many tokens. It sets tokens aside for each
+     * stripe, and {@link #tryAcquire(long)} takes from the stripe of its thread. Every other method needs the whole
+     * bucket: these calls run one at a time, and are slower than with {@link #of(BucketSpec) an ordinary bucket}.
+     * Measured on two cores, a striped bucket is about three times as fast with two or more threads while calls are
+     * allowed. Where most calls are denied it is up to twice as slow.
      *
-     * <p>It never grants more than one bucket, and denies only when all stripes together haven't the tokens; the last ones
-     * are gathered from them, for any cost up to the capacity. To a lone thread it answers exactly as one bucket. Where
-     * several take, it may have fewer tokens than one bucket would: those set aside for a stripe come back no sooner for
-     * not being used. What is set aside is never more than a quarter of the capacity.
+     * <p>It never grants more than one bucket, and denies only if all stripes together lack the tokens. The last tokens
+     * are gathered from the stripes, for any cost up to the capacity. To a lone thread it answers exactly as one
+     * bucket. With several threads it may have fewer tokens than one bucket would: tokens set aside for a stripe come
+     * back no sooner if the stripe doesn't use them. At most a quarter of the capacity is set aside.
      *
      * @param stripes from 1 to 256; about as many as there are processors
+     * @throws IllegalArgumentException if {@code stripes} is outside that range
      */
     public static TokenBucket striped(BucketSpec spec, int stripes, TimeSource time) {
         return new StripedBucket(spec, stripes, time);
     }
 
     /**
-     * Takes all of the tokens at once, or none. Allocates nothing.
+     * Takes all of the tokens and returns true, or takes none and returns false. Allocates nothing.
      *
-     * @return false if they are not there, or never will be because they are more than the capacity: {@link #decide}
-     *     tells the two apart
+     * @return false if the tokens are not available, or never can be because they exceed the capacity; {@link #decide}
+     *     distinguishes the two
      * @throws IllegalArgumentException if {@code tokens} is below 1
      */
     public boolean tryAcquire(long tokens) {
         checkPositive(tokens);
-        long taken = level.tryTake(tokens, time);
-        while (taken == Level.CLOSED) {
-            taken = level.tryTake(tokens, time);
+        long taken = state.tryTake(tokens, time);
+        while (taken == BucketState.CLOSED) {
+            taken = state.tryTake(tokens, time);
         }
         return taken >= 0;
     }
 
     /**
-     * Takes all of the tokens, and waits until they are there, or takes none: parks once, and not at all if they won't
-     * be there in time.
+     * Takes all of the tokens and allows the call, or takes none and denies it.
      *
-     * @param maxWait the longest wait; above 365 days the same as 365 days
-     * @return false at once if the wait would be longer, or the tokens are more than the capacity: {@link #reserve} tells
-     *     the two apart
+     * @throws IllegalArgumentException if {@code tokens} is below 1
+     */
+    public Decision decide(long tokens) {
+        return take(
+                tokens,
+                0,
+                (state, cost, taken, nanos, maxWaitNanos, returned) ->
+                        Decision.of(state, cost, taken, nanos, maxWaitNanos));
+    }
+
+    /**
+     * Takes all of the tokens and allows the call, if necessary after waiting for them; or takes none and denies it at
+     * once, because they don't come in time. Parks the thread at most once.
+     *
+     * @param maxWait the longest wait; above 365 days it counts as 365 days
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      * @throws InterruptedException if the thread is or gets interrupted; the tokens are given back
      */
-    public boolean tryAcquire(long tokens, Duration maxWait) throws InterruptedException {
+    public Decision acquire(long tokens, Duration maxWait) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
         Reservation reservation = reserve(tokens, maxWait);
-        if (!reservation.decision().allowed()) {
-            return false;
+        if (reservation.decision().allowed()) {
+            try {
+                reservation.await();
+            } catch (InterruptedException interrupted) {
+                reservation.cancel();
+                throw interrupted;
+            }
         }
-        try {
-            reservation.await();
-            return true;
-        } catch (InterruptedException interrupted) {
-            reservation.cancel();
-            throw interrupted;
-        }
+        return reservation.decision();
     }
 
     /**
-     * Like {@link #tryAcquire(long, Duration)}, but holds no thread. To cancel the future, or to complete it exceptionally
-     * as {@link CompletableFuture#orTimeout} does, gives the tokens back. It completes on a thread of the common pool, of
-     * which there may be only one: what holds a thread wants an executor, as {@link CompletableFuture#thenRunAsync} takes.
+     * Like {@link #acquire}, but returns only whether the call is allowed.
      *
-     * @return the decision when the tokens are due, or at once if none were taken
+     * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
+     * @throws InterruptedException if the thread is or gets interrupted; the tokens are given back
+     */
+    public boolean tryAcquire(long tokens, Duration maxWait) throws InterruptedException {
+        return acquire(tokens, maxWait).allowed();
+    }
+
+    /**
+     * Like {@link #acquire}, but holds no thread. If the future is cancelled, or completed exceptionally as by
+     * {@link CompletableFuture#orTimeout}, the tokens are given back. The future completes on a thread of the common
+     * pool, which may have only one. So run blocking work on an executor, as {@link CompletableFuture#thenRunAsync}
+     * takes it.
+     *
+     * @param maxWait the longest wait; above 365 days it counts as 365 days
+     * @return the decision when the tokens are due, or at once if none were taken. It completes exceptionally with a
+     *     {@link CancellationException} if the time source is closed before
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      */
     public CompletableFuture<Decision> acquireAsync(long tokens, Duration maxWait) {
@@ -144,141 +185,133 @@ public sealed class TokenBucket permits StripedBucket {
     }
 
     /**
-     * Takes all of the tokens at once, or none, and says what is left or how long to wait.
+     * Takes all of the tokens, ahead of time if they are not available yet; they are due later.
      *
-     * @throws IllegalArgumentException if {@code tokens} is below 1
-     */
-    public Decision decide(long tokens) {
-        return take(tokens, 0, Decision::of);
-    }
-
-    /**
-     * Takes all of the tokens, those that are not there yet ahead of time: they are due later.
-     *
-     * @return what was taken, if the cost is not above the capacity, nor the wait above 365 days
+     * @return the reservation; no tokens were taken if they exceed the capacity, or the wait would exceed 365 days
      * @throws IllegalArgumentException if {@code tokens} is below 1
      */
     public Reservation reserve(long tokens) {
-        return reserve(tokens, Waiting.LONGEST);
+        return reserve(tokens, ThrottlePolicy.LONGEST_WAIT);
     }
 
     /**
-     * Takes all of the tokens, those that are not there yet ahead of time if they come soon enough, or none.
+     * Takes all of the tokens, ahead of time if they come within the longest wait, or takes none.
      *
-     * @param maxWait the longest wait; above 365 days the same as 365 days
+     * @param maxWait the longest wait; above 365 days it counts as 365 days
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      */
     public Reservation reserve(long tokens, Duration maxWait) {
-        return new Reservation(this, take(tokens, Waiting.cut(maxWait).toNanos(), Taken::of));
+        return new Reservation(
+                this, take(tokens, ThrottlePolicy.atMostLongest(maxWait).toNanos(), Taken::of));
     }
 
-    <T> T take(long tokens, long maxWaitNanos, Level.Result<T> result) {
+    <T> T take(long tokens, long maxWaitNanos, BucketState.Result<T> result) {
         checkPositive(tokens);
-        T taken = level.take(tokens, maxWaitNanos, time, result);
+        T taken = state.take(tokens, maxWaitNanos, time, result);
         while (taken == null) {
-            taken = level.take(tokens, maxWaitNanos, time, result);
+            taken = state.take(tokens, maxWaitNanos, time, result);
         }
         return taken;
     }
 
     /**
-     * Puts tokens back that were taken and not used. A full bucket stays full. While others wait in line none comes back,
-     * since they may stand on these: cancel a {@link Reservation} to have what they don't.
+     * Returns tokens that were taken just before and not used. A full bucket stays full. While calls wait, no tokens
+     * come back: cancel a {@link Reservation} to return the tokens that no waiting call depends on.
+     *
+     * <p>The bucket can't find out when these tokens were taken. Tokens that are returned late come on top of those
+     * that time has brought: any interval then may have as many more grants as were returned in it. Cancel a
+     * {@link Reservation} for tokens that are held for a while.
      *
      * @throws IllegalArgumentException if {@code tokens} is below 1
      */
     public void giveBack(long tokens) {
         checkPositive(tokens);
-        while (!level.giveBack(tokens, time)) {
+        while (!state.giveBack(tokens, null, time)) {
             Thread.onSpinWait();
         }
     }
 
     void giveBack(Taken taken) {
-        boolean back;
-        do {
-            Level now = level;
-            long position = now.ticks() == taken.ticks() ? taken.position() : Decision.Answer.UNKNOWN;
-            back = now.giveBack(taken.cost(), position, time);
-        } while (!back);
-    }
-
-    /**
-     * Changes size and rate while it runs. The tokens that are there are kept, cut to the new capacity; the time until now
-     * counts at the old rate. Who waits keeps his moment, and nobody who comes later goes before.
-     */
-    public synchronized void reconfigure(BucketSpec spec) {
-        Level before = level;
-        if (!before.ticks().spec().equals(spec)) {
-            level = before.reopen(Ticks.of(spec, time.nanoTime()), time);
-        }
-    }
-
-    /** The bucket as it is now. */
-    public BucketSnapshot snapshot() {
-        while (true) {
-            Level now = level;
-            long nanos = time.nanoTime();
-            long missing = now.missing(nanos);
-            if (missing != Level.CLOSED) {
-                return BucketSnapshot.of(now.ticks(), missing, nanos);
-            }
+        while (!state.giveBack(taken.cost(), taken.receipt(), time)) {
             Thread.onSpinWait();
         }
     }
 
     /**
-     * A stream that writes to the other one no faster than this bucket allows: each byte costs a token, and the writer
-     * waits for them. Closing it closes the other.
+     * Changes the rate and the capacity. The tokens in the bucket are kept, cut to the new capacity; the time until now
+     * counts at the old rate. Waiting callers keep their turn; later callers never overtake them.
      */
+    public synchronized void reconfigure(BucketSpec spec) {
+        BucketState before = state;
+        if (!before.scale().spec().equals(spec)) {
+            state = before.convertTo(TickScale.of(spec, time.nanoTime()), time);
+        }
+    }
+
+    /** Returns the bucket as it is now. */
+    public BucketSnapshot snapshot() {
+        while (true) {
+            BucketState current = state;
+            long nanos = time.nanoTime();
+            long missing = current.missing(nanos);
+            if (missing != BucketState.CLOSED) {
+                return BucketSnapshot.of(current.scale(), missing, nanos);
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Like {@link #shape(OutputStream, Duration)}, with a longest wait of 365 days. */
     public OutputStream shape(OutputStream out) {
-        return shape(out, Waiting.LONGEST);
+        return shape(out, ThrottlePolicy.LONGEST_WAIT);
     }
 
     /**
-     * A stream that writes to the other one no faster than this bucket allows: each byte costs a token, and the writer
-     * waits for them, piece by piece. Pieces are no larger than the bucket, nor than what comes in ten milliseconds, so
-     * that streams may share a bucket. One that is full in less than a millisecond makes its rate only where many bytes
-     * are written at once; it is never faster.
+     * Returns a stream that writes to another stream no faster than this bucket allows: each byte costs a token, and
+     * the writer waits for the tokens. Closing it closes the other stream.
      *
-     * <p>Writing throws an IOException where a piece would have to wait too long, and an
-     * {@link java.io.InterruptedIOException}, with the thread's flag set again, where it is interrupted while it waits.
-     * Nothing of that piece is written then, nor are its tokens gone; the message says how much was.
+     * <p>Bytes pass piece by piece. A piece is no larger than the bucket, nor than the tokens of ten milliseconds, so
+     * that streams can share a bucket. A bucket that is full in less than a millisecond reaches its rate only if many
+     * bytes are written at once; it is never faster.
      *
-     * @param maxWait the longest wait of a piece; above 365 days the same as 365 days
+     * <p>Writing throws an {@link java.io.IOException} if a piece would have to wait too long. It throws an
+     * {@link java.io.InterruptedIOException}, and sets the thread's interrupt flag again, if the thread is interrupted
+     * while it waits. In both cases nothing of that piece is written and it costs no tokens. The message contains the
+     * number of bytes written before.
+     *
+     * @param maxWait the longest wait of a piece; above 365 days it counts as 365 days
      * @throws IllegalArgumentException if the wait is negative
      */
     public OutputStream shape(OutputStream out, Duration maxWait) {
-        return new ShapedOutputStream(out, new Shaper(this, maxWait));
+        return new Shaper.Output(out, new Shaper(this, maxWait));
     }
 
-    /**
-     * A stream that reads from the other one no faster than this bucket allows: each byte costs a token, and the reader
-     * waits for them. Closing it closes the other.
-     */
+    /** Like {@link #shape(InputStream, Duration)}, with a longest wait of 365 days. */
     public InputStream shape(InputStream in) {
-        return shape(in, Waiting.LONGEST);
+        return shape(in, ThrottlePolicy.LONGEST_WAIT);
     }
 
     /**
-     * A stream that reads from the other one no faster than this bucket allows, like
-     * {@link #shape(OutputStream, Duration)}. What has come is paid for before it is handed out, and what hasn't come
-     * costs nothing: neither the end, nor waiting for a slow source. So the source is asked for one piece ahead of its
-     * tokens. Bytes whose tokens couldn't be waited for are kept for the next call.
+     * Returns a stream that reads from another stream no faster than this bucket allows, as
+     * {@link #shape(OutputStream, Duration)} writes. Closing it closes the other stream.
      *
-     * @param maxWait the longest wait of a piece; above 365 days the same as 365 days
+     * <p>Bytes are paid for after they were received and before they are returned. So the end of the stream and waiting
+     * for a slow source cost nothing, and the source is read one piece ahead. Bytes whose tokens don't come in time are
+     * kept for the next call.
+     *
+     * @param maxWait the longest wait of a piece; above 365 days it counts as 365 days
      * @throws IllegalArgumentException if the wait is negative
      */
     public InputStream shape(InputStream in, Duration maxWait) {
-        return new ShapedInputStream(in, new Shaper(this, maxWait));
+        return new Shaper.Input(in, new Shaper(this, maxWait));
     }
 
     TimeSource time() {
         return time;
     }
 
-    Level level() {
-        return level;
+    BucketState state() {
+        return state;
     }
 
     static void checkPositive(long tokens) {

@@ -3,28 +3,29 @@ package io.ratelimit;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** No throttle policy has the name that was asked for. */
+/** Thrown if no throttle policy has the requested name. */
 public final class UnknownPolicyException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1;
 
     private final String policy;
-    private final transient Set<String> known;
+    private final String[] policies;
 
-    public UnknownPolicyException(String policy, Set<String> known) {
+    /** Creates the exception from the requested name and the names of all policies. */
+    public UnknownPolicyException(String policy, Set<String> policies) {
         super("no throttle policy is named '" + policy + "'; the policies are: "
-                + String.join(", ", new TreeSet<>(known)));
+                + String.join(", ", new TreeSet<>(policies)));
         this.policy = policy;
-        this.known = Set.copyOf(known);
+        this.policies = policies.toArray(String[]::new);
     }
 
-    /** The name that was asked for. */
+    /** Returns the requested name. */
     public String policy() {
         return policy;
     }
 
-    /** The names that there are. */
-    public Set<String> known() {
-        return known;
+    /** Returns the names of all policies. */
+    public Set<String> policies() {
+        return Set.of(policies);
     }
 }

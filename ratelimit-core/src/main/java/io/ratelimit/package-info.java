@@ -1,10 +1,47 @@
 /**
  * Token-bucket throttling, free of any framework.
  *
- * <p>Start at {@link io.ratelimit.Throttler}: it answers one question, <em>may this call go ahead?</em>, with a
- * {@link io.ratelimit.Decision}. A {@link io.ratelimit.BucketSpec} says how fast, a {@link io.ratelimit.TimeSource}
- * says when, a {@link io.ratelimit.BucketStore} says where the buckets are. {@link io.ratelimit.TokenBucket} can be
- * used on its own. Everything that is not public is free to change.
+ * <p>Start at {@link io.ratelimit.Throttler}: it decides whether a call may proceed, and returns a
+ * {@link io.ratelimit.Decision}. A {@link io.ratelimit.BucketSpec} is a rate and a capacity, a
+ * {@link io.ratelimit.TimeSource} is the clock, a {@link io.ratelimit.BucketStore} holds the buckets. A
+ * {@link io.ratelimit.TokenBucket} can be used on its own. Everything that is not public may change.
+ *
+ * <h2>How a bucket is kept</h2>
+ *
+ * <p><b>The state</b> ({@code BucketState}). A bucket is one long: the moment at which it will be full again. Taking
+ * pushes the moment away, time brings it nearer, giving back pulls it nearer. A take is one compare-and-set. It is
+ * denied if the moment would be further away than an empty bucket needs to fill up; the excess is the time to wait. A
+ * state belongs to one spec. When a call comes with another spec, the state is closed and converted: its tokens are
+ * kept, cut to the new capacity.
+ *
+ * <p><b>The scale of time</b> ({@code TickScale}). Moments are counted in ticks, chosen for each spec so that a clock
+ * step and a token are both whole numbers of ticks. So no operation rounds. A rate for which no tick is small enough is
+ * rounded down by less than 1/10,000. Interval refill is the same with a clock that moves once a period.
+ *
+ * <p><b>The backlog</b> ({@code Backlog}). A call that may wait takes its tokens ahead, and the bucket is then in debt.
+ * <i>Waiting:</i> the debt is the wait, so it is known at once, and later calls wait longer. <i>Promises:</i> tokens
+ * given back during a debt return only as far as no later waiting call depends on them. <i>Late returns:</i> tokens
+ * given back after their moment return only as far as time has not brought them back already. {@code StripedBucket}
+ * uses the same notion, that a take owns a stretch of the time line, to lend tokens to several threads.
+ *
+ * <p><b>Expiry</b> ({@code ExpiringBuckets}). A key may only be forgotten when its bucket is full, because a new key
+ * gets a full bucket. So an entry lives for twice the time that its spec needs from empty to full, and use in the
+ * second half of that life renews it. Buckets are never evicted by number. An evicted state is closed, and a thread
+ * that still holds it looks the key up again.
+ *
+ * <p><b>Overflow</b> ({@code PolicyBuckets}). At {@code max-keys} a new key shares one of 4,096 overflow buckets,
+ * chosen by a hash with a random key. When there is room again, the key gets its own bucket, short of what its overflow
+ * bucket is missing. So no drained key is refilled, and memory is bounded.
+ *
+ * <h2>A decision over several buckets</h2>
+ *
+ * <p>{@link io.ratelimit.Throttlers#decide} passes the charges of the enforced policies to the
+ * {@link io.ratelimit.BucketStore}, which takes all or none. {@code LocalBucketStore} takes from one bucket after the
+ * other. If one denies, the tokens of the earlier ones are given back, and the others are only looked at, so that the
+ * decision names every bucket that is short. The decision is allowed if all answers are. Its retry time is the longest
+ * of them, plus jitter. Policies in shadow mode decide afterwards, one by one, and the listener gets each decision.
+ * {@link io.ratelimit.Throttlers#acquire} waits: {@code WaitQueues} joins the queue of each policy that is short, takes
+ * the tokens ahead, and parks the thread once.
  */
 @NullMarked
 package io.ratelimit;

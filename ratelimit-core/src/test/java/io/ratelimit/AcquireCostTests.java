@@ -7,7 +7,7 @@ import java.lang.management.ManagementFactory;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Whoever may not wait doesn't pay for those who may: the filter asks to wait on every request. */
+/** Calls that may not wait don't pay for calls that may: the filter calls {@code acquire} for every request. */
 class AcquireCostTests {
 
     private static final int CALLS = 20_000;
@@ -39,7 +39,7 @@ class AcquireCostTests {
         void make() throws InterruptedException;
     }
 
-    /** The bytes of one call, when the code is warm. */
+    /** Returns the bytes that one call allocates after warm-up. */
     private static long allocated(Call call) throws InterruptedException {
         for (int i = 0; i < CALLS; i++) {
             call.make();

@@ -29,7 +29,7 @@ class ArchitectureTests {
         classes().should().resideInAPackage("io.ratelimit").check(core);
     }
 
-    /** NullAway passes over what is not marked. */
+    /** NullAway ignores packages that aren't marked. */
     @Test
     void everyPackageIsNullMarked() {
         assertThat(core)

@@ -5,17 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.BackendState.Condition;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** A backend that fails is neither a yes nor a no, and says whose business it is. */
+/** A failed backend neither allows nor denies, and its state shows whether it must be corrected. */
 class BackendStateTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1s"));
 
     @Test
-    void anOutageIsToldFromAMisconfiguration() {
+    void anOutageDiffersFromAMisconfiguration() {
         RuntimeException cause = new IllegalStateException("closed");
         BackendException outage = new BackendException("no answer", cause);
         BackendException misconfiguration = new BackendException("READONLY", null, true);
@@ -42,7 +43,7 @@ class BackendStateTests {
         assertThat(decision.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
         assertThat(decision.allowed()).isFalse();
         assertThat(decision.retryNanos()).isEqualTo(3);
-        assertThat(decision.heaviestViolation().decision().retryNanos()).isEqualTo(1);
+        assertThat(decision.decisiveDenial().retryNanos()).isEqualTo(1);
         assertThat(Decision.of(List.of(answer(Outcome.BACKEND_FAILED, 1), answer(Outcome.NEVER_FITS, 0)))
                         .outcome())
                 .as("no time mends that")
@@ -50,6 +51,6 @@ class BackendStateTests {
     }
 
     private static Answer answer(Outcome outcome, long retryNanos) {
-        return new Answer(Charge.of(POLICY, "", 1), new Decision(outcome, 0, retryNanos, 0, 0, 0, List.of()));
+        return Answer.denied(Charge.of(POLICY, "", 1), outcome, Duration.ofNanos(retryNanos));
     }
 }

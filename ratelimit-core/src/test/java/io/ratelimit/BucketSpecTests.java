@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class BucketSpecTests {
 
     @Test
-    void holdsOnePeriodsTokensUnlessToldOtherwise() {
+    void holdsOnePeriodsTokensByDefault() {
         BucketSpec spec = BucketSpec.of("600/1m");
         assertThat(spec).isEqualTo(new BucketSpec(Rate.of("600/1m"), 600, Refill.GREEDY));
         assertThat(spec.withCapacity(800).capacity()).isEqualTo(800);
@@ -21,14 +21,14 @@ class BucketSpecTests {
 
     @ParameterizedTest
     @CsvSource({"0", "-1", "1000000000001", "9223372036854775807", "-9223372036854775808"})
-    void refusesACapacityOutsideTheDomain(long capacity) {
+    void rejectsACapacityOutsideTheDomain(long capacity) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> BucketSpec.of("10/s").withCapacity(capacity))
                 .withMessage("capacity must be between 1 and 1,000,000,000,000, but was " + capacity);
     }
 
     @Test
-    void refusesARateWhoseTokensAreNoCapacity() {
+    void rejectsARateWhoseTokensAreNoCapacity() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> BucketSpec.of("10000000000/1d").withCapacity(0))
                 .withMessage("capacity must be between 1 and 1,000,000,000,000, but was 0");

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-/** What every store does, wherever its buckets are. Each test has a store of its own, in which there is nothing. */
+/** The contract of every bucket store. Each test has its own empty store. */
 public abstract class BucketStoreContract extends BucketStoreWaitingContract {
 
     private static final ThrottlePolicy USER =
@@ -50,31 +50,30 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     }
 
     private long available(Charge charge) {
-        return store().look(charge).available();
+        return store().snapshot(charge).available();
     }
 
     private static List<String> violated(Decision decision) {
-        return decision.violations().stream()
-                .map(answer -> answer.policy().name())
-                .toList();
+        return decision.denials().stream().map(answer -> answer.policy().name()).toList();
     }
 
     @Test
-    void aBucketThatNobodyAskedIsFull() {
-        assertThat(store().look(user("alice", 1))).isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 5, Duration.ZERO));
+    void anUnusedBucketIsFull() {
+        assertThat(store().snapshot(user("alice", 1)))
+                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 5, Duration.ZERO, Duration.ZERO));
         assertThat(take(user("alice", 5)).allowed()).isTrue();
     }
 
     @Test
-    void nothingAskedIsAllowed() {
+    void aDecisionOfNoChargesIsAllowed() {
         Decision decision = take();
         assertThat(decision.allowed()).isTrue();
         assertThat(decision.answers()).isEmpty();
-        assertThat(decision.violations()).isEmpty();
+        assertThat(decision.denials()).isEmpty();
     }
 
     @Test
-    void eachKeyAndEachPolicyHasABucketOfItsOwn() {
+    void eachKeyAndEachPolicyHasItsOwnBucket() {
         assertThat(take(user("alice", 5)).allowed()).isTrue();
         assertThat(take(user("alice", 1)).allowed()).isFalse();
         assertThat(take(user("bob", 5)).allowed()).isTrue();
@@ -113,8 +112,7 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         assertThat(decision.nextTokenNanos()).isEqualTo(Duration.ofSeconds(2).toNanos());
         assertThat(decision.resetAfter()).isEqualTo(Duration.ofSeconds(4));
         assertThat(decision.answers())
-                .extracting(answer -> answer.policy().name(), answer -> answer.decision()
-                        .remaining())
+                .extracting(answer -> answer.policy().name(), answer -> answer.remaining())
                 .containsExactly(tuple("per-user", 4L), tuple("per-endpoint", 6L), tuple("global", 7L));
         assertThat(available(user("alice", 1))).isEqualTo(4);
         assertThat(available(endpoint(1))).isEqualTo(6);
@@ -131,9 +129,9 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         for (int i = 0; i < 20; i++) {
             assertThat(take(user("alice", 1), endpoint(1), global(1)).outcome()).isEqualTo(Outcome.DENIED);
         }
-        assertThat(store().look(user("alice", 1)).resetAfter()).isZero();
-        assertThat(store().look(global(1)).resetAfter()).isZero();
-        assertThat(store().look(endpoint(1)).resetAfter()).isEqualTo(Duration.ofSeconds(16));
+        assertThat(store().snapshot(user("alice", 1)).resetAfter()).isZero();
+        assertThat(store().snapshot(global(1)).resetAfter()).isZero();
+        assertThat(store().snapshot(endpoint(1)).resetAfter()).isEqualTo(Duration.ofSeconds(16));
     }
 
     @Test
@@ -145,12 +143,12 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         assertThat(decision.retryAfter()).isEqualTo(Duration.ofSeconds(2));
         assertThat(decision.remaining()).isZero();
         assertThat(decision.answers()).extracting(Answer::allowed).containsExactly(false, true, false);
-        assertThat(decision.answers().get(0).decision().retryAfter()).isEqualTo(Duration.ofMillis(100));
-        assertThat(decision.answers().get(1).decision().remaining()).isEqualTo(8);
+        assertThat(decision.answers().get(0).retryNanos()).isEqualTo(100_000_000);
+        assertThat(decision.answers().get(1).remaining()).isEqualTo(8);
     }
 
     @Test
-    void whereverTheShortBucketStandsTheAnswerIsTheSame() {
+    void theAnswerIsTheSameForAnyPositionOfTheShortBucket() {
         assertThat(take(endpoint(8)).allowed()).isTrue();
         for (List<Charge> charges : List.of(
                 List.of(endpoint(1), user("alice", 1), global(1)),
@@ -164,13 +162,13 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     }
 
     @Test
-    void whatCanNeverFitIsToldApartAndHasNoRetryTime() {
+    void aCostThatNeverFitsHasItsOwnOutcomeAndNoRetryTime() {
         assertThat(take(endpoint(8)).allowed()).isTrue();
         Decision decision = take(user("alice", 6), endpoint(1), global(1));
         assertThat(decision.outcome()).isEqualTo(Outcome.NEVER_FITS);
         assertThat(decision.retryAfter()).isZero();
         assertThat(decision.answers())
-                .extracting(answer -> answer.decision().outcome())
+                .extracting(answer -> answer.outcome())
                 .containsExactly(Outcome.NEVER_FITS, Outcome.DENIED, Outcome.ALLOWED);
         assertThat(available(user("alice", 1))).isEqualTo(5);
         assertThat(available(global(1))).isEqualTo(10);
@@ -185,11 +183,11 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     }
 
     @Test
-    void whatIsGivenBackIsThereAgainAndNeverMore() {
+    void tokensGivenBackAreAvailableAgainAndNeverMore() {
         assertThat(take(user("alice", 5), global(3)).allowed()).isTrue();
         store().giveBack(Specs.taken(user("alice", 2), global(3)));
         assertThat(available(user("alice", 1))).isEqualTo(2);
-        assertThat(store().look(global(1)).resetAfter()).isZero();
+        assertThat(store().snapshot(global(1)).resetAfter()).isZero();
         store().giveBack(Specs.taken(user("alice", 5), user("bob", 3)));
         assertThat(available(user("alice", 1))).isEqualTo(5);
         assertThat(available(user("bob", 1))).isEqualTo(5);
@@ -199,25 +197,25 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     void lookingChangesNothing() {
         assertThat(take(user("alice", 4)).allowed()).isTrue();
         for (int i = 0; i < 10; i++) {
-            assertThat(store().look(user("alice", 3)))
-                    .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 1, Duration.ofSeconds(4)));
+            assertThat(store().snapshot(user("alice", 3)))
+                    .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 1, Duration.ofSeconds(1), Duration.ofSeconds(4)));
         }
         advance(Duration.ofMillis(1_500));
-        assertThat(store().look(user("alice", 3)))
-                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 2, Duration.ofMillis(2_500)));
+        assertThat(store().snapshot(user("alice", 3)))
+                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 2, Duration.ofMillis(500), Duration.ofMillis(2_500)));
     }
 
     @Test
     void aForgottenBucketIsFullAndNoOtherIsForgotten() {
         assertThat(take(user("alice", 5), user("bob", 5)).allowed()).isTrue();
-        store().forget(user("alice", 1));
-        store().forget(user("nobody", 1));
+        store().reset(user("alice", 1));
+        store().reset(user("nobody", 1));
         assertThat(available(user("alice", 1))).isEqualTo(5);
         assertThat(take(user("alice", 5)).allowed()).isTrue();
         assertThat(take(user("bob", 1)).allowed()).isFalse();
     }
 
-    /** The time of a tick depends on the store, so the first retry time finds it. */
+    /** The first retry time shows where the store's period begins. */
     @Test
     void intervalRefillBringsABatchAtEachTick() {
         Charge one = under(new BucketSpec(Rate.of("5/1m"), 8, Refill.INTERVAL), 1);
@@ -241,8 +239,8 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     void tokensAreKeptWhenTheCapacityGrows() {
         assertThat(take(under(USER.spec(), 2)).allowed()).isTrue();
         BucketSpec larger = USER.spec().withCapacity(20);
-        assertThat(store().look(under(larger, 1)))
-                .isEqualTo(new BucketSnapshot(20, Rate.of("1/s"), 3, Duration.ofSeconds(17)));
+        assertThat(store().snapshot(under(larger, 1)))
+                .isEqualTo(new BucketSnapshot(20, Rate.of("1/s"), 3, Duration.ofSeconds(1), Duration.ofSeconds(17)));
         assertThat(take(under(larger, 4)).retryAfter()).isEqualTo(Duration.ofSeconds(1));
         assertThat(take(under(larger, 3)).allowed()).isTrue();
         assertThat(take(under(larger, 1)).allowed()).isFalse();
@@ -252,13 +250,14 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     void tokensAreCutWhenTheCapacityShrinks() {
         assertThat(take(under(USER.spec(), 1)).allowed()).isTrue();
         BucketSpec smaller = USER.spec().withCapacity(2);
-        assertThat(store().look(under(smaller, 1))).isEqualTo(new BucketSnapshot(2, Rate.of("1/s"), 2, Duration.ZERO));
+        assertThat(store().snapshot(under(smaller, 1)))
+                .isEqualTo(new BucketSnapshot(2, Rate.of("1/s"), 2, Duration.ZERO, Duration.ZERO));
         assertThat(take(under(smaller, 3)).outcome()).isEqualTo(Outcome.NEVER_FITS);
         assertThat(take(under(smaller, 1)).remaining()).isEqualTo(1);
         assertThat(available(under(USER.spec(), 1))).isEqualTo(1);
     }
 
-    /** S3.5: the time until the change counts at the old rate. */
+    /** S3.5: the time before the change counts at the old rate. */
     @Test
     void theTimeUntilAChangeOfTheRateCountsAtTheOldOne() {
         assertThat(take(under(USER.spec(), 5)).allowed()).isTrue();
@@ -289,7 +288,7 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         assertThat(take(under(USER.spec(), 1)).remaining()).isEqualTo(1);
     }
 
-    /** Against one token bucket for each key, taken from one after the other and given back to. */
+    /** Compares with one token bucket for each key, taken from in turn and given back to. */
     @RepeatedTest(20)
     void agreesWithSeparateBuckets(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -316,7 +315,7 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
             }
             assertThat(store().take(charges).allowed()).as(step).isEqualTo(taken == charges.size());
             for (int j = 0; j < charges.size(); j++) {
-                assertThat(store().look(charges.get(j)))
+                assertThat(store().snapshot(charges.get(j)))
                         .as(step)
                         .isEqualTo(asked.get(j).snapshot());
             }
@@ -350,7 +349,7 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         return charges;
     }
 
-    /** Time stands still: what was granted and what is left are exactly what was there, in every bucket. */
+    /** Time stands still, so in each bucket the granted and the remaining tokens add up to the initial ones. */
     @Test
     void threadsNeitherOvergrantNorLoseATokenAnywhere() {
         ThrottlePolicy own = policy("own", BucketSpec.of("1/h").withCapacity(50), "user");

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-/** What every store does with charges that may wait: the part of {@link BucketStoreContract} that is about taking ahead. */
+/** The part of {@link BucketStoreContract} for charges that may wait: taking tokens ahead. */
 public abstract class BucketStoreWaitingContract {
 
     private static final BucketSpec SPEC = BucketSpec.of("1/s").withCapacity(5);
@@ -24,10 +24,10 @@ public abstract class BucketStoreWaitingContract {
     private static final ThrottlePolicy GLOBAL =
             ThrottlePolicy.of("waiting-global", BucketSpec.of("1/2s").withCapacity(8));
 
-    /** The store of this test. */
+    /** Returns the store of this test. */
     protected abstract BucketStore store();
 
-    /** Moves the time that the store goes by. */
+    /** Moves the store's clock. */
     protected abstract void advance(Duration step);
 
     private static Charge alice(long cost) {
@@ -51,7 +51,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     private Duration untilFull(Charge charge) {
-        return store().look(charge).resetAfter();
+        return store().snapshot(charge).resetAfter();
     }
 
     private static Duration seconds(long seconds) {
@@ -59,7 +59,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void whatIsThereIsTakenAtOnceAlsoByWhoMayWait() {
+    void aCallThatMayWaitTakesAvailableTokensAtOnce() {
         Decision decision = reserve(alice(3));
         assertThat(decision.allowed()).isTrue();
         assertThat(decision.waitFor()).isZero();
@@ -83,12 +83,14 @@ public abstract class BucketStoreWaitingContract {
     void aBucketInDebtShowsNoTokensAndTheDebtInItsTimeToFull() {
         drain(alice(5));
         reserve(alice(2));
-        assertThat(store().look(alice(1))).isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 0, seconds(7)));
+        assertThat(store().snapshot(alice(1)))
+                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 0, seconds(3), seconds(7)));
         advance(Duration.ofMillis(2_500));
-        assertThat(store().look(alice(1)))
-                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 0, Duration.ofMillis(4_500)));
+        assertThat(store().snapshot(alice(1)))
+                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 0, Duration.ofMillis(500), Duration.ofMillis(4_500)));
         advance(Duration.ofMillis(500));
-        assertThat(store().look(alice(1))).isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 1, seconds(4)));
+        assertThat(store().snapshot(alice(1)))
+                .isEqualTo(new BucketSnapshot(5, Rate.of("1/s"), 1, seconds(1), seconds(4)));
     }
 
     @Test
@@ -133,7 +135,7 @@ public abstract class BucketStoreWaitingContract {
         drain(alice(5));
         assertThat(reserve(alice(1).withMaxWait(Duration.ZERO)).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(reserve(alice(1).withMaxWait(Duration.ofNanos(1))).outcome()).isEqualTo(Outcome.TOO_LONG);
-        Decision never = reserve(alice(6).withMaxWait(Waiting.LONGEST));
+        Decision never = reserve(alice(6).withMaxWait(ThrottlePolicy.LONGEST_WAIT));
         assertThat(never.outcome()).isEqualTo(Outcome.NEVER_FITS);
         assertThat(never.retryAfter()).isZero();
         assertThat(untilFull(alice(1))).isEqualTo(seconds(5));
@@ -147,20 +149,20 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void ofSeveralBucketsTheLongestWaitCountsAndAllAreTakenFrom() {
+    void overSeveralBucketsTheLongestWaitCountsAndAllAreTakenFrom() {
         drain(alice(5), global(7));
         Decision decision = reserve(alice(1), global(3));
         assertThat(decision.waitFor()).isEqualTo(seconds(4));
         assertThat(decision.answers())
-                .extracting(answer -> answer.decision().waitFor())
-                .containsExactly(seconds(1), seconds(4));
+                .extracting(answer -> answer.waitNanos())
+                .containsExactly(seconds(1).toNanos(), seconds(4).toNanos());
         assertThat(untilFull(alice(1))).isEqualTo(seconds(6));
         assertThat(untilFull(global(1))).isEqualTo(seconds(20));
         assertThat(reserve(global(1), alice(2)).waitFor()).isEqualTo(seconds(6));
     }
 
     @Test
-    void whereOneMayNotWaitSoLongNobodyTakesAhead() {
+    void ifOneChargeMayNotWaitSoLongNoBucketIsTakenAhead() {
         drain(alice(5), global(8));
         for (List<Charge> charges : List.of(
                 List.of(alice(1), global(1).withMaxWait(Duration.ofMillis(1_999))),
@@ -170,7 +172,7 @@ public abstract class BucketStoreWaitingContract {
             assertThat(decision.waitFor()).isZero();
             assertThat(decision.retryAfter()).isEqualTo(seconds(2));
             assertThat(decision.answers()).extracting(Answer::charge).isEqualTo(charges);
-            assertThat(decision.violations()).extracting(Answer::policy).containsExactly(GLOBAL);
+            assertThat(decision.denials()).extracting(Answer::policy).containsExactly(GLOBAL);
             assertThat(untilFull(alice(1))).isEqualTo(seconds(5));
             assertThat(untilFull(global(1))).isEqualTo(seconds(16));
         }
@@ -193,13 +195,13 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void oneBucketChargedTwiceGetsAllBackFromTheLastInLine() {
+    void oneBucketChargedTwiceGetsAllBackFromTheLastWaitingCall() {
         drain(alice(5));
         store().giveBack(reserve(alice(1), alice(2), alice(1)).answers());
         assertThat(untilFull(alice(1))).isEqualTo(seconds(5));
     }
 
-    /** The time of a tick depends on the store, so the first retry time finds it. */
+    /** The first retry time shows where the store's period begins. */
     @Test
     void intervalRefillServesABatchAtEachTick() {
         BucketSpec interval = new BucketSpec(Rate.of("5/1m"), 8, Refill.INTERVAL);
@@ -212,7 +214,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void theLastInLineGivesBackAllThatItTook() {
+    void theLastWaitingCallGivesBackAllThatItTook() {
         drain(alice(5));
         reserve(alice(5));
         Decision last = reserve(alice(3));
@@ -221,7 +223,7 @@ public abstract class BucketStoreWaitingContract {
         assertThat(reserve(alice(2)).waitFor()).isEqualTo(seconds(7));
     }
 
-    /** Those behind were promised moments that count on these tokens being taken. */
+    /** Later calls have promised moments that depend on these tokens staying taken. */
     @Test
     void whoIsNotLastGivesBackOnlyWhatIsMoreThanThoseBehindTook() {
         drain(alice(5));
@@ -247,7 +249,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void ofWhatWasTakenNobodyKnowsWhereNothingComesBackWhileOthersWait() {
+    void withoutAReceiptNoTokenComesBackWhileCallsWait() {
         drain(alice(5));
         reserve(alice(2));
         store().giveBack(Specs.taken(alice(5)));
@@ -258,7 +260,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void whatSeveralBucketsGaveAheadIsGivenBackToEachByItsOwnLine() {
+    void tokensTakenAheadFromSeveralBucketsGoBackByEachBucketsBacklog() {
         drain(alice(5), global(8));
         Decision both = reserve(alice(2), global(2));
         reserve(global(1));
@@ -267,7 +269,7 @@ public abstract class BucketStoreWaitingContract {
         assertThat(untilFull(global(1))).isEqualTo(seconds(20));
     }
 
-    /** Until the last in line is served the old rate counts, from then on the new one: his bucket is empty then. */
+    /** The old rate counts until the last waiting call is served; then the bucket is empty and the new rate counts. */
     @Test
     void whoWaitsKeepsHisMomentWhenTheRateChangesAndNobodyGoesBeforeHim() {
         for (String rate : List.of("10/s", "1/10s")) {
@@ -275,16 +277,20 @@ public abstract class BucketStoreWaitingContract {
             reserve(alice(2));
             BucketSpec changed = BucketSpec.of(rate).withCapacity(5);
             Duration token = changed.timeToFull().dividedBy(5);
-            assertThat(store().look(under(changed, 1)))
-                    .isEqualTo(
-                            new BucketSnapshot(5, changed.rate(), 0, seconds(2).plus(changed.timeToFull())));
+            assertThat(store().snapshot(under(changed, 1)))
+                    .isEqualTo(new BucketSnapshot(
+                            5,
+                            changed.rate(),
+                            0,
+                            seconds(2).plus(token),
+                            seconds(2).plus(changed.timeToFull())));
             assertThat(store().take(List.of(under(changed, 1))).retryAfter())
                     .isEqualTo(seconds(2).plus(token));
             assertThat(reserve(under(changed, 1)).waitFor())
                     .isEqualTo(seconds(2).plus(token));
             assertThat(reserve(under(changed, 2)).waitFor())
                     .isEqualTo(seconds(2).plus(token.multipliedBy(3)));
-            store().forget(alice(1));
+            store().reset(alice(1));
         }
     }
 
@@ -296,12 +302,12 @@ public abstract class BucketStoreWaitingContract {
             BucketSpec changed = SPEC.withCapacity(capacity);
             assertThat(reserve(under(changed, 1)).waitFor()).isEqualTo(seconds(5));
             assertThat(untilFull(under(changed, 1))).isEqualTo(seconds(5 + capacity));
-            store().forget(alice(1));
+            store().reset(alice(1));
         }
     }
 
     @Test
-    void aRateThatRisesAndFallsAgainCostsNobodyAToken() {
+    void aRateThatRisesAndFallsAgainCostsNoToken() {
         BucketSpec slow = BucketSpec.of("5/1d");
         BucketSpec fast = BucketSpec.of("5/1m");
         drain(under(slow, 5));
@@ -332,9 +338,9 @@ public abstract class BucketStoreWaitingContract {
                         LongStream.rangeClosed(1, threads * each).boxed().toList());
     }
 
-    /** G1: what was due in any interval is no more than the capacity and what came back meanwhile. */
+    /** G1: the tokens due in any interval are at most the capacity plus the refill of that interval. */
     @RepeatedTest(20)
-    void howeverManyLeaveTheLineNoIntervalIsServedMoreThanCapacityAndRate(RepetitionInfo run) {
+    void cancellingNeverServesAnIntervalMoreThanCapacityAndRate(RepetitionInfo run) {
         record Grant(Decision decision, long due, long cost) {}
         var random = new SplittableRandom(run.getCurrentRepetition());
         List<Grant> grants = new ArrayList<>();

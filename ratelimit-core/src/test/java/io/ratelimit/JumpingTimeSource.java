@@ -1,6 +1,6 @@
 package io.ratelimit;
 
-/** Time that jumps to where a thread wants to wait until, and a little further, as sleepers do: for one thread. */
+/** A clock for one thread that jumps to the end of each wait and a little further, as sleeping threads do. */
 final class JumpingTimeSource implements TimeSource {
 
     private final long oversleepNanos;

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class KeysTests {
 
-    /** What could be mistaken for a length, a mark or an end. */
+    /** Characters that resemble a length, a mark or an end. */
     private static final String TRICKY = "\0smrho0123:9a";
 
     /** Letters whose cases are unusual: dotless and dotted i, Kelvin, sharp s, final sigma, title case, Deseret. */
@@ -41,9 +41,9 @@ class KeysTests {
         Map<String, List<String>> known = new HashMap<>();
         for (int i = 0; i < 20_000; i++) {
             List<String> sent = randomParts(random);
-            // A stand-in is written with a mark of its own here, so that it differs from the same text sent.
+            // The test marks a placeholder, so that it differs from the same text as a part.
             String[] parts = sent.stream()
-                    .map(part -> part.startsWith("<") ? Keys.standIn(part.substring(1)) : Keys.part(part, false))
+                    .map(part -> part.startsWith("<") ? Keys.placeholder(part.substring(1)) : Keys.part(part, false))
                     .toArray(String[]::new);
             List<String> earlier = known.putIfAbsent(Keys.join(parts), sent);
             assertThat(earlier == null || earlier.equals(sent))
@@ -58,12 +58,12 @@ class KeysTests {
         for (int i = 0; i < 5_000; i++) {
             List<String> sent = randomParts(random);
             String[] parts = sent.stream()
-                    .map(part -> part.startsWith("<") ? Keys.standIn(part.substring(1)) : Keys.part(part, false))
+                    .map(part -> part.startsWith("<") ? Keys.placeholder(part.substring(1)) : Keys.part(part, false))
                     .toArray(String[]::new);
             String key = Keys.join(parts);
             for (String kept : List.of(key, Keys.reserved(key), Keys.inTier("pro:1", key))) {
                 assertThat(Keys.parts(kept).stream()
-                                .map(part -> (Keys.isStandIn(part) ? "<" : "") + Keys.text(part))
+                                .map(part -> (Keys.isPlaceholder(part) ? "<" : "") + Keys.text(part))
                                 .toList())
                         .as("seed %d, step %d", run.getCurrentRepetition(), i)
                         .isEqualTo(sent);
@@ -74,7 +74,7 @@ class KeysTests {
     }
 
     @Test
-    void ofAKeyThatWasCutThereAreThePartsThatAreLeft() {
+    void aKeyThatWasCutHasItsRemainingParts() {
         String key = Keys.inTier("pro", Keys.join("alice", "GET /items"));
         assertThat(Keys.parts(key.substring(0, key.length() - 3))).containsExactly("alice", "GET /it");
     }
@@ -94,8 +94,8 @@ class KeysTests {
     }
 
     @Test
-    void nothingThatIsSentEqualsAStandIn() {
-        String standIn = Keys.standIn("client-ip");
+    void noTextThatIsSentEqualsAPlaceholder() {
+        String standIn = Keys.placeholder("client-ip");
         for (String sent : List.of("client-ip", standIn, "s" + standIn, "\0s", "\0rclient-ip", "\0r" + standIn)) {
             assertThat(Keys.part(sent, false)).isNotEqualTo(standIn);
             assertThat(Keys.part(sent, true)).isNotEqualTo(standIn);
@@ -103,7 +103,7 @@ class KeysTests {
     }
 
     @Test
-    void whatCallersMakeIsNeverAFormOfTheStores() {
+    void keysOfCallersNeverHaveAFormOfTheStore() {
         assertThat(Keys.part("\0o17", false)).isNotEqualTo("\0o17").startsWith("\0r");
         assertThat(Keys.part("\0h0123456789abcdef", false)).startsWith("\0r");
     }
@@ -155,9 +155,9 @@ class KeysTests {
     }
 
     @Test
-    void theTierOfAKeyCanBeTold() {
-        assertThat(Keys.tierOf(Keys.inTier("a:b", "c"))).isEqualTo(Keys.inTier("a:b", ""));
-        assertThat(Keys.tierOf("alice")).isEmpty();
-        assertThat(Keys.tierOf(Keys.join("a", "b"))).isEmpty();
+    void theTierOfAKeyCanBeRead() {
+        assertThat(Keys.tierPrefix(Keys.inTier("a:b", "c"))).isEqualTo(Keys.inTier("a:b", ""));
+        assertThat(Keys.tierPrefix("alice")).isEmpty();
+        assertThat(Keys.tierPrefix(Keys.join("a", "b"))).isEmpty();
     }
 }

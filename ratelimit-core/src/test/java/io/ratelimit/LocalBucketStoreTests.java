@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assertions.assertTimeout;
 
+import com.github.benmanes.caffeine.cache.Scheduler;
 import io.ratelimit.Decision.Answer;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
@@ -24,7 +25,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     private static final BucketSpec SPEC = BucketSpec.of("5/1m");
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", SPEC, "user");
 
-    /** Twice the time to full and a little. */
+    /** A little more than twice the time to full. */
     private static final Duration LIFETIME = Duration.ofSeconds(130);
 
     private final ManualTimeSource time = new ManualTimeSource();
@@ -45,10 +46,10 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     private long available(ThrottlePolicy policy, String key) {
-        return store.look(Charge.of(policy, key, 1)).available();
+        return store.snapshot(Charge.of(policy, key, 1)).available();
     }
 
-    /** G1 over the whole run: a bucket that is never forgotten gives the same answers. */
+    /** G1 over the whole run: the answers equal those of a bucket that is never evicted. */
     @RepeatedTest(50)
     void aBucketInUseForTwentyLifetimesIsNeverForgottenWhileShort(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -67,8 +68,8 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     /**
-     * G1 where the clock moves at any reading of it, as it does for a thread that is held up there: no interval between
-     * the start of a call and the end of another has more than the capacity and what came back in it.
+     * G1 if the clock moves at every reading, as for a thread that is delayed there. No interval from
+     * the start of a call to the end of another has more grants than the capacity plus its refill.
      */
     @RepeatedTest(100)
     void whoIsHeldUpAtAnyReadingOfTheClockGetsNoMoreThanCapacityAndRate(RepetitionInfo run) {
@@ -97,7 +98,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void askingInVainKeepsABucketToo() {
+    void deniedCallsKeepABucketToo() {
         ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
         assertThat(take(slow, "alice", 1)).isTrue();
         for (int i = 1; i < 60; i++) {
@@ -155,7 +156,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void eachTierHasOverflowBucketsOfItsOwn() {
+    void eachTierHasItsOwnOverflowBuckets() {
         ThrottlePolicy small = POLICY.withMaxKeys(1)
                 .withTiers(Map.of("pro", BucketSpec.of("1/s").withCapacity(9)));
         take(small, "known", 1);
@@ -183,14 +184,16 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aKeyWithoutABucketOfItsOwnIsShownItsOverflowBucket() {
+    void theSnapshotOfAKeyWithoutItsOwnBucketShowsItsOverflowBucket() {
         ThrottlePolicy small = POLICY.withMaxKeys(1);
         take(small, "known", 1);
         assertThat(available(small, "new")).isEqualTo(5);
         assertThat(take(small, "new", 2)).isTrue();
         assertThat(available(small, "new")).isEqualTo(3);
-        store.giveBack(Specs.taken(Charge.of(small, "new", 1)));
-        assertThat(available(small, "new")).isEqualTo(4);
+        Decision taken = store.take(List.of(Charge.of(small, "new", 1)));
+        assertThat(available(small, "new")).isEqualTo(2);
+        store.giveBack(taken.answers());
+        assertThat(available(small, "new")).isEqualTo(3);
     }
 
     @Test
@@ -204,13 +207,13 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(isShared(small, "new", drained)).isTrue();
         assertThat(isShared(small, "known", drained)).isFalse();
         assertThat(isShared(small, Keys.reserved("new"), drained)).isFalse();
-        store.forget(Charge.of(small, "known", 1));
+        store.reset(Charge.of(small, "known", 1));
         assertThat(isShared(small, "new", drained)).as("there is room now").isFalse();
     }
 
     private boolean isShared(ThrottlePolicy policy, String key, ThrottlePolicy drained) {
         Decision denied = store.take(List.of(Charge.of(drained, "", 1), Charge.of(policy, key, 1)));
-        assertThat(denied.violations()).extracting(Answer::policy).containsExactly(drained);
+        assertThat(denied.denials()).extracting(Answer::policy).containsExactly(drained);
         return denied.answers().get(1).shared();
     }
 
@@ -250,29 +253,31 @@ class LocalBucketStoreTests extends BucketStoreContract {
     @Test
     void whoeverStalledUntilItsBucketWasDroppedIsSentBack() {
         AtomicLong clock = new AtomicLong();
-        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), clock::get, clock::get);
+        PolicyBuckets buckets =
+                new PolicyBuckets(10, SipHash.withRandomKey(), clock::get, Scheduler.disabledScheduler(), clock::get);
         Charge charge = Charge.of(POLICY, "alice", 1);
-        Level held = shelf.level(charge, clock.get());
+        BucketState held = buckets.bucket(charge, clock.get());
         assertThat(held.take(5, clock.get())).isPositive();
         clock.set(LIFETIME.toNanos());
-        assertThat(shelf.size()).isZero();
-        assertThat(held.take(1, clock.get())).isEqualTo(Level.CLOSED);
-        Level found = shelf.level(charge, clock.get());
+        assertThat(buckets.size()).isZero();
+        assertThat(held.take(1, clock.get())).isEqualTo(BucketState.CLOSED);
+        BucketState found = buckets.bucket(charge, clock.get());
         assertThat(found).isNotSameAs(held);
         assertThat(found.take(1, clock.get())).isPositive();
     }
 
     @Test
     void whoeverHoldsAForgottenOrReopenedBucketIsSentBack() {
-        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), () -> 0, () -> 0);
+        PolicyBuckets buckets =
+                new PolicyBuckets(10, SipHash.withRandomKey(), () -> 0, Scheduler.disabledScheduler(), () -> 0);
         Charge charge = Charge.of(POLICY, "alice", 1);
-        Level forgotten = shelf.level(charge, 0);
-        shelf.forget("alice");
-        assertThat(forgotten.take(1, 0)).isEqualTo(Level.CLOSED);
-        assertThat(forgotten.peek(1, 0, 0)).isEqualTo(Level.CLOSED);
-        Level reopened = shelf.level(charge, 0);
-        shelf.level(new Charge(POLICY, SPEC.withCapacity(7), "alice", 1), 0);
-        assertThat(reopened.take(1, 0)).isEqualTo(Level.CLOSED);
+        BucketState forgotten = buckets.bucket(charge, 0);
+        buckets.reset("alice");
+        assertThat(forgotten.take(1, 0)).isEqualTo(BucketState.CLOSED);
+        assertThat(forgotten.peek(1, 0, 0)).isEqualTo(BucketState.CLOSED);
+        BucketState reopened = buckets.bucket(charge, 0);
+        buckets.bucket(new Charge(POLICY, SPEC.withCapacity(7), "alice", 1), 0);
+        assertThat(reopened.take(1, 0)).isEqualTo(BucketState.CLOSED);
     }
 
     @Test
@@ -283,7 +288,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(store.take(List.of(underRaised)).remaining()).isEqualTo(2);
         time.advance(Duration.ofMinutes(1));
         store.giveBack(Specs.taken(Charge.of(POLICY, "alice", 2)));
-        assertThat(store.look(underRaised).available()).isEqualTo(100);
+        assertThat(store.snapshot(underRaised).available()).isEqualTo(100);
         assertThat(store.take(List.of(new Charge(POLICY, raised, "alice", 50))).remaining())
                 .isEqualTo(50);
     }
@@ -299,12 +304,12 @@ class LocalBucketStoreTests extends BucketStoreContract {
         ThrottlePolicy global = ThrottlePolicy.of("global", SPEC);
         assertThat(take(global, "", 5)).isTrue();
         Decision decision = store.take(List.of(Charge.of(global, "", 1), Charge.of(POLICY, "alice", 1)));
-        assertThat(decision.answers().get(1).decision().remaining()).isEqualTo(5);
+        assertThat(decision.answers().get(1).remaining()).isEqualTo(5);
         assertThat(store.size(POLICY)).isZero();
     }
 
     @Test
-    void aKeyThatDrainedItsOverflowBucketIsNotForgivenWhenItGetsOneOfItsOwn() {
+    void aKeyThatDrainedItsOverflowBucketIsNotRefilledWhenItGetsItsOwnBucket() {
         ThrottlePolicy small =
                 ThrottlePolicy.of("small", BucketSpec.of("20/1h"), "user").withMaxKeys(10);
         for (int i = 0; i < 10; i++) {
@@ -317,13 +322,129 @@ class LocalBucketStoreTests extends BucketStoreContract {
         time.advance(Duration.ofMinutes(1));
         assertThat(store.size(small)).isEqualTo(1);
 
-        assertThat(store.look(Charge.of(small, "greedy", 1)).available()).isZero();
+        assertThat(store.snapshot(Charge.of(small, "greedy", 1)).available()).isZero();
         assertThat(store.take(List.of(Charge.of(small, "greedy", 1))).allowed()).isFalse();
+    }
+
+    /** G1 while several threads use a key that moves from an overflow bucket to its own. */
+    @Test
+    void aKeyThatMovesToItsOwnBucketDuringConcurrentCallsIsGrantedNoMore() {
+        ThrottlePolicy small =
+                ThrottlePolicy.of("small", BucketSpec.of("200/1h"), "user").withMaxKeys(1);
+        for (int round = 0; round < 3_000; round++) {
+            LocalBucketStore fresh = new LocalBucketStore(time);
+            fresh.take(List.of(Charge.of(small, "known", 1)));
+            fresh.take(List.of(Charge.of(small, "greedy", 1)));
+            LongAdder granted = new LongAdder();
+            Threads.run(4, thread -> {
+                if (thread == 0) {
+                    fresh.reset(Charge.of(small, "known", 1));
+                }
+                for (int i = 0; i < 40; i++) {
+                    granted.add(
+                            fresh.take(List.of(Charge.of(small, "greedy", 1))).allowed() ? 1 : 0);
+                }
+            });
+            long left = fresh.snapshot(Charge.of(small, "greedy", 1)).available();
+            assertThat(granted.sum() + left).as("round %d", round).isEqualTo(199);
+        }
+    }
+
+    @Test
+    void tokensGivenBackWhileAKeyMovesToItsOwnBucketAreNeitherLostNorDoubled() {
+        ThrottlePolicy small =
+                ThrottlePolicy.of("small", BucketSpec.of("40/1h"), "user").withMaxKeys(1);
+        for (int round = 0; round < 1_000; round++) {
+            LocalBucketStore fresh = new LocalBucketStore(time);
+            fresh.take(List.of(Charge.of(small, "known", 1)));
+            fresh.take(List.of(Charge.of(small, "greedy", 1)));
+            LongAdder granted = new LongAdder();
+            Threads.run(3, thread -> {
+                for (int i = 0; i < 20; i++) {
+                    if (thread == 0 && i == 10) {
+                        fresh.reset(Charge.of(small, "known", 1));
+                    }
+                    Decision decision = fresh.take(List.of(Charge.of(small, "greedy", 1)));
+                    if (i % 2 == 0) {
+                        fresh.giveBack(decision.taken());
+                    } else {
+                        granted.add(decision.allowed() ? 1 : 0);
+                    }
+                }
+            });
+            assertThat(fresh.snapshot(Charge.of(small, "greedy", 1)).available())
+                    .as("round %d", round)
+                    .isEqualTo(39 - granted.sum());
+        }
+    }
+
+    @Test
+    void tokensOfAForgottenKeyDoNotGoBackToASharedBucket() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        Decision taken = store.take(List.of(Charge.of(small, "alice", 3)));
+        store.reset(Charge.of(small, "alice", 1));
+        take(small, "known", 1);
+        assertThat(take(small, "alice", 5)).as("of the shared bucket").isTrue();
+
+        store.giveBack(taken.answers());
+
+        assertThat(take(small, "alice", 1)).isFalse();
+    }
+
+    @Test
+    void tokensOfASharedBucketGoBackThereEvenIfTheKeyHadItsOwnMeanwhile() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        take(small, "known", 1);
+        Decision taken = store.take(List.of(Charge.of(small, "alice", 3)));
+        store.reset(Charge.of(small, "known", 1));
+        assertThat(available(small, "alice")).isEqualTo(2);
+        assertThat(take(small, "alice", 1)).as("of its own").isTrue();
+        store.reset(Charge.of(small, "alice", 1));
+        take(small, "known", 1);
+        assertThat(available(small, "alice")).as("in the shared one").isEqualTo(2);
+
+        store.giveBack(taken.answers());
+
+        assertThat(available(small, "alice")).isEqualTo(5);
+    }
+
+    @Test
+    void aSlowRateForAMomentKeepsOnlyTheKeysThatStillCountByIt() {
+        Charge slow = new Charge(POLICY, BucketSpec.of("2/365d"), "bob", 1);
+        assertThat(take(POLICY, "alice", 1)).isTrue();
+        assertThat(store.take(List.of(slow)).allowed()).isTrue();
+        store.take(List.of(new Charge(POLICY, BucketSpec.of("2/365d"), "alice", 1)));
+        assertThat(take(POLICY, "alice", 1)).as("back under the fast rate").isTrue();
+        take(POLICY, "carol", 1);
+
+        time.advance(LIFETIME);
+
+        assertThat(store.size(POLICY)).isEqualTo(1);
+        time.advance(Duration.ofDays(100));
+        assertThat(store.snapshot(slow).available()).isEqualTo(1);
+    }
+
+    @Test
+    void aLongWaitKeepsOnlyTheBucketThatOwes() {
+        ThrottlePolicy patient = ThrottlePolicy.of("patient", BucketSpec.of("1/1h"), "user");
+        take(patient, "alice", 1);
+        take(patient, "bob", 1);
+        for (int hour = 1; hour <= 20; hour++) {
+            assertThat(reserve(patient, "alice", 1, Duration.ofHours(20)).allowed())
+                    .isTrue();
+        }
+        time.advance(Duration.ofHours(3));
+        assertThat(store.size(patient)).isEqualTo(1);
+        time.advance(Duration.ofHours(17));
+        assertThat(store.size(patient)).isEqualTo(1);
+        assertThat(take(patient, "alice", 1)).isFalse();
+        time.advance(Duration.ofHours(4));
+        assertThat(store.size(patient)).isZero();
     }
 
     @Test
     void lookingKeepsNothing() {
-        store.look(Charge.of(POLICY, "alice", 1));
+        store.snapshot(Charge.of(POLICY, "alice", 1));
         assertThat(store.size(POLICY)).isZero();
     }
 
@@ -394,7 +515,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         });
         assertThat(denied.sum()).isZero();
         assertThat(granted.sum()
-                        + store.look(new Charge(POLICY, one, "alice", 1)).available())
+                        + store.snapshot(new Charge(POLICY, one, "alice", 1)).available())
                 .isEqualTo(50_000);
     }
 
@@ -419,7 +540,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         Threads.run(4, thread -> {
             if (thread == 0) {
                 while (!done.get()) {
-                    store.forget(Charge.of(policy, "alice", 1));
+                    store.reset(Charge.of(policy, "alice", 1));
                     forgotten.increment();
                 }
                 return;
@@ -432,7 +553,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(granted.sum()).isLessThanOrEqualTo(100 * (forgotten.sum() + 1));
     }
 
-    /** G1 while the time moves, buckets expire and are dropped, and others take. */
+    /** G1 while time passes, buckets expire and are evicted, and other threads take. */
     @Test
     void threadsGetNoMoreThanCapacityAndRateWhileBucketsComeAndGo() {
         AtomicBoolean done = new AtomicBoolean();
@@ -472,7 +593,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aCallThatWasHeldUpAfterReadingTheClockIsNotDeniedWhatIsThere() {
+    void aCallDelayedAfterReadingTheClockIsNotDeniedAvailableTokens() {
         var clock = new Object() {
             long now = 0;
             Runnable heldUp = () -> {};
@@ -499,7 +620,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
         return store.reserve(List.of(Charge.of(policy, key, cost).withMaxWait(maxWait)));
     }
 
-    /** An hour to full, and ten of debt; asked again only when all but one are over. */
+    /** A bucket with an hour to full and ten hours of debt, used again only in the last hour. */
     @Test
     void aBucketIsNotForgottenWhileItOwes() {
         ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
@@ -527,7 +648,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
             reserve(small, "new", 1, Duration.ofHours(9));
         }
         time.advance(Duration.ofHours(6));
-        assertThat(store.look(Charge.of(small, "new", 1)).resetAfter()).isEqualTo(Duration.ofHours(2));
+        assertThat(store.snapshot(Charge.of(small, "new", 1)).resetAfter()).isEqualTo(Duration.ofHours(2));
         assertThat(take(small, "new", 1)).isFalse();
     }
 
@@ -543,18 +664,19 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(store.take(List.of(slower)).retryAfter()).isEqualTo(Duration.ofNanos(1));
     }
 
-    /** Whoever says "as long as it takes" would otherwise have every key of the policy kept for years. */
+    /** A caller with an unlimited wait must not keep every key of the policy for years. */
     @Test
     void bucketsAreKeptByTheWaitsThatThereAreAndNotByTheLongestThatIsAllowed() {
         assertThat(take(POLICY, "alice", 5)).isTrue();
-        assertThat(reserve(POLICY, "alice", 1, Waiting.LONGEST).waitFor()).isEqualTo(Duration.ofSeconds(12));
+        assertThat(reserve(POLICY, "alice", 1, ThrottlePolicy.LONGEST_WAIT).waitFor())
+                .isEqualTo(Duration.ofSeconds(12));
         time.advance(LIFETIME.plusMinutes(1));
         assertThat(store.size(POLICY)).isZero();
     }
 
-    /** Under another spec the tokens between two positions are others, so a position counts where it was noted. */
+    /** Ticks of different specs can't be compared, so a receipt only counts for its own spec. */
     @Test
-    void aPositionFromBeforeTwoChangesUndercutsNobody() {
+    void aReceiptFromBeforeTwoChangesBreaksNoPromise() {
         BucketSpec slow = BucketSpec.of("1/10s").withCapacity(10);
         BucketSpec fast = BucketSpec.of("10/1s").withCapacity(10);
         Decision first = drainAndReserve(slow, 5);
@@ -576,9 +698,9 @@ class LocalBucketStoreTests extends BucketStoreContract {
         return store.reserve(List.of(new Charge(POLICY, spec, "alice", cost, Duration.ofDays(1))));
     }
 
-    /** To a clock that was read before others took, what they took at later moments would look like a debt. */
+    /** If the clock were read too early, later takes of other threads would look like a debt. */
     @Test
-    void whoWasHeldUpAfterReadingTheClockGivesBackAll() {
+    void whoWasHeldUpAfterReadingTheClockGivesBackAllThatTimeHasNotBrought() {
         var clock = new Object() {
             long now = 0;
             Runnable heldUp = () -> {};
@@ -599,7 +721,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
                     .isTrue();
         };
         held.giveBack(taken.answers());
-        assertThat(held.look(Charge.of(POLICY, "alice", 1)).available()).isEqualTo(5);
+        assertThat(held.snapshot(Charge.of(POLICY, "alice", 1)).available()).isEqualTo(3);
     }
 
     @Test

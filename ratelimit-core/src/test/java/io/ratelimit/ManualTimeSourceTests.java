@@ -34,7 +34,7 @@ class ManualTimeSourceTests {
     }
 
     @Test
-    void aCancelledCallIsNotMadeAndAFailingOneHarmsNobody() {
+    void aCancelledCallIsNotMadeAndAFailingCallHarmsNoOther() {
         AtomicInteger made = new AtomicInteger();
         Future<?> call = time.callAt(10, made::incrementAndGet);
         Future<?> failing = time.callAt(10, () -> {
@@ -51,7 +51,7 @@ class ManualTimeSourceTests {
     }
 
     @Test
-    void aThreadIsHeldUntilItsMomentAndNotAtAllIfThatIsPast() throws InterruptedException {
+    void aThreadIsHeldUntilItsMomentAndNotForAPastMoment() throws InterruptedException {
         time.advance(Duration.ofNanos(5));
         time.parkUntil(5);
         AtomicInteger woken = new AtomicInteger();
@@ -73,7 +73,7 @@ class ManualTimeSourceTests {
         assertThat(time.waiting()).isZero();
     }
 
-    /** As on the machine's clock: there is nothing to hold, so nothing to end. */
+    /** Like on the machine's clock: a past moment doesn't park the thread, so there is nothing to interrupt. */
     @Test
     void whoIsInterruptedIsNotToldSoByAMomentThatIsPast() throws InterruptedException {
         Thread.currentThread().interrupt();
@@ -112,6 +112,20 @@ class ManualTimeSourceTests {
         time.advance(Duration.ofNanos(10));
         assertThat(made.sum()).isEqualTo(16_000);
         assertThat(time.nanoTime()).isEqualTo(16_010);
+        assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void theLibrarysOwnUpkeepIsDoneInTimeAndDoesNotCountAsWaiting() {
+        List<String> done = new ArrayList<>();
+        time.maintainAt(10, () -> done.add("upkeep"));
+        Future<?> call = time.callAt(20, () -> done.add("call"));
+        assertThat(time.waiting()).isEqualTo(1);
+
+        time.advance(Duration.ofNanos(15));
+
+        assertThat(done).containsExactly("upkeep");
+        call.cancel(false);
         assertThat(time.waiting()).isZero();
     }
 }

@@ -8,13 +8,13 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** In a process of its own with little memory: a flood of keys neither fills it nor frees the one that is drained. */
+/** A flood of keys in a separate process with little memory: it neither fills the memory nor refills a drained key. */
 class MemoryBoundTests {
 
     private static final int KEYS = 10_000_000;
 
     @Test
-    void tenMillionKeysFitIn256MegabytesAndForgiveNobody() throws IOException, InterruptedException {
+    void tenMillionKeysFitIn256MegabytesAndRefillNoDrainedKey() throws IOException, InterruptedException {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         Process process = new ProcessBuilder(
                         java, "-Xmx256m", "-cp", System.getProperty("java.class.path"), Spray.class.getName())
@@ -29,7 +29,7 @@ class MemoryBoundTests {
                         .isBetween(100_000L, 104_200L));
     }
 
-    /** Sprays long keys while one other key asks for more than its five tokens. */
+    /** Floods the store with long keys while another key tries to take more than its five tokens. */
     static final class Spray {
 
         public static void main(String[] args) {

@@ -53,14 +53,30 @@ class RateTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"x/s, x", "1.5/s, 1.5", "1 0/s, 1 0", "9999999999999999999/s, 9999999999999999999"})
+    @CsvSource({
+        "x/s, x",
+        "1.5/s, 1.5",
+        "1 0/s, 1 0",
+        "\u0663/1s, \u0663",
+        "6\uff100/1s, 6\uff100",
+        "9999999999999999999/s, 9999999999999999999"
+    })
     void needsAWholeNumberOfTokens(String text, String tokens) {
         assertRefused(
                 text, "'%s' is not a rate: '%s' is not a whole number of tokens that fits, say '600/1m'", text, tokens);
     }
 
     @ParameterizedTest
-    @CsvSource({"5/, ''", "5/1fortnight, 1fortnight", "5/--1s, --1s", "5/-, -", "5/1.5s, 1.5s", "5/1s/2, 1s/2"})
+    @CsvSource({
+        "5/, ''",
+        "5/1fortnight, 1fortnight",
+        "5/--1s, --1s",
+        "5/-, -",
+        "5/1.5s, 1.5s",
+        "5/1s/2, 1s/2",
+        "5/\u0663s, \u0663s",
+        "5/1\u0660s, 1\u0660s"
+    })
     void needsAPeriodThatIsKnown(String text, String period) {
         assertRefused(
                 text,
@@ -119,7 +135,7 @@ class RateTests {
     }
 
     @RepeatedTest(200)
-    void whateverIsWrittenCanBeReadAgain(RepetitionInfo run) {
+    void aRateCanBeReadFromItsText(RepetitionInfo run) {
         Rate rate = Specs.randomRate(new SplittableRandom(run.getCurrentRepetition()));
         assertThat(Rate.of(rate.toString()))
                 .as("seed %d", run.getCurrentRepetition())

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.github.benmanes.caffeine.cache.Scheduler;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,14 +14,14 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-/** Policies that are changed while many threads ask, and very often. */
+/** Policies that change very often while many threads take. */
 class ReconfigurationLoadTests {
 
     private static final int THREADS = 4;
     private static final BucketSpec FIRST = BucketSpec.of("3/1s").withCapacity(20_000);
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", FIRST, "user");
 
-    /** Time stands still: what is there at the beginning is all that there ever is. */
+    /** Time stands still, so there are only the initial tokens. */
     @RepeatedTest(10)
     void noTokenIsWonOrLostWhileCallsUnderOldAndNewSpecsTakeTurns() {
         ManualTimeSource time = new ManualTimeSource();
@@ -46,7 +47,7 @@ class ReconfigurationLoadTests {
         assertThat(granted.sum()).isEqualTo(19_999);
     }
 
-    /** G1, with the greatest capacity and the greatest rate of those that held; and not much less than the least. */
+    /** G1 for the greatest capacity and rate that were in force; and not much less than for the smallest. */
     @RepeatedTest(10)
     void overChangesOfRateTheGreaterOneCounts(RepetitionInfo run) {
         AtomicLong clock = new AtomicLong();
@@ -74,7 +75,7 @@ class ReconfigurationLoadTests {
     }
 
     @Test
-    void ofTwoChangesAtOnceEachIsToldAfterTheOtherAndTheLastOneHolds() {
+    void twoConcurrentChangesAreReportedInTurnAndTheLastOneHolds() {
         List<ThrottlePolicy> told = new ArrayList<>(List.of(POLICY));
         ThrottleListener listener = new ThrottleListener() {
             @Override
@@ -101,34 +102,36 @@ class ReconfigurationLoadTests {
     @Test
     void aMillionChangesLeaveNothingBehind() {
         AtomicLong clock = new AtomicLong();
-        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), clock::get, clock::get);
+        PolicyBuckets buckets =
+                new PolicyBuckets(10, SipHash.withRandomKey(), clock::get, Scheduler.disabledScheduler(), clock::get);
         for (int i = 1; i <= 1_000_000; i++) {
             Charge charge = new Charge(POLICY, FIRST.withCapacity(i), "alice", 1);
-            assertThat(shelf.level(charge, clock.incrementAndGet()).take(1, clock.get()))
-                    .isNotEqualTo(Level.CLOSED);
+            assertThat(buckets.bucket(charge, clock.incrementAndGet()).take(1, clock.get()))
+                    .isNotEqualTo(BucketState.CLOSED);
         }
-        assertThat(shelf.size()).isEqualTo(1);
-        forgetSpecs(shelf);
+        assertThat(buckets.size()).isEqualTo(1);
+        forgetSpecs(buckets);
     }
 
-    /** What was taken ahead under a spec that nothing counted by for a while is given back as if it had always been. */
+    /** Tokens taken ahead under a spec are given back correctly even if its scale was dropped meanwhile. */
     @Test
     void aSpecThatComesBackCountsFromTheSameMoment() {
-        Shelf shelf = new Shelf(10, SipHash.withRandomKey(), () -> 0, () -> 0);
+        PolicyBuckets buckets =
+                new PolicyBuckets(10, SipHash.withRandomKey(), () -> 0, Scheduler.disabledScheduler(), () -> 0);
         BucketSpec spec = BucketSpec.of("1/1s");
         Charge charge = new Charge(POLICY, spec, "alice", 1);
         Charge other = new Charge(POLICY, BucketSpec.of("2/1s"), "alice", 1);
         long moment = Duration.ofSeconds(100).toNanos() + 1;
-        long position = shelf.level(charge, 7).ticks().at(moment);
-        shelf.level(other, 8);
-        forgetSpecs(shelf);
-        assertThat(shelf.level(charge, 9).ticks().at(moment)).isEqualTo(position);
+        long position = buckets.bucket(charge, 7).scale().at(moment);
+        buckets.bucket(other, 8);
+        forgetSpecs(buckets);
+        assertThat(buckets.bucket(charge, 9).scale().at(moment)).isEqualTo(position);
     }
 
-    private static void forgetSpecs(Shelf shelf) {
-        for (int i = 0; i < 50 && shelf.specs() > 1; i++) {
+    private static void forgetSpecs(PolicyBuckets buckets) {
+        for (int i = 0; i < 50 && buckets.specs() > 1; i++) {
             System.gc();
         }
-        assertThat(shelf.specs()).isEqualTo(1);
+        assertThat(buckets.specs()).isEqualTo(1);
     }
 }

@@ -7,15 +7,16 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever the interleaving, a level that gives ahead answers as if the calls had come one after another. Two
- * wait from the start, and leave. Public, for Lincheck calls it.
+ * A state with tokens taken ahead answers in any interleaving as if the calls were sequential. Two calls
+ * wait from the start, and cancel. Public, because Lincheck calls it.
  */
 @Param(name = "tokens", gen = IntGen.class, conf = "1:2")
 public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;
 
-    private final Level level = new Level(Ticks.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
+    private final BucketState level =
+            new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
 
     public ReservationLincheckTests() {
         level.take(2, 0);
@@ -35,17 +36,17 @@ public class ReservationLincheckTests {
 
     @Operation
     public boolean cancelFirst() {
-        return level.giveBack(2, 4 * TOKEN, () -> 0);
+        return level.giveBack(2, new BucketState.Receipt(level, 2 * TOKEN, 0), () -> 0);
     }
 
     @Operation
     public boolean cancelSecond() {
-        return level.giveBack(1, 5 * TOKEN, () -> 0);
+        return level.giveBack(1, new BucketState.Receipt(level, 3 * TOKEN, TOKEN), () -> 0);
     }
 
     @Operation
     public boolean giveBack(@Param(name = "tokens") int tokens) {
-        return level.giveBack(tokens, () -> 0);
+        return level.giveBack(tokens, null, () -> 0);
     }
 
     @Operation

@@ -27,18 +27,18 @@ class RetryJitterTests {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
-                    ""         | '' is not a retry jitter: say the least and the most, such as '1ms-5ms'
-                    5ms        | '5ms' is not a retry jitter: say the least and the most, such as '1ms-5ms'
-                    -5ms       | '-5ms' is not a retry jitter: say the least and the most, such as '1ms-5ms'
+                    ""         | '' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'
+                    5ms        | '5ms' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'
+                    -5ms       | '-5ms' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'
                     1-5ms      | '1' has no unit: say '1ms', '1s'
                     1ms-5      | '5' has no unit: say '5ms', '5s'
-                    5ms-1ms    | the least retry jitter must be at most the most, 1ms, but was 5ms
-                    1us-5ms    | the least retry jitter must be whole milliseconds from 0ms on, but was 1us
-                    1ms-5500us | the most retry jitter must be whole milliseconds from 0ms on, but was 5500us
-                    1ms-PT-1S  | the most retry jitter must be whole milliseconds from 0ms on, but was -1s
-                    1ms-25h    | the most retry jitter must be at most 1d, but was 25h
+                    5ms-1ms    | retry-jitter must not exceed its maximum: minimum 5ms, maximum 1ms
+                    1us-5ms    | the minimum of retry-jitter must be whole milliseconds, 0ms or more, but was 1us
+                    1ms-5500us | the maximum of retry-jitter must be whole milliseconds, 0ms or more, but was 5500us
+                    1ms-PT-1S  | the maximum of retry-jitter must be whole milliseconds, 0ms or more, but was -1s
+                    1ms-25h    | the maximum of retry-jitter must be at most 1d, but was 25h
                     """)
-    void saysWhatIsWrongAndWhatWouldDo(String text, String message) {
+    void aMessageStatesTheErrorAndACorrectExample(String text, String message) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RetryJitter.of(text))
                 .withMessage(message);

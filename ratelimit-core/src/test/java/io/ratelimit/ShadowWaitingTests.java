@@ -12,17 +12,19 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A policy in shadow mode that lets calls wait: it denies those that would have been refused, and keeps nobody. */
+/** A policy in shadow mode whose calls may wait: it denies exactly the calls that enforcement would, and holds none. */
 @Timeout(60)
 class ShadowWaitingTests {
 
     private static final ThrottlePolicy WATCHED = ThrottlePolicy.of(
                     "watched", BucketSpec.of("1/s").withCapacity(2))
             .withMode(Mode.SHADOW)
-            .withWaiting(new Waiting(Duration.ofSeconds(4), 3));
+            .withMaxWait(Duration.ofSeconds(4))
+            .withQueueLimit(3);
     private static final ThrottlePolicy ENFORCED = ThrottlePolicy.of(
                     "enforced", BucketSpec.of("1/s").withCapacity(1))
-            .withWaiting(new Waiting(Duration.ofSeconds(60), 9));
+            .withMaxWait(Duration.ofSeconds(60))
+            .withQueueLimit(9);
 
     private final ManualTimeSource time = new ManualTimeSource();
     private final List<Decision> told = new ArrayList<>();
@@ -30,12 +32,12 @@ class ShadowWaitingTests {
             new Throttlers(List.of(WATCHED, ENFORCED), BucketStore.local(time), time, told::add);
 
     private Decision watched(Duration maxWait) throws InterruptedException {
-        assertThat(throttlers.get("watched").tryAcquire(1, maxWait)).isTrue();
+        assertThat(throttlers.global("watched").tryAcquire(1, maxWait)).isTrue();
         return told.get(told.size() - 1);
     }
 
     private Decision watched() throws InterruptedException {
-        return watched(WATCHED.waiting().maxWait());
+        return watched(WATCHED.maxWait());
     }
 
     @Test
@@ -52,11 +54,11 @@ class ShadowWaitingTests {
                 .startsWith(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.ALLOWED, Outcome.ALLOWED, Outcome.ALLOWED);
         assertThat(outcomes.subList(5, 7)).containsOnly(Outcome.QUEUE_FULL);
         assertThat(waits.subList(0, 5)).extracting(Duration::toSeconds).containsExactly(0L, 0L, 1L, 2L, 3L);
-        assertThat(time.waiting()).as("nobody is kept").isZero();
+        assertThat(time.waiting()).as("no call is held").isZero();
     }
 
     @Test
-    void aPlaceInTheLineIsFreeWhenTheMomentWouldHaveCome() throws InterruptedException {
+    void aPlaceInTheQueueIsFreeWhenTheTurnWouldHaveCome() throws InterruptedException {
         for (int i = 0; i < 5; i++) {
             watched();
         }
@@ -87,7 +89,8 @@ class ShadowWaitingTests {
     @Test
     void whoeverIsInterruptedInTheLineOfAnotherPolicyGivesBackHereToo() throws Exception {
         List<Charge> charges = List.of(
-                throttlers.get("enforced").charge(1), throttlers.get("watched").charge(1));
+                throttlers.global("enforced").charge(1),
+                throttlers.global("watched").charge(1));
         throttlers.decide(charges);
         assertThat(throttlers.snapshot("watched").available()).isEqualTo(1);
         CompletableFuture<List<Answer>> waiter = new CompletableFuture<>();

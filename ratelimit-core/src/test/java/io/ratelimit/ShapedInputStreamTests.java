@@ -33,7 +33,7 @@ class ShapedInputStreamTests {
         return new ByteArrayInputStream(text.getBytes(UTF_8));
     }
 
-    /** A source without an end, which fills each array, and its reader in the ten seconds after the first bucketful. */
+    /** Reads from an endless source for ten seconds after the first bucketful. */
     @ParameterizedTest
     @CsvSource({
         "10000/1s, 10000, 1000, 0",
@@ -94,7 +94,7 @@ class ShapedInputStreamTests {
         assertThat(shaped.read()).isEqualTo(-1);
     }
 
-    /** A source that has little, or nothing yet, holds no tokens of others. */
+    /** A slow source takes no tokens from other streams. */
     @Test
     void onlyWhatCameIsPaidFor() throws IOException {
         TokenBucket bucket = bucket("1000/1s", 1_000);
@@ -115,7 +115,7 @@ class ShapedInputStreamTests {
     }
 
     @Test
-    void whatIsSkippedOrTransferredCostsToo() throws IOException {
+    void skippedAndTransferredBytesCostToo() throws IOException {
         InputStream shaped = bucket("10/1s", 10).shape(text("abcdefghijklmnopqrstuvwxyz"));
         assertThat(shaped.skip(12)).isEqualTo(12);
         assertThat(time.nanoTime()).isEqualTo(200_000_000);
@@ -161,7 +161,7 @@ class ShapedInputStreamTests {
     }
 
     @Test
-    void whatHasItsTokensIsHandedOutBeforeTheRestIsTooLate() throws IOException {
+    void paidBytesAreReturnedBeforeTheRestIsTooLate() throws IOException {
         TokenBucket bucket = bucket("1000/1s", 4);
         InputStream shaped = bucket.shape(text("abcdefgh"), Duration.ZERO);
         byte[] bytes = new byte[8];
@@ -185,7 +185,7 @@ class ShapedInputStreamTests {
         assertThat(shaped.readNBytes(4)).asString(UTF_8).isEqualTo("efgh");
     }
 
-    /** Whatever is asked for, and however often it fails, the bytes are those of the source, each once and paid once. */
+    /** Each byte of the source arrives once and is paid for once, for any read lengths and failures. */
     @RepeatedTest(50)
     void bytesComeOnceAndInOrder(RepetitionInfo run) throws IOException {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -226,7 +226,7 @@ class ShapedInputStreamTests {
     }
 
     @Test
-    void refusesANegativeWaitAndARangeBeyondTheArray() {
+    void rejectsANegativeWaitAndARangeBeyondTheArray() {
         TokenBucket bucket = bucket("1/s", 1);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> bucket.shape(text(""), Duration.ofNanos(-1)))

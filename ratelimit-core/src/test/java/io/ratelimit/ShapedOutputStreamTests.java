@@ -27,7 +27,7 @@ class ShapedOutputStreamTests {
 
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
 
-    /** Counts what comes, and that it is never more than a full bucket and what came back. */
+    /** Counts the bytes, and checks that they never exceed a full bucket plus the refill. */
     private static final class Meter extends OutputStream {
 
         private final TimeSource time;
@@ -60,7 +60,7 @@ class ShapedOutputStreamTests {
         }
     }
 
-    /** The bytes that pass in the ten seconds after the first bucketful, to those of the rate. */
+    /** Returns the ratio of the bytes passed in the ten seconds after the first bucketful to those of the rate. */
     private static double accuracy(BucketSpec spec, JumpingTimeSource time, TokenBucket bucket, int write)
             throws IOException {
         Meter meter = new Meter(time, spec);
@@ -98,7 +98,7 @@ class ShapedOutputStreamTests {
         assertThat(accuracy(spec, time, TokenBucket.of(spec, time), write)).isCloseTo(1, within(1e-9));
     }
 
-    /** Who parks sleeps longer than he wanted to; a small bucket is full long before he wakes up. */
+    /** A parked thread wakes up late; a small bucket is full long before. */
     @ParameterizedTest
     @CsvSource({
         "10000/1s, 10000, 1000",
@@ -122,7 +122,7 @@ class ShapedOutputStreamTests {
                 .isCloseTo(1, within(1e-9));
     }
 
-    /** It can't make the rate, park by park, but that is all. */
+    /** The stream can't reach the rate with one park for each piece, but loses nothing else. */
     @Test
     void aBucketOfOneByteIsSlowAtALargeRate() throws IOException {
         JumpingTimeSource time = new JumpingTimeSource(50_000);
@@ -213,7 +213,7 @@ class ShapedOutputStreamTests {
     }
 
     @Test
-    void aMessageSaysHowMuchHadPassed() {
+    void aMessageContainsTheBytesPassed() {
         ManualTimeSource time = new ManualTimeSource();
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1000/1s").withCapacity(100), time);
         OutputStream shaped = bucket.shape(out, Duration.ZERO);
@@ -223,7 +223,7 @@ class ShapedOutputStreamTests {
         assertThat(out.size()).isEqualTo(100);
     }
 
-    /** Its pieces come within the wait, however short that is. */
+    /** Pieces are small enough to come within any longest wait. */
     @ParameterizedTest
     @ValueSource(longs = {1, 3, 10, 1_000})
     void aStreamAloneNeverWaitsTooLong(long maxWaitMillis) throws IOException {
@@ -274,7 +274,7 @@ class ShapedOutputStreamTests {
     }
 
     @Test
-    void whatWasReservedAheadIsGivenBackWhenTheOtherFails() {
+    void reservedTokensAreGivenBackIfTheOtherStreamFails() {
         JumpingTimeSource time = new JumpingTimeSource(0);
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1000/1s").withCapacity(5), time);
         OutputStream failing = new OutputStream() {
@@ -289,7 +289,7 @@ class ShapedOutputStreamTests {
         assertThat(bucket.snapshot().resetAfter()).isEqualTo(Duration.ofMillis(5));
     }
 
-    /** S3.7: one that sends without end delays the pieces of another by its own next ones, and no more. */
+    /** S3.7: an endless stream delays the pieces of another only by its own next pieces. */
     @ParameterizedTest
     @ValueSource(longs = {10, 1_000, 100_000})
     void streamsShareABucketPieceByPiece(long capacity) throws IOException {
@@ -330,7 +330,7 @@ class ShapedOutputStreamTests {
     }
 
     @Test
-    void refusesWhatIsNoWaitAndNoStream() {
+    void rejectsAnInvalidWaitAndAMissingStream() {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/s"));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> bucket.shape(out, Duration.ofSeconds(-1)))
@@ -346,7 +346,7 @@ class ShapedOutputStreamTests {
         assertThat(out.size()).isZero();
     }
 
-    /** Of the real time only the least is sure. */
+    /** Real time has only a lower bound. */
     @Test
     void realTimePassesAsWell() throws IOException {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("10000/1s").withCapacity(100));

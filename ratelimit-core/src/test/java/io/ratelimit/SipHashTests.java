@@ -17,7 +17,7 @@ class SipHashTests {
     /** The key 00 01 … 0f of the authors' test vectors. */
     private final SipHash hash = new SipHash(0x0706050403020100L, 0x0f0e0d0c0b0a0908L);
 
-    /** From vectors.h of the authors' reference code: the input is 00 01 02 …; a text has an even number of bytes. */
+    /** Vectors of the authors' vectors.h: the input is 00 01 02 …; a text has an even number of bytes. */
     @ParameterizedTest
     @CsvSource({
         "0, 310e0edd47db6f72, a3817f04ba25a8e66df67214c7550293",

@@ -46,10 +46,8 @@ public final class Specs {
         return random.nextLong(cut) + 1;
     }
 
-    /** Answers that took these charges, without saying where. */
+    /** Returns allowed answers to these charges, without receipts. */
     public static List<Answer> taken(Charge... charges) {
-        return Arrays.stream(charges)
-                .map(charge -> new Answer(charge, Decision.of(List.of())))
-                .toList();
+        return Arrays.stream(charges).map(Answer::allowed).toList();
     }
 }

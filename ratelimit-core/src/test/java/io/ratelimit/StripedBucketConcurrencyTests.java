@@ -14,9 +14,9 @@ class StripedBucketConcurrencyTests {
     private final ManualTimeSource time = new ManualTimeSource();
     private final LongAdder granted = new LongAdder();
 
-    /** Costs of any size, gathered while others take from their shares: never more than all, and all until denied. */
+    /** Gathering for costs of any size while other threads take from slices: all tokens are granted, and never more. */
     @RepeatedTest(20)
-    void threadsTakeExactlyWhatIsThere() {
+    void threadsTakeExactlyTheAvailableTokens() {
         StripedBucket bucket = new StripedBucket(BucketSpec.of("7/s").withCapacity(30_011), 4, time);
         Threads.run(THREADS, thread -> {
             for (int i = 0; i < 20_000; i++) {
@@ -29,7 +29,7 @@ class StripedBucketConcurrencyTests {
     }
 
     @Test
-    void whatThreadsGiveBackIsThereAgain() {
+    void tokensThatThreadsGiveBackAreAvailableAgain() {
         StripedBucket bucket = new StripedBucket(BucketSpec.of("7/s").withCapacity(1_000), 3, time);
         Threads.run(THREADS, thread -> {
             for (int i = 0; i < 20_000; i++) {
@@ -42,9 +42,9 @@ class StripedBucketConcurrencyTests {
         assertThat(bucket.snapshot().resetAfter()).isZero();
     }
 
-    /** Others look, reserve and cancel, and change the bucket, all of which gather the shares. */
+    /** Other threads take snapshots, reserve, cancel and reconfigure, which all gather the slices. */
     @RepeatedTest(20)
-    void nothingIsLostOrWonWhileSharesAreGathered() {
+    void noTokenIsLostOrWonWhileSlicesAreGathered() {
         BucketSpec spec = BucketSpec.of("1000/1d").withCapacity(100_000);
         StripedBucket bucket = new StripedBucket(spec, 4, time);
         Threads.run(THREADS, thread -> {
@@ -64,7 +64,7 @@ class StripedBucketConcurrencyTests {
 
     /** G1 and G2 on the machine's clock: so slow a rate brings nothing while the test runs. */
     @RepeatedTest(20)
-    void onARealClockNobodyIsDeniedATokenThatIsThere() {
+    void onARealClockNoAvailableTokenIsDenied() {
         TokenBucket bucket = TokenBucket.striped(BucketSpec.of("1/365d").withCapacity(10), 2);
         TokenBucket large = TokenBucket.striped(BucketSpec.of("1/1d").withCapacity(3_650), 2);
         LongAdder ofLarge = new LongAdder();
@@ -78,7 +78,7 @@ class StripedBucketConcurrencyTests {
         assertThat(ofLarge.sum()).isEqualTo(3_650);
     }
 
-    /** G1 where shares melt in the hands of those who take from them. */
+    /** G1 while slices melt and threads take from them. */
     @Test
     void underLoadGrantsCapacityAndRate() {
         long start = System.nanoTime();

@@ -7,8 +7,8 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever the interleaving, while time stands still a striped bucket answers as one bucket to calls one after another.
- * Public, for Lincheck calls it.
+ * While time stands still, a striped bucket answers in any interleaving as one bucket to sequential calls.
+ * Public, because Lincheck calls it.
  */
 @Param(name = "stripe", gen = IntGen.class, conf = "0:1")
 @Param(name = "size", gen = IntGen.class, conf = "0:3")
@@ -33,7 +33,7 @@ public class StripedBucketLincheckTests {
         return bucket.snapshot().available();
     }
 
-    /** The one bucket that it is to answer as. */
+    /** The single bucket whose answers are expected. */
     public static class One {
 
         private final TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1d").withCapacity(100), () -> 0);

@@ -7,7 +7,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
-/** The striped bucket against one that isn't, over random specs of the whole domain. */
+/** Compares the striped bucket with an ordinary one, over random specs of the whole domain. */
 class StripedBucketModelTests {
 
     private static final int STEPS = 2_000;
@@ -15,7 +15,7 @@ class StripedBucketModelTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
 
-    /** To the last fraction of a token: what is lent and not used is there as if it hadn't been lent. */
+    /** Unused lent tokens are available to the last fraction, as if they hadn't been lent. */
     @RepeatedTest(300)
     void answersALoneThreadExactlyAsOneBucket(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -49,11 +49,11 @@ class StripedBucketModelTests {
     }
 
     /**
-     * G1: what is granted to several stripes one bucket would have granted too. G2: it denies only what isn't there. And
-     * what it may have less than one bucket comes back as soon as all that a bucket holds.
+     * G1: one bucket would have granted all that the stripes grant. G2: a denial means that tokens are missing. The
+     * tokens that it has less than one bucket come back no later than a full bucket's.
      */
     @RepeatedTest(300)
-    void neverGrantsMoreThanOneBucketAndAllThatIsThere(RepetitionInfo run) {
+    void grantsAllTokensAndNeverMoreThanOneBucket(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         BucketSpec spec = Specs.randomSpec(random);
         TokenBucket one = TokenBucket.of(spec, time);
@@ -85,7 +85,7 @@ class StripedBucketModelTests {
                 .isLessThanOrEqualTo(empty.snapshot().resetAfter());
     }
 
-    /** With the time standing still nothing comes back, and so nothing is lost: stripes or not, it is the same. */
+    /** While time stands still nothing comes back and nothing is lost: the stripes make no difference. */
     @RepeatedTest(100)
     void answersAsOneBucketWhileTimeStandsStill(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());

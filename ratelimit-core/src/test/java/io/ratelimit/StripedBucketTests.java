@@ -20,7 +20,7 @@ class StripedBucketTests {
         return new StripedBucket(spec, stripes, time);
     }
 
-    /** S3.9: the article's shards refuse while others still hold tokens. */
+    /** S3.9: the article's shards deny while other shards still hold tokens. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 7, 256})
     void givesAllTokensToOneStripe(int stripes) {
@@ -47,9 +47,9 @@ class StripedBucketTests {
         assertThat(bucket.tryAcquire(1, 2)).isFalse();
     }
 
-    /** Shares lie one behind the other: while the first comes back, the next don't. */
+    /** Slices lie one behind another: while the first one melts, the next don't. */
     @Test
-    void aShareThatIsNotUsedComesBackNoSooner() {
+    void anUnusedSliceComesBackNoSooner() {
         StripedBucket bucket = striped(BucketSpec.of("10/1s").withCapacity(160), 2);
         TokenBucket one = TokenBucket.of(BucketSpec.of("10/1s").withCapacity(160), time);
         assertThat(bucket.tryAcquire(1, 0) && bucket.tryAcquire(20, 1)).isTrue();
@@ -61,9 +61,9 @@ class StripedBucketTests {
         assertThat(bucket.snapshot().available()).isEqualTo(160);
     }
 
-    /** A thread may read the clock, be held up, and only then take from a share that was gathered meanwhile. */
+    /** A thread may be delayed between reading the clock and taking from a slice that was gathered meanwhile. */
     @Test
-    void nothingIsTakenFromAShareThatWasGathered() {
+    void noTokenIsTakenFromAGatheredSlice() {
         var clock = new Object() {
             Runnable heldUp = () -> {};
 
@@ -82,7 +82,7 @@ class StripedBucketTests {
     }
 
     @Test
-    void tellsWhatCanNeverFitFromWhatIsShort() {
+    void distinguishesACostThatNeverFitsFromAShortBucket() {
         StripedBucket bucket = striped(BucketSpec.of("1/1s").withCapacity(100), 3);
         assertThat(bucket.tryAcquire(101)).isFalse();
         assertThat(bucket.tryAcquire(1)).isTrue();
@@ -152,14 +152,14 @@ class StripedBucketTests {
 
     @ParameterizedTest
     @ValueSource(ints = {Integer.MIN_VALUE, -1, 0, 257, Integer.MAX_VALUE})
-    void refusesAnAbsurdNumberOfStripes(int stripes) {
+    void rejectsAnAbsurdNumberOfStripes(int stripes) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> TokenBucket.striped(BucketSpec.of("1/s"), stripes))
                 .withMessage("stripes must be between 1 and 256, but was " + stripes);
     }
 
     @Test
-    void refusesACostBelowOne() {
+    void rejectsACostBelowOne() {
         TokenBucket bucket = TokenBucket.striped(BucketSpec.of("1/s"), 2);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> bucket.tryAcquire(0))

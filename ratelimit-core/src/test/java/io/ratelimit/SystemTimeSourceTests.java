@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** On the real clock, for that is the point here: waits are short, and nothing is said about how exact they are. */
+/** Tests on the real clock, with short waits and no upper bound on their length. */
 @Timeout(60)
 class SystemTimeSourceTests {
 
@@ -103,7 +103,7 @@ class SystemTimeSourceTests {
     }
 
     @Test
-    void closingMakesWhatIsStillToComeAndWhoWaitsGivesBack() {
+    void closingMakesTheScheduledCallsAndWaitingCallsGiveBack() {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1h").withCapacity(5), time);
         assertThat(bucket.tryAcquire(5)).isTrue();
         CompletableFuture<Decision> call = bucket.acquireAsync(2, Duration.ofDays(1));
@@ -118,7 +118,7 @@ class SystemTimeSourceTests {
     }
 
     @Test
-    void theSharedOneIsNotClosedByWhoHoldsIt() throws InterruptedException {
+    void theSharedTimeSourceCannotBeClosed() throws InterruptedException {
         ((SystemTimeSource) TimeSource.system()).close();
         CountDownLatch called = new CountDownLatch(1);
         Future<?> later = TimeSource.system()

@@ -40,7 +40,7 @@ public final class Threads {
         }
     }
 
-    /** Waits for what other threads are about to do. */
+    /** Waits for a condition that other threads are about to establish. */
     static void await(BooleanSupplier condition) {
         long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
         while (!condition.getAsBoolean()) {

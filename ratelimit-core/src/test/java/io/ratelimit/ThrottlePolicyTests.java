@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -19,24 +20,53 @@ class ThrottlePolicyTests {
     private static final BucketSpec SPEC = BucketSpec.of("10/s");
 
     @Test
-    void isEnforcedAndIgnoresCaseUnlessToldOtherwise() {
+    void isEnforcedAndIgnoresCaseByDefault() {
         ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, "user", "endpoint");
-        assertThat(policy)
-                .isEqualTo(new ThrottlePolicy(
-                        "api",
-                        SPEC,
-                        Map.of(),
-                        List.of("user", "endpoint"),
-                        true,
-                        100_000,
-                        ENFORCE,
-                        RetryJitter.NONE,
-                        Waiting.NONE));
+        assertThat(policy.name()).isEqualTo("api");
+        assertThat(policy.spec()).isEqualTo(SPEC);
+        assertThat(policy.tiers()).isEmpty();
+        assertThat(policy.key()).containsExactly("user", "endpoint");
+        assertThat(policy.ignoreCase()).isTrue();
+        assertThat(policy.maxKeys()).isEqualTo(100_000);
+        assertThat(policy.mode()).isEqualTo(ENFORCE);
+        assertThat(policy.retryJitter()).isEqualTo(RetryJitter.NONE);
+        assertThat(policy.maxWait()).isZero();
+        assertThat(policy.queueLimit()).isEqualTo(20);
+    }
+
+    @Test
+    void eachPropertyCanBeReplaced() {
+        ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, "user", "endpoint");
+        assertThat(policy.withSpec(BucketSpec.of("5/s")).spec()).isEqualTo(BucketSpec.of("5/s"));
+        assertThat(policy.withTiers(Map.of("pro", SPEC)).tiers()).containsExactly(Map.entry("pro", SPEC));
         assertThat(policy.withIgnoreCase(false).ignoreCase()).isFalse();
         assertThat(policy.withMaxKeys(5).maxKeys()).isEqualTo(5);
         assertThat(policy.withMode(SHADOW).mode()).isEqualTo(SHADOW);
         assertThat(policy.withRetryJitter(RetryJitter.of("1ms-5ms")).retryJitter())
                 .isEqualTo(RetryJitter.of("1ms-5ms"));
+        assertThat(policy.withMaxWait(Duration.ofSeconds(2)).maxWait()).isEqualTo(Duration.ofSeconds(2));
+        assertThat(policy.withQueueLimit(7).queueLimit()).isEqualTo(7);
+    }
+
+    @Test
+    void policiesWithTheSamePropertiesAreEqual() {
+        ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, "user");
+        ThrottlePolicy same =
+                ThrottlePolicy.of("api", SPEC, "user").withMaxKeys(5).withMaxKeys(100_000);
+        assertThat(same).isEqualTo(policy).hasSameHashCodeAs(policy);
+        assertThat(List.of(
+                        policy.withSpec(BucketSpec.of("5/s")),
+                        policy.withTiers(Map.of("pro", SPEC)),
+                        policy.withIgnoreCase(false),
+                        policy.withMaxKeys(5),
+                        policy.withMode(SHADOW),
+                        policy.withRetryJitter(RetryJitter.of("1ms-5ms")),
+                        policy.withMaxWait(Duration.ofSeconds(2)),
+                        policy.withQueueLimit(7),
+                        ThrottlePolicy.of("other", SPEC, "user"),
+                        ThrottlePolicy.of("api", SPEC)))
+                .doesNotContain(policy);
+        assertThat(policy.toString()).contains("api", "10/1s");
     }
 
     @Test
@@ -73,7 +103,7 @@ class ThrottlePolicyTests {
                 "a\0",
                 "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff12345"
             })
-    void refusesAName(String name) {
+    void rejectsAName(String name) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> ThrottlePolicy.of(name, SPEC))
                 .withMessage("the name of a policy must be lower-case letters, digits and dashes, 64 at most, but was "
@@ -90,10 +120,9 @@ class ThrottlePolicyTests {
     }
 
     @Test
-    void keepsItsKeyWhateverBecomesOfTheListItWasGiven() {
+    void laterChangesOfTheListDontChangeTheKey() {
         List<String> key = new ArrayList<>(List.of("user"));
-        ThrottlePolicy policy =
-                new ThrottlePolicy("api", SPEC, Map.of(), key, true, 1, ENFORCE, RetryJitter.NONE, Waiting.NONE);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", SPEC, key);
         key.add("endpoint");
         assertThat(policy.key()).containsExactly("user");
         assertThatExceptionOfType(UnsupportedOperationException.class)
@@ -101,7 +130,7 @@ class ThrottlePolicyTests {
     }
 
     @Test
-    void theWeakerOfTwoModesRefusesLess() {
+    void theWeakerOfTwoModesDeniesLess() {
         assertThat(ENFORCE.weaker(ENFORCE)).isEqualTo(ENFORCE);
         assertThat(ENFORCE.weaker(SHADOW)).isEqualTo(SHADOW);
         assertThat(SHADOW.weaker(ENFORCE)).isEqualTo(SHADOW);

@@ -39,7 +39,7 @@ class ThrottlersTests {
     }
 
     @Test
-    void aPolicyMayBeAddedLaterUnderANameOfItsOwn() {
+    void aPolicyMayBeAddedLaterUnderAUniqueName() {
         Throttlers throttlers = Throttlers.local(List.of(ThrottlePolicy.of("first", BucketSpec.of("1/1h"))));
 
         throttlers.add(ThrottlePolicy.of("later", BucketSpec.of("2/1h"), "user"));
@@ -59,7 +59,7 @@ class ThrottlersTests {
         assertThat(throttlers.get("global")).isInstanceOf(GlobalThrottler.class);
         assertThat(throttlers.get("per-user")).isInstanceOf(PartitionedThrottler.class);
         assertThat(throttlers.get("per-user").policy()).isEqualTo(USER);
-        assertThat(throttlers.all()).extracting(Throttler::policy).containsExactly(GLOBAL, USER);
+        assertThat(throttlers.all()).extracting(PolicyThrottler::policy).containsExactly(GLOBAL, USER);
     }
 
     @Test
@@ -69,12 +69,12 @@ class ThrottlersTests {
                 .withMessage("no throttle policy is named 'globl'; the policies are: global, per-user")
                 .satisfies(unknown -> {
                     assertThat(unknown.policy()).isEqualTo("globl");
-                    assertThat(unknown.known()).containsExactlyInAnyOrder("global", "per-user");
+                    assertThat(unknown.policies()).containsExactlyInAnyOrder("global", "per-user");
                 });
     }
 
     @Test
-    void twoPoliciesOfOneNameAreRefused() {
+    void twoPoliciesOfOneNameAreRejected() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> throttlers(GLOBAL, USER, GLOBAL))
                 .withMessage("the name of a policy must be unique, but was global");
@@ -84,20 +84,20 @@ class ThrottlersTests {
     @Test
     void aGlobalPolicyHasOneBucketForAllCalls() {
         Throttlers throttlers = throttlers(GLOBAL);
-        assertThat(throttlers.get("global").decide(7).remaining()).isEqualTo(3);
-        assertThat(throttlers.get("global").tryAcquire(3)).isTrue();
-        assertThat(throttlers.get("global").tryAcquire(1)).isFalse();
+        assertThat(throttlers.global("global").decide(7).remaining()).isEqualTo(3);
+        assertThat(throttlers.global("global").tryAcquire(3)).isTrue();
+        assertThat(throttlers.global("global").tryAcquire(1)).isFalse();
     }
 
     /** S2.4, S4.1. */
     @Test
     void aPartitionedPolicyHasABucketForEachKey() {
         Throttlers throttlers = throttlers(USER, BOTH);
-        Throttler users = throttlers.get("per-user");
+        PolicyThrottler users = throttlers.get("per-user");
         assertThat(users.forKey("alice").tryAcquire(3)).isTrue();
         assertThat(users.forKey("alice").tryAcquire(1)).isFalse();
         assertThat(users.forKey("bob").tryAcquire(3)).isTrue();
-        Throttler both = throttlers.get("per-user-per-endpoint");
+        PolicyThrottler both = throttlers.get("per-user-per-endpoint");
         assertThat(both.forKey("alice", "GET /x").tryAcquire(2)).isTrue();
         assertThat(both.forKey("alice", "GET /y").tryAcquire(2)).isTrue();
         assertThat(both.forKey("aliceG", "ET /x").tryAcquire(2)).isTrue();
@@ -105,7 +105,7 @@ class ThrottlersTests {
     }
 
     @Test
-    void keysIgnoreCaseUnlessThePolicySaysOtherwise() {
+    void keysIgnoreCaseByDefault() {
         Throttlers throttlers =
                 throttlers(USER, ThrottlePolicy.of("exact", USER.spec(), "user").withIgnoreCase(false));
         assertThat(throttlers.get("per-user").forKey("Alice").tryAcquire(3)).isTrue();
@@ -129,32 +129,38 @@ class ThrottlersTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> throttlers.get("global").forKey("alice"))
                 .withMessage("the policy 'global' is global and has no keys");
-        assertThatIllegalStateException()
-                .isThrownBy(() -> throttlers.get("per-user-per-endpoint").decide(1))
-                .withMessage("the policy 'per-user-per-endpoint' has a bucket for each key: say forKey(user, endpoint)"
-                        + " first");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttlers.global("per-user-per-endpoint"))
+                .withMessage("the policy 'per-user-per-endpoint' has a bucket for each key: call"
+                        + " get(\"per-user-per-endpoint\").forKey(user, endpoint)");
     }
 
     @Test
-    void theThrottlerOfAKeyCanBeAskedForAnother() {
+    void aGlobalThrottlerIsTheThrottlerOfItsOnlyBucket() {
+        PolicyThrottler global = throttlers(GLOBAL).get("global");
+        assertThat(global.forKey()).isSameAs(global);
+        assertThat(global.forKey().tryAcquire(10)).isTrue();
+        assertThat(global.forKey().tryAcquire(1)).isFalse();
+    }
+
+    @Test
+    void theThrottlerOfAKeyMakesItsCharges() {
         Throttler alice = throttlers(USER).get("per-user").forKey("alice");
-        assertThat(alice.tryAcquire(3)).isTrue();
-        assertThat(alice.forKey("bob").tryAcquire(3)).isTrue();
         assertThat(alice.policy()).isEqualTo(USER);
         assertThat(alice.charge(2)).isEqualTo(Charge.of(USER, "alice", 2));
     }
 
     @Test
-    void aCostBelowOneIsRefused() {
+    void aCostBelowOneIsRejected() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> throttlers(GLOBAL).get("global").decide(0))
+                .isThrownBy(() -> throttlers(GLOBAL).global("global").decide(0))
                 .withMessage("cost must be at least 1, but was 0");
     }
 
     @Test
-    void aThrottlerCanStandOnItsOwn() {
+    void aThrottlerCanBeUsedAlone() {
         assertThat(new GlobalThrottler(GLOBAL).tryAcquire(10)).isTrue();
-        Throttler users = new PartitionedThrottler(USER);
+        PartitionedThrottler users = new PartitionedThrottler(USER);
         assertThat(users.forKey("alice").tryAcquire(3)).isTrue();
         assertThat(users.forKey("ALICE").decide(3).outcome()).isEqualTo(Outcome.DENIED);
         assertThatIllegalArgumentException()
@@ -166,36 +172,36 @@ class ThrottlersTests {
     }
 
     @Test
-    void theListenerIsToldOfEveryDecision() {
+    void theListenerGetsEveryDecision() {
         Throttlers throttlers = throttlers(GLOBAL);
-        Decision yes = throttlers.get("global").decide(10);
-        Decision no = throttlers.get("global").decide(1);
+        Decision yes = throttlers.global("global").decide(10);
+        Decision no = throttlers.global("global").decide(1);
         assertThat(told).containsExactly(yes, no);
     }
 
     @Test
-    void whereNothingIsAskedNobodyIsTold() {
+    void theListenerGetsNoDecisionWithoutCharges() {
         assertThat(throttlers(GLOBAL).decide(List.of()).allowed()).isTrue();
         assertThat(told).isEmpty();
     }
 
     @Test
-    void anOffPolicyIsNotAsked() {
+    void aPolicyThatIsOffDoesNotDecide() {
         Throttlers throttlers = throttlers(GLOBAL.withMode(Mode.OFF), USER);
-        assertThat(throttlers.get("global").decide(11).allowed()).isTrue();
+        assertThat(throttlers.global("global").decide(11).allowed()).isTrue();
         assertThat(told).isEmpty();
         Decision decision = throttlers.decide(
-                List.of(throttlers.get("global").charge(11), charge(throttlers, "per-user", "alice")));
+                List.of(throttlers.global("global").charge(11), charge(throttlers, "per-user", "alice")));
         assertThat(policies(decision)).containsExactly("per-user");
         assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
     }
 
     @Test
-    void aShadowPolicyRefusesNothingAndTheListenerIsToldWhatItWouldHaveSaid() {
+    void aShadowPolicyDeniesNoCallAndTheListenerGetsItsDecision() {
         Throttlers throttlers = throttlers(GLOBAL.withMode(Mode.SHADOW));
-        assertThat(throttlers.get("global").decide(10).allowed()).isTrue();
-        assertThat(throttlers.get("global").decide(1).allowed()).isTrue();
-        assertThat(throttlers.get("global").decide(11).allowed()).isTrue();
+        assertThat(throttlers.global("global").decide(10).allowed()).isTrue();
+        assertThat(throttlers.global("global").decide(1).allowed()).isTrue();
+        assertThat(throttlers.global("global").decide(11).allowed()).isTrue();
         assertThat(told)
                 .extracting(Decision::outcome)
                 .containsExactly(Outcome.ALLOWED, Outcome.DENIED, Outcome.NEVER_FITS);
@@ -203,11 +209,11 @@ class ThrottlersTests {
     }
 
     @Test
-    void shadowPoliciesAreAskedApartAndChargeNobodyElse() {
+    void shadowPoliciesDecideApartAndChargeNoOtherPolicy() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW), BOTH.withMode(Mode.SHADOW));
         List<Charge> charges = List.of(
                 charge(throttlers, "per-user-per-endpoint", "alice", "GET /x"),
-                throttlers.get("global").charge(1),
+                throttlers.global("global").charge(1),
                 charge(throttlers, "per-user", "alice"));
         for (int i = 0; i < 4; i++) {
             Decision decision = throttlers.decide(charges);
@@ -227,23 +233,23 @@ class ThrottlersTests {
     }
 
     @Test
-    void shadowPoliciesAreNotChargedForACallThatIsRefused() {
+    void shadowPoliciesAreNotChargedForADeniedCall() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW));
-        assertThat(throttlers.get("global").tryAcquire(10)).isTrue();
+        assertThat(throttlers.global("global").tryAcquire(10)).isTrue();
         Decision decision = throttlers.decide(List.of(
                 charge(throttlers, "per-user", "alice"),
-                throttlers.get("global").charge(1)));
+                throttlers.global("global").charge(1)));
         assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
         assertThat(told).extracting(ThrottlersTests::policies).containsExactly(List.of("global"), List.of("global"));
     }
 
     @Test
-    void whatWasTakenCanBeGivenBack() {
+    void takenTokensCanBeGivenBack() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         List<Charge> charges = List.of(
                 charge(throttlers, "per-user", "alice"),
-                throttlers.get("global").charge(4));
+                throttlers.global("global").charge(4));
         Decision decision = throttlers.decide(charges);
         assertThat(decision.allowed()).isTrue();
         throttlers.giveBack(decision.answers());
@@ -252,7 +258,7 @@ class ThrottlersTests {
     }
 
     @Test
-    void whatShadowPoliciesTookIsToldApartAndCanBeGivenBack() {
+    void tokensOfShadowPoliciesAreListedApartAndCanBeGivenBack() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW), BOTH.withMode(Mode.SHADOW));
         throttlers.get("per-user-per-endpoint").forKey("alice", "GET /x").decide(2);
         List<Charge> charges = List.of(
@@ -274,7 +280,7 @@ class ThrottlersTests {
     }
 
     @Test
-    void whatIsTakenIsAllThatAnAllowedCallWasChargedAndNothingOfADeniedOne() {
+    void takenContainsAllChargesOfAnAllowedCallAndNoneOfADeniedOne() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW));
         List<Charge> charges = List.of(Charge.of(GLOBAL, "", 10), charge(throttlers, "per-user", "alice"));
 
@@ -289,7 +295,7 @@ class ThrottlersTests {
     }
 
     @Test
-    void theListenerIsToldOfEachPolicyAlsoOfOneThatComesLater() {
+    void theListenerGetsEachPolicyAndPoliciesAddedLater() {
         Events events = new Events();
         Throttlers throttlers = new Throttlers(List.of(GLOBAL, USER), BucketStore.local(time), time, events);
 
@@ -312,20 +318,21 @@ class ThrottlersTests {
     void aChargeWithoutItsKeyIsNeverAllowedAndTakesNothing() {
         Throttlers throttlers = throttlers(GLOBAL, USER, BOTH);
         Charge withoutKey = Charge.withoutKey(USER, 1);
-        Decision decision = throttlers.decide(List.of(throttlers.get("global").charge(1), withoutKey));
+        Decision decision =
+                throttlers.decide(List.of(throttlers.global("global").charge(1), withoutKey));
         assertThat(decision.outcome()).isEqualTo(Outcome.MISSING_KEY);
         assertThat(decision.retryAfter()).isZero();
-        assertThat(decision.violations()).extracting(Answer::charge).containsExactly(withoutKey);
+        assertThat(decision.denials()).extracting(Answer::charge).containsExactly(withoutKey);
         assertThat(told).containsExactly(decision);
         assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
     }
 
     @Test
-    void aShadowPolicyWithoutItsKeyRefusesNothing() {
+    void aShadowPolicyWithoutItsKeyDeniesNoCall() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW));
         Charge withoutKey = Charge.withoutKey(USER.withMode(Mode.SHADOW), 1);
         assertThat(throttlers
-                        .decide(List.of(withoutKey, throttlers.get("global").charge(1)))
+                        .decide(List.of(withoutKey, throttlers.global("global").charge(1)))
                         .allowed())
                 .isTrue();
         assertThat(told).extracting(Decision::outcome).containsExactly(Outcome.ALLOWED, Outcome.MISSING_KEY);
@@ -334,14 +341,14 @@ class ThrottlersTests {
     @Test
     void aBucketCanBeSeenAndReset() {
         Throttlers throttlers = throttlers(GLOBAL, BOTH);
-        assertThat(throttlers.get("global").tryAcquire(4)).isTrue();
+        assertThat(throttlers.global("global").tryAcquire(4)).isTrue();
         assertThat(throttlers
                         .get("per-user-per-endpoint")
                         .forKey("alice", "GET /x")
                         .tryAcquire(2))
                 .isTrue();
         assertThat(throttlers.snapshot("global"))
-                .isEqualTo(new BucketSnapshot(10, Rate.of("10/s"), 6, Duration.ofMillis(400)));
+                .isEqualTo(new BucketSnapshot(10, Rate.of("10/s"), 6, Duration.ofMillis(100), Duration.ofMillis(400)));
         assertThat(throttlers
                         .snapshot("per-user-per-endpoint", "ALICE", "get /X")
                         .available())
@@ -358,7 +365,7 @@ class ThrottlersTests {
     }
 
     @Test
-    void whatIsSeenAndResetMustBeThere() {
+    void snapshotAndResetNeedAKnownPolicyAndKey() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         assertThatExceptionOfType(UnknownPolicyException.class).isThrownBy(() -> throttlers.snapshot("none"));
         assertThatExceptionOfType(UnknownPolicyException.class).isThrownBy(() -> throttlers.reset("none"));
@@ -370,28 +377,28 @@ class ThrottlersTests {
                 .withMessage("the policy 'global' is global and has no keys");
     }
 
-    /** S2.7: the longest wait, and the jitter of the policy that has it, both bounds included. */
+    /** S2.7: the retry time is the longest one plus the jitter of its policy, both bounds included. */
     @Test
     void theRetryTimeIsTheLongestWaitAndTheJitterOfItsPolicy() {
         Throttlers throttlers = throttlers(
                 GLOBAL.withRetryJitter(RetryJitter.of("100ms-200ms")), USER.withRetryJitter(RetryJitter.of("1ms-3ms")));
         List<Charge> charges = List.of(
-                throttlers.get("global").charge(10),
+                throttlers.global("global").charge(10),
                 throttlers.get("per-user").forKey("alice").charge(3));
         assertThat(throttlers.decide(charges).retryAfter()).isZero();
         TreeSet<Long> added = new TreeSet<>();
         for (int i = 0; i < 500; i++) {
             Decision decision = throttlers.decide(charges);
             assertThat(decision.answers())
-                    .extracting(answer -> answer.decision().retryAfter())
-                    .containsExactly(Duration.ofSeconds(1), Duration.ofSeconds(3));
+                    .extracting(answer -> answer.retryNanos())
+                    .containsExactly(1_000_000_000L, 3_000_000_000L);
             added.add(decision.retryAfter().minusSeconds(3).toNanos());
         }
         assertThat(added).containsExactly(1_000_000L, 2_000_000L, 3_000_000L);
     }
 
     @Test
-    void whatNeverFitsHasNoRetryTimeAndNoJitter() {
+    void aCostThatNeverFitsHasNoRetryTimeAndNoJitter() {
         Throttlers throttlers = throttlers(USER.withRetryJitter(RetryJitter.of("1ms-3ms")));
         Decision decision = throttlers.get("per-user").forKey("alice").decide(4);
         assertThat(decision.outcome()).isEqualTo(Outcome.NEVER_FITS);
@@ -399,52 +406,48 @@ class ThrottlersTests {
     }
 
     @Test
-    void violationsAreInTheOrderAsked() {
+    void denialsAreInTheOrderOfTheCharges() {
         Throttlers throttlers = throttlers(GLOBAL, USER, BOTH);
         List<Charge> charges = List.of(
                 charge(throttlers, "per-user-per-endpoint", "alice", "GET /x"),
                 charge(throttlers, "per-user", "alice"),
-                throttlers.get("global").charge(1));
+                throttlers.global("global").charge(1));
         assertThat(throttlers
                         .get("per-user-per-endpoint")
                         .forKey("alice", "GET /x")
                         .tryAcquire(2))
                 .isTrue();
-        assertThat(throttlers.get("global").tryAcquire(10)).isTrue();
-        assertThat(throttlers.decide(charges).violations())
+        assertThat(throttlers.global("global").tryAcquire(10)).isTrue();
+        assertThat(throttlers.decide(charges).denials())
                 .extracting(Answer::policy)
                 .containsExactly(BOTH, GLOBAL);
     }
 
     @Test
-    void theHeaviestViolationIsTheFirstThatSaysWhatTheWholeSays() {
+    void theDecisiveDenialIsTheFirstWithTheOutcomeOfTheWhole() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
-        Charge global = throttlers.get("global").charge(10);
+        Charge global = throttlers.global("global").charge(10);
         Charge tooMuch = throttlers.get("per-user").forKey("alice").charge(4);
-        assertThat(throttlers.get("global").tryAcquire(10)).isTrue();
-        assertThat(throttlers
-                        .decide(List.of(global, tooMuch))
-                        .heaviestViolation()
-                        .charge())
+        assertThat(throttlers.global("global").tryAcquire(10)).isTrue();
+        assertThat(throttlers.decide(List.of(global, tooMuch)).decisiveDenial().charge())
                 .isEqualTo(tooMuch);
-        assertThat(throttlers.decide(List.of(global)).heaviestViolation().charge())
-                .isEqualTo(global);
+        assertThat(throttlers.decide(List.of(global)).decisiveDenial().charge()).isEqualTo(global);
         Decision allowed = throttlers.get("per-user").forKey("bob").decide(1);
-        assertThatIllegalStateException().isThrownBy(allowed::heaviestViolation);
+        assertThatIllegalStateException().isThrownBy(allowed::decisiveDenial);
     }
 
     @Test
-    void whatADecisionSaysCanNotBeChanged() {
+    void theListsOfADecisionCanNotBeChanged() {
         Throttlers throttlers = throttlers(GLOBAL);
-        Decision decision = throttlers.get("global").decide(1);
+        Decision decision = throttlers.global("global").decide(1);
         assertThatExceptionOfType(UnsupportedOperationException.class)
                 .isThrownBy(() -> decision.answers().set(0, decision.answers().get(0)));
     }
 
     @Test
-    void aTierHasBucketsAndARateOfItsOwn() {
+    void aTierHasItsOwnBucketsAndRate() {
         Throttler work = throttlers(GLOBAL.withTiers(Map.of("low", BucketSpec.of("2/s"), "high", BucketSpec.of("3/s"))))
-                .get("global");
+                .global("global");
         assertThat(work.inTier("low").tryAcquire(2)).isTrue();
         assertThat(work.inTier("low").tryAcquire(1)).isFalse();
         assertThat(work.inTier("low").inTier("high").tryAcquire(3)).isTrue();
@@ -465,14 +468,6 @@ class ThrottlersTests {
     }
 
     @Test
-    void aTierOfAPolicyWithAKeyNeedsTheKeyFirst() {
-        Throttlers throttlers = throttlers(USER);
-        assertThatIllegalStateException()
-                .isThrownBy(() -> throttlers.get("per-user").inTier("pro"))
-                .withMessage("the policy 'per-user' has a bucket for each key: say forKey(user) first");
-    }
-
-    @Test
     void aThrottlerOfAKeyInATierShowsAndForgetsTheBucketThere() {
         Throttlers throttlers =
                 throttlers(USER.withTiers(Map.of("pro", BucketSpec.of("1/s").withCapacity(9))));
@@ -485,12 +480,6 @@ class ThrottlersTests {
         alice.inTier("pro").reset();
         assertThat(alice.inTier("pro").snapshot().available()).isEqualTo(9);
         assertThat(alice.snapshot().available()).isEqualTo(2);
-        assertThatIllegalStateException()
-                .isThrownBy(() -> throttlers.get("per-user").snapshot())
-                .withMessageContaining("say forKey(user) first");
-        assertThatIllegalStateException()
-                .isThrownBy(() -> throttlers.get("per-user").reset())
-                .withMessageContaining("say forKey(user) first");
     }
 
     @Test
@@ -531,12 +520,12 @@ class ThrottlersTests {
         }
 
         @Override
-        public void happened(ThrottlePolicy policy, ThrottleEvent event) {
+        public void eventOccurred(ThrottlePolicy policy, ThrottleListener.Event event) {
             told.add(policy.name() + " " + event);
         }
     }
 
-    /** Can't say anything of policies with a key, and allows in their place. */
+    /** A store that can't reach the buckets of policies with a key, and whose fallback allows the call. */
     private static final class Failing implements BucketStore {
 
         @Override
@@ -545,8 +534,8 @@ class ThrottlersTests {
         }
 
         private static Answer answer(Charge charge) {
-            Answer answer = new Answer(charge, Decision.of(List.of()));
-            return charge.policy().isGlobal() ? answer : answer.inPlaceOf(charge);
+            Answer answer = Answer.allowed(charge);
+            return charge.policy().isGlobal() ? answer : answer.asFallback(charge);
         }
 
         @Override
@@ -558,12 +547,12 @@ class ThrottlersTests {
         public void giveBack(List<Answer> taken) {}
 
         @Override
-        public BucketSnapshot look(Charge charge) {
+        public BucketSnapshot snapshot(Charge charge) {
             throw new BackendException("away");
         }
 
         @Override
-        public void forget(Charge charge) {
+        public void reset(Charge charge) {
             throw new BackendException("away");
         }
     }

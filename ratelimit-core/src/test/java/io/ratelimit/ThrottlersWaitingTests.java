@@ -23,10 +23,12 @@ class ThrottlersWaitingTests {
     private static final int LIMIT = 3;
     private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of(
                     "global", BucketSpec.of("1/s").withCapacity(5))
-            .withWaiting(new Waiting(Duration.ofSeconds(10), LIMIT));
+            .withMaxWait(Duration.ofSeconds(10))
+            .withQueueLimit(LIMIT);
     private static final ThrottlePolicy USER = ThrottlePolicy.of(
                     "user", BucketSpec.of("1/s").withCapacity(2), "user")
-            .withWaiting(new Waiting(Duration.ofSeconds(4), LIMIT));
+            .withMaxWait(Duration.ofSeconds(4))
+            .withQueueLimit(LIMIT);
     private static final ThrottlePolicy IMPATIENT =
             ThrottlePolicy.of("impatient", BucketSpec.of("1/s").withCapacity(1));
 
@@ -56,7 +58,7 @@ class ThrottlersWaitingTests {
     }
 
     private Duration untilFull(Charge charge) {
-        return local.look(charge).resetAfter();
+        return local.snapshot(charge).resetAfter();
     }
 
     private Decision acquire(Charge... charges) {
@@ -95,7 +97,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void overSeveralPoliciesTheLongestWaitCountsAndEachHasItsLine() {
+    void overSeveralPoliciesTheLongestWaitCountsAndEachHasItsQueue() {
         drain(global(5));
         drain(user(1));
         CompletableFuture<Decision> waiter = inThread(user(2), global(3));
@@ -109,9 +111,9 @@ class ThrottlersWaitingTests {
         assertThat(throttlers.waiting("global") + throttlers.waiting("user")).isZero();
     }
 
-    /** S1.6, S1.7: each no has its own reason, and none takes anything or a place in line. */
+    /** S1.6, S1.7: each denial has its own outcome, and takes neither tokens nor a place in the queue. */
     @Test
-    void theKindsOfNoAreToldApart() {
+    void theKindsOfDenialDiffer() {
         drain(global(5));
         drain(user(2));
         drain(impatient());
@@ -120,18 +122,18 @@ class ThrottlersWaitingTests {
         assertThat(acquire(impatient()).outcome()).isEqualTo(Outcome.DENIED);
         Decision denied = acquire(global(1), impatient());
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
-        assertThat(denied.violations()).extracting(Answer::policy).containsExactly(GLOBAL, IMPATIENT);
+        assertThat(denied.denials()).extracting(Answer::policy).containsExactly(GLOBAL, IMPATIENT);
         Decision tooLong = acquire(user(1).withMaxWait(Duration.ofMillis(999)), global(2));
         assertThat(tooLong.outcome()).isEqualTo(Outcome.TOO_LONG);
         assertThat(tooLong.retryAfter()).isEqualTo(Duration.ofSeconds(2));
-        assertThat(tooLong.heaviestViolation().policy()).isEqualTo(USER);
+        assertThat(tooLong.decisiveDenial().policy()).isEqualTo(USER);
         assertThat(untilFull(global(1))).isEqualTo(Duration.ofSeconds(5));
         assertThat(untilFull(user(1))).isEqualTo(Duration.ofSeconds(2));
         assertThat(throttlers.waiting("global") + throttlers.waiting("user")).isZero();
     }
 
     @Test
-    void whenTheLineIsFullTheNextIsRefusedAtOnceAndTakesNothing() {
+    void whenTheQueueIsFullTheNextCallIsDeniedAtOnceAndTakesNothing() {
         drain(global(5));
         drain(user(2));
         List<CompletableFuture<Decision>> waiters =
@@ -140,7 +142,7 @@ class ThrottlersWaitingTests {
         Decision full = acquire(user(1), global(1));
         assertThat(full.outcome()).isEqualTo(Outcome.QUEUE_FULL);
         assertThat(full.retryAfter()).isEqualTo(Duration.ofSeconds(4));
-        assertThat(full.heaviestViolation().policy()).isEqualTo(GLOBAL);
+        assertThat(full.decisiveDenial().policy()).isEqualTo(GLOBAL);
         assertThat(throttlers.waiting("user")).isZero();
         assertThat(untilFull(user(1))).isEqualTo(Duration.ofSeconds(2));
         assertThat(untilFull(global(1))).isEqualTo(Duration.ofSeconds(8));
@@ -149,7 +151,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void aCallHasOnePlaceInALineHoweverManyOfItsChargesWait() {
+    void aCallHasOnePlaceInAQueueForAnyNumberOfWaitingCharges() {
         drain(global(5));
         CompletableFuture<Decision> waiter = inThread(global(1), global(1), global(1), global(1));
         awaitWaiting(1);
@@ -189,7 +191,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void aStoreOrAListenerThatFailsKeepsNoPlaceInLine() {
+    void afterAFailureOfTheStoreOrAListenerNoPlaceInTheQueueStaysTaken() {
         drain(global(5));
         throttlers = throttlers(new StoreWithPause(local, () -> {
             throw new IllegalStateException("the store is away");
@@ -198,13 +200,13 @@ class ThrottlersWaitingTests {
         assertThat(throttlers.waiting("global")).isZero();
         throttlers = throttlers(local);
         listener = decision -> {
-            throw new IllegalStateException("the listener fails");
+            throw new OutOfMemoryError("the listener fails"); // the kind of failure that is passed on
         };
         assertThatThrownBy(() -> acquire(global(1))).hasMessage("the listener fails");
         assertThat(throttlers.waiting("global")).isZero();
     }
 
-    /** Between its two questions others may take what was there: then there is another line to wait in. */
+    /** Other calls may empty a bucket between the two takes; the call then joins that queue too. */
     @Test
     void whoComesIntoAFullLineBecauseOthersTookMeanwhileIsRefusedToo() {
         Charge bob = Charge.of(USER, "bob", 2);
@@ -220,7 +222,7 @@ class ThrottlersWaitingTests {
         awaitWaiting(LIMIT);
         Decision decision = acquire(global(1), bob);
         assertThat(decision.outcome()).isEqualTo(Outcome.QUEUE_FULL);
-        assertThat(decision.heaviestViolation().charge()).isEqualTo(bob);
+        assertThat(decision.decisiveDenial().charge()).isEqualTo(bob);
         assertThat(decision.retryAfter()).isEqualTo(Duration.ofSeconds(2));
         assertThat(decision.waitFor()).isZero();
         assertThat(untilFull(bob)).isEqualTo(Duration.ofSeconds(2));
@@ -232,10 +234,11 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void aPolicyInShadowModeKeepsNobodyWaiting() {
+    void aPolicyInShadowModeHoldsNoCall() {
         ThrottlePolicy shadow = ThrottlePolicy.of("shadow", BucketSpec.of("1/s"))
                 .withMode(Mode.SHADOW)
-                .withWaiting(new Waiting(Duration.ofSeconds(9), 1));
+                .withMaxWait(Duration.ofSeconds(9))
+                .withQueueLimit(1);
         for (int i = 0; i < 20; i++) {
             Decision decision = acquire(global(1).withMaxWait(Duration.ZERO), Charge.of(shadow, "", 1));
             assertThat(decision.outcome()).isEqualTo(i < 5 ? Outcome.ALLOWED : Outcome.DENIED);
@@ -243,36 +246,37 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void aThrottlerWaitsAsLongAsItsCallerSays() throws InterruptedException {
+    void aThrottlerWaitsAsLongAsItsCallerAllows() throws InterruptedException {
         drain(impatient());
-        Throttler throttler = throttlers.get("impatient");
+        Throttler throttler = throttlers.global("impatient");
         assertThat(throttler.tryAcquire(1, Duration.ofMillis(999))).isFalse();
         assertThat(throttler.acquire(1, Duration.ofMillis(999)).outcome()).isEqualTo(Outcome.TOO_LONG);
         CompletableFuture<Decision> waiter = inThread(impatient().withMaxWait(Duration.ofSeconds(1)));
         awaitWaiting(1);
         time.advance(Duration.ofSeconds(1));
         assertThat(waiter.join().allowed()).isTrue();
-        for (Duration absurd : List.of(Duration.ofNanos(-1), Duration.ofSeconds(Long.MAX_VALUE))) {
-            assertThatIllegalArgumentException()
-                    .isThrownBy(() -> throttler.acquire(1, absurd))
-                    .withMessage("max-wait must be between 0 and 365 days, but was " + absurd);
-        }
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> throttler.acquire(1, Duration.ofNanos(-1)))
+                .withMessage("max-wait must be zero or more, but was PT-0.000000001S");
+        time.advance(Duration.ofSeconds(1));
+        assertThat(throttler.acquire(1, Duration.ofSeconds(Long.MAX_VALUE)).outcome())
+                .as("above 365 days a wait counts as 365 days")
+                .isEqualTo(Outcome.ALLOWED);
     }
 
     @Test
-    void anAbsurdLineIsRefused() {
+    void anAbsurdQueueIsRejected() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> new Waiting(Duration.ZERO, 0))
+                .isThrownBy(() -> GLOBAL.withQueueLimit(0))
                 .withMessage("queue-limit must be at least 1, but was 0");
-        assertThatIllegalArgumentException().isThrownBy(() -> new Waiting(Duration.ofDays(366), 1));
-        assertThatIllegalArgumentException().isThrownBy(() -> new Waiting(Duration.ofNanos(-1), 1));
+        assertThatIllegalArgumentException().isThrownBy(() -> GLOBAL.withMaxWait(Duration.ofNanos(-1)));
     }
 
-    /** Time stands still, so whoever waits stays: exactly as many as there is room for, and each moment is another. */
+    /** Time stands still, so waiting calls stay: exactly as many as fit the queue, each with its own moment. */
     @Test
     void underAStormExactlyAsManyWaitAsThereIsRoomFor() {
         int threads = 40;
-        ThrottlePolicy policy = GLOBAL.withWaiting(new Waiting(Duration.ofHours(1), 17));
+        ThrottlePolicy policy = GLOBAL.withMaxWait(Duration.ofHours(1)).withQueueLimit(17);
         LongAdder full = new LongAdder();
         AtomicInteger waited = new AtomicInteger();
         List<CompletableFuture<Void>> calls = new ArrayList<>();
@@ -291,7 +295,7 @@ class ThrottlersWaitingTests {
         assertThat(throttlers.waiting("global")).isZero();
     }
 
-    /** Lets something happen before it takes ahead. */
+    /** A store that runs an action before it takes ahead. */
     private record StoreWithPause(BucketStore store, Runnable pause) implements BucketStore {
 
         @Override
@@ -311,13 +315,13 @@ class ThrottlersWaitingTests {
         }
 
         @Override
-        public BucketSnapshot look(Charge charge) {
-            return store.look(charge);
+        public BucketSnapshot snapshot(Charge charge) {
+            return store.snapshot(charge);
         }
 
         @Override
-        public void forget(Charge charge) {
-            store.forget(charge);
+        public void reset(Charge charge) {
+            store.reset(charge);
         }
     }
 }

@@ -13,7 +13,7 @@ class TokenBucketConcurrencyTests {
     private static final int THREADS = 8;
 
     @Test
-    void threadsTakeExactlyWhatIsThere() {
+    void threadsTakeExactlyTheAvailableTokens() {
         ManualTimeSource time = new ManualTimeSource();
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("7/s").withCapacity(100_003), time);
         LongAdder granted = new LongAdder();
@@ -29,7 +29,7 @@ class TokenBucketConcurrencyTests {
     }
 
     @Test
-    void whatThreadsGiveBackIsThereAgain() {
+    void tokensThatThreadsGiveBackAreAvailableAgain() {
         ManualTimeSource time = new ManualTimeSource();
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("7/s").withCapacity(100), time);
         Threads.run(THREADS, thread -> {
@@ -43,9 +43,9 @@ class TokenBucketConcurrencyTests {
         assertThat(bucket.snapshot().resetAfter()).isZero();
     }
 
-    /** Each thread reads the clock before it takes; whoever read it earlier and takes later is not denied for that. */
+    /** Each thread reads the clock before it takes. A thread that takes later than it read isn't denied for that. */
     @Test
-    void onARealClockNobodyIsDeniedATokenThatIsThere() {
+    void onARealClockNoAvailableTokenIsDenied() {
         int rounds = 20_000;
         TokenBucket[] buckets = new TokenBucket[rounds];
         Arrays.setAll(buckets, round -> TokenBucket.of(BucketSpec.of("1/h").withCapacity(2)));
@@ -63,7 +63,7 @@ class TokenBucketConcurrencyTests {
         assertThat(denied.sum()).isZero();
     }
 
-    /** G1, and that a bucket under load loses nothing either: it is never full again after the first burst. */
+    /** G1; and a bucket under load loses no tokens, since it is never full again after the first burst. */
     @Test
     void underLoadGrantsCapacityAndRate() {
         long start = System.nanoTime();

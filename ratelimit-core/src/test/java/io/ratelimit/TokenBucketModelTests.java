@@ -11,7 +11,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
 /**
- * The bucket against an exact model: rational numbers, over random specs of the whole domain and from any start of the
+ * Compares the bucket with an exact model in rational numbers, over random specs of the domain and any start of the
  * clock. Answers, tokens left and retry times are the same to the last token and nanosecond.
  */
 class TokenBucketModelTests {
@@ -78,7 +78,7 @@ class TokenBucketModelTests {
         return chosen < starts.length ? starts[chosen] : random.nextLong();
     }
 
-    /** From nothing over the time of a token and of a bucket to years; the long steps are rare. */
+    /** A random step: zero, about a token's time, about a bucket's time, or rarely years. */
     private static long randomStep(BucketSpec spec, SplittableRandom random) {
         long token = Math.max(spec.rate().period().toNanos() / spec.rate().tokens(), 1);
         long full = spec.timeToFull().toNanos();
@@ -110,7 +110,7 @@ class TokenBucketModelTests {
         }
     }
 
-    /** Tokens × period, so that nothing is rounded; the clock is cut to its steps, as G1 says. */
+    /** Tokens × period, so that nothing is rounded; the clock is cut to its steps, as in G1. */
     private static final class Model {
         private final long capacity;
         private final BigInteger tokens;
@@ -130,7 +130,7 @@ class TokenBucketModelTests {
             level = full;
         }
 
-        /** One clock step: a period for interval refill, a nanosecond where that divides the rate, else a microsecond. */
+        /** One clock step: a period for interval refill, a nanosecond if it fits the rate, else a microsecond. */
         private long stepNanos(BucketSpec spec, Rate rate) {
             if (spec.refill() == Refill.INTERVAL) {
                 return rate.period().toNanos();

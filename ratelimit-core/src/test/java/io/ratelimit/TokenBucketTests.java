@@ -20,7 +20,7 @@ class TokenBucketTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
 
-    /** One line of a timeline: at this time, this many tokens were there, this many are asked for, and the answer. */
+    /** One line of a timeline: the time, the tokens before, the cost and the answer. */
     private record Ask(long atMillis, long before, long cost, Outcome outcome, long remaining, long retryMillis) {}
 
     private static Ask allowed(long atMillis, long before, long cost) {
@@ -66,7 +66,7 @@ class TokenBucketTests {
                 allowed(1_400, 1, 1));
     }
 
-    /** S1.5: what is short is not taken in part. */
+    /** S1.5: a denied call takes no part of its cost. */
     @Test
     void takesAllOfTheTokensOrNone() {
         runTimeline(
@@ -77,9 +77,9 @@ class TokenBucketTests {
                 allowed(0, 3, 3));
     }
 
-    /** S1.6: a cost above the capacity is another answer than an empty bucket, and has no retry time. */
+    /** S1.6: a cost above the capacity has its own outcome and no retry time. */
     @Test
-    void tellsWhatCanNeverFitFromWhatIsShort() {
+    void distinguishesACostThatNeverFitsFromAShortBucket() {
         runTimeline(
                 BucketSpec.of("1/s").withCapacity(5),
                 neverFits(0, 5, 6),
@@ -89,7 +89,7 @@ class TokenBucketTests {
                 denied(0, 0, 5, 5_000));
     }
 
-    /** S1.3: whole batches at fixed ticks. */
+    /** S1.3: whole batches at fixed times. */
     @Test
     void intervalRefillBringsAPeriodsTokensAtEachTick() {
         runTimeline(
@@ -127,7 +127,7 @@ class TokenBucketTests {
                 denied(9_000, 0, 2, 6_000));
     }
 
-    /** S1.2: a sketch that floors and then moves its clock loses what is less than a token; asking often is free here. */
+    /** S1.2: frequent calls lose no fractions, as they do if each call rounds down and moves the clock. */
     @ParameterizedTest
     @ValueSource(strings = {"10/1s", "7/1s", "30000001/1d", "65537/1s", "1/1h"})
     void frequentCallsLoseNoFraction(String rate) {
@@ -143,10 +143,10 @@ class TokenBucketTests {
                 .isEqualTo(seldom.snapshot().available());
     }
 
-    /** Spring Cloud Gateway #591: there each denied call moved the clock, and who asked too often was never served. */
+    /** Spring Cloud Gateway #591: denied calls moved the clock there, and starved a caller that retried often. */
     @ParameterizedTest
     @CsvSource({"1/1s, GREEDY", "7/1m, GREEDY", "30000001/1d, GREEDY", "5/10s, INTERVAL"})
-    void askingInVainDelaysNothing(String rate, Refill refill) {
+    void deniedCallsDelayNothing(String rate, Refill refill) {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of(rate).withRefill(refill), time);
         assertThat(bucket.tryAcquire(bucket.snapshot().capacity())).isTrue();
         long due = time.nanoTime() + bucket.decide(1).retryNanos();
@@ -173,7 +173,7 @@ class TokenBucketTests {
     }
 
     @Test
-    void whatIsGivenBackIsThereAtOnceAndKeepsTheFraction() {
+    void tokensGivenBackAreAvailableAtOnceAndKeepTheFraction() {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/s").withCapacity(5), time);
         assertThat(bucket.tryAcquire(5)).isTrue();
         time.advance(Duration.ofMillis(400));
@@ -183,7 +183,7 @@ class TokenBucketTests {
     }
 
     @Test
-    void aDecisionSaysWhatIsLeftAndWhenMoreComes() {
+    void aDecisionContainsTheTokensLeftAndTheTimesOfMore() {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("10/s").withCapacity(5), time);
         assertThat(bucket.decide(2)).isEqualTo(decision(Outcome.ALLOWED, 3, 0, 100, 200));
         time.advance(Duration.ofMillis(130));
@@ -201,12 +201,13 @@ class TokenBucketTests {
                 0,
                 nextTokenMillis * 1_000_000,
                 resetMillis * 1_000_000,
+                List.of(),
                 List.of());
     }
 
     @ParameterizedTest
     @ValueSource(longs = {0, -1, Long.MIN_VALUE})
-    void refusesACostBelowOne(long tokens) {
+    void rejectsACostBelowOne(long tokens) {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/s"), time);
         String message = "tokens must be at least 1, but was " + tokens;
         assertThatIllegalArgumentException()
@@ -248,7 +249,8 @@ class TokenBucketTests {
         assertThat(bucket.tryAcquire(800)).isTrue();
         time.advance(Duration.ofMillis(1_250));
         assertThat(bucket.snapshot())
-                .isEqualTo(new BucketSnapshot(800, Rate.of("600/1m"), 12, Duration.ofMillis(78_750)));
+                .isEqualTo(new BucketSnapshot(
+                        800, Rate.of("600/1m"), 12, Duration.ofMillis(50), Duration.ofMillis(78_750)));
     }
 
     @Test
@@ -272,7 +274,7 @@ class TokenBucketTests {
         assertThat(bucket.snapshot().rate()).isEqualTo(Rate.of("30000001/1d"));
     }
 
-    /** THREATS: rounded down, by less than 1/10,000, in the whole domain; large primes are the hard ones. */
+    /** THREATS: rates are rounded down by less than 1/10,000 in the whole domain; large primes are the hardest. */
     @RepeatedTest(300)
     void aRateIsRoundedDownByLessThanATenThousandth(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -292,7 +294,7 @@ class TokenBucketTests {
         return prime.longValueExact() <= most ? prime.longValueExact() : most;
     }
 
-    /** 1 - got / asked, exact in its sign. */
+    /** Returns 1 - effective / configured, with an exact sign. */
     private static double loss(Rate asked, Rate got) {
         BigInteger wanted = BigInteger.valueOf(asked.tokens())
                 .multiply(BigInteger.valueOf(got.period().toNanos()));
@@ -301,10 +303,10 @@ class TokenBucketTests {
         return wanted.subtract(there).doubleValue() / wanted.doubleValue();
     }
 
-    /** A thread may read the clock, be held up, and only then take; others took at later times meanwhile. */
+    /** A thread may be delayed between reading the clock and taking, while other threads take at later times. */
     @ParameterizedTest
     @CsvSource({"GREEDY", "INTERVAL"})
-    void aCallThatWasHeldUpAfterReadingTheClockIsNotDeniedWhatIsThere(Refill refill) {
+    void aCallDelayedAfterReadingTheClockIsNotDeniedAvailableTokens(Refill refill) {
         var clock = new Object() {
             long now = Duration.ofMillis(5_900).toNanos();
             Runnable heldUp = () -> {};
@@ -326,7 +328,7 @@ class TokenBucketTests {
         assertThat(bucket.tryAcquire(1)).isFalse();
     }
 
-    /** S3.5: where nobody waits there is no promise, not even until the next tick. */
+    /** S3.5: without a waiting call there is no promise, not even until the next tick. */
     @Test
     void reconfiguringAgainWithinAPeriodKeepsTheTokens() {
         time.advance(Duration.ofSeconds(10));
@@ -348,7 +350,9 @@ class TokenBucketTests {
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("10/1s"), () -> clock.now);
         assertThat(bucket.tryAcquire(10)).isTrue();
         clock.now -= Duration.ofSeconds(1).toNanos();
-        assertThat(bucket.snapshot()).isEqualTo(new BucketSnapshot(10, Rate.of("10/1s"), 0, Duration.ofSeconds(2)));
+        assertThat(bucket.snapshot())
+                .isEqualTo(
+                        new BucketSnapshot(10, Rate.of("10/1s"), 0, Duration.ofMillis(1_100), Duration.ofSeconds(2)));
         assertThat(bucket.decide(1)).isEqualTo(decision(Outcome.DENIED, 0, 1_100, 1_100, 2_000));
     }
 }

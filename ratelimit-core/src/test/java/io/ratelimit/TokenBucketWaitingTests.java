@@ -40,7 +40,7 @@ class TokenBucketWaitingTests {
     }
 
     @Test
-    void aReservationOfWhatIsThereIsDueAtOnce() throws InterruptedException {
+    void aReservationOfAvailableTokensIsDueAtOnce() throws InterruptedException {
         Reservation reservation = bucket.reserve(5);
         assertThat(reservation.decision().allowed()).isTrue();
         assertThat(reservation.delay()).isZero();
@@ -61,9 +61,9 @@ class TokenBucketWaitingTests {
         assertThat(reservation.delay()).isZero();
     }
 
-    /** S1.6, S1.7: a wait above the longest and a cost above the capacity are two answers, and neither takes anything. */
+    /** S1.6, S1.7: too long a wait and a cost above the capacity have different outcomes, and take no tokens. */
     @Test
-    void whatIsNotReservedCannotBeAwaitedNorCancelled() {
+    void aDeniedReservationCannotBeAwaitedNorCancelled() {
         drain();
         Reservation tooLong = bucket.reserve(3, Duration.ofMillis(2_999));
         Reservation neverFits = bucket.reserve(6);
@@ -85,16 +85,28 @@ class TokenBucketWaitingTests {
         drain();
         assertThat(bucket.reserve(1, Duration.ZERO).decision().outcome()).isEqualTo(Outcome.DENIED);
         assertThat(bucket.tryAcquire(1, Duration.ZERO)).isFalse();
+        assertThat(bucket.acquire(1, Duration.ZERO).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(bucket.acquireAsync(1, Duration.ZERO).join().outcome()).isEqualTo(Outcome.DENIED);
         assertThat(untilFull()).isEqualTo(seconds(5));
     }
 
     @Test
-    void aNegativeWaitOrACostBelowOneIsRefusedByAll() {
+    void acquireReturnsTheDecision() throws InterruptedException {
+        assertThat(bucket.acquire(5, seconds(1)).remaining()).isZero();
+        assertThat(bucket.acquire(3, Duration.ofMillis(2_999)).outcome()).isEqualTo(Outcome.TOO_LONG);
+        assertThat(bucket.acquire(6, seconds(9)).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(untilFull()).isEqualTo(seconds(5));
+    }
+
+    @Test
+    void everyMethodRejectsANegativeWaitAndACostBelowOne() {
         String wait = "max-wait must be zero or more, but was PT-0.000000001S";
         Duration negative = Duration.ofNanos(-1);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> bucket.tryAcquire(1, negative))
+                .withMessage(wait);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> bucket.acquire(1, negative))
                 .withMessage(wait);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> bucket.reserve(1, negative))
@@ -118,12 +130,12 @@ class TokenBucketWaitingTests {
         Duration absurd = Duration.ofSeconds(Long.MAX_VALUE, 999_999_999);
         TokenBucket slow = TokenBucket.of(BucketSpec.of("1/365d"), time);
         assertThat(slow.tryAcquire(1)).isTrue();
-        assertThat(slow.reserve(1, absurd).delay()).isEqualTo(Waiting.LONGEST);
+        assertThat(slow.reserve(1, absurd).delay()).isEqualTo(ThrottlePolicy.LONGEST_WAIT);
         assertThat(slow.reserve(1, absurd).decision().outcome()).isEqualTo(Outcome.TOO_LONG);
         assertThat(slow.reserve(1).decision().outcome()).isEqualTo(Outcome.TOO_LONG);
     }
 
-    /** Ten years from full, a year in debt, and another ten asked for: in the finest ticks close to what a long holds. */
+    /** Ten years from full, a year in debt, and a take of ten years: in the finest ticks near the largest long. */
     @ParameterizedTest
     @ValueSource(longs = {1, 23})
     void theLargestDebtOfTheSlowestBucketIsCounted(long tokens) {
@@ -152,7 +164,7 @@ class TokenBucketWaitingTests {
     }
 
     @Test
-    void whatWasDueAlreadyIsGivenBackLikeAnyOtherToken() {
+    void tokensAlreadyDueAreGivenBackLikeAnyOther() {
         Reservation atOnce = bucket.reserve(2);
         assertThat(atOnce.cancel()).isTrue();
         assertThat(untilFull()).isZero();
@@ -164,7 +176,7 @@ class TokenBucketWaitingTests {
     }
 
     @Test
-    void aCancelledReservationOfAnotherSpecUndercutsNobody() {
+    void aCancelledReservationOfAnotherSpecBreaksNoPromise() {
         drain();
         Reservation first = bucket.reserve(5);
         bucket.reconfigure(SPEC.withCapacity(6));
@@ -260,7 +272,7 @@ class TokenBucketWaitingTests {
     }
 
     @Test
-    void aServedAsyncCallKeepsItsTokensWhateverIsDoneToItThen() {
+    void aServedAsyncCallKeepsItsTokensAfterAnyLaterCompletion() {
         drain();
         CompletableFuture<Decision> call = bucket.acquireAsync(2, seconds(2));
         time.advance(seconds(2));
@@ -316,9 +328,12 @@ class TokenBucketWaitingTests {
         assertThat(bucket.tryAcquire(4)).isTrue();
         time.advance(seconds(2));
         bucket.reconfigure(BucketSpec.of("10/s").withCapacity(20));
-        assertThat(bucket.snapshot()).isEqualTo(new BucketSnapshot(20, Rate.of("10/s"), 3, Duration.ofMillis(1_700)));
+        assertThat(bucket.snapshot())
+                .isEqualTo(
+                        new BucketSnapshot(20, Rate.of("10/s"), 3, Duration.ofMillis(100), Duration.ofMillis(1_700)));
         bucket.reconfigure(BucketSpec.of("10/s").withCapacity(2));
-        assertThat(bucket.snapshot()).isEqualTo(new BucketSnapshot(2, Rate.of("10/s"), 2, Duration.ZERO));
+        assertThat(bucket.snapshot())
+                .isEqualTo(new BucketSnapshot(2, Rate.of("10/s"), 2, Duration.ZERO, Duration.ZERO));
     }
 
     @Test
@@ -343,9 +358,9 @@ class TokenBucketWaitingTests {
         assertThat(untilFull()).isEqualTo(seconds(9));
     }
 
-    /** What left the line before a change is there at the same moment after it. */
+    /** Tokens returned before a change are available at the same moment after it. */
     @Test
-    void whatWasGivenBackInDebtSurvivesAChange() {
+    void tokensGivenBackInDebtSurviveAChange() {
         drain();
         Reservation first = bucket.reserve(5);
         bucket.reserve(2);
@@ -360,7 +375,7 @@ class TokenBucketWaitingTests {
         assertThat(untilFull()).isEqualTo(seconds(2));
     }
 
-    /** To a clock that was read before others took, what they took at later moments would look like a debt. */
+    /** If the clock were read too early, later takes of other threads would look like a debt. */
     @Test
     void whoWasHeldUpAfterReadingTheClockGivesBackAll() {
         var clock = new Object() {

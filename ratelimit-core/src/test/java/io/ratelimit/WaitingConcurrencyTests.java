@@ -24,9 +24,9 @@ class WaitingConcurrencyTests {
     private final ManualTimeSource time = new ManualTimeSource();
     private final TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(10), time);
 
-    /** Due moments are those of one line without a gap: each starts where another ends. */
+    /** Due moments follow one another without a gap: each begins where another ends. */
     @Test
-    void whateverThreadsTakeAheadIsOneLine() {
+    void tokensThatThreadsTakeAheadFormOneQueue() {
         record Place(long due, long cost) {}
         Queue<Place> places = new ConcurrentLinkedQueue<>();
         assertThat(bucket.tryAcquire(10)).isTrue();
@@ -49,7 +49,7 @@ class WaitingConcurrencyTests {
         }
     }
 
-    /** All cost the same, so what is left is exactly what nobody cancelled, in the order of cancelling. */
+    /** Calls of one cost, so exactly the tokens of the calls that weren't cancelled stay taken. */
     @Test
     void stormsOfCancellingInTheOrderOfLeavingLoseAndWinNothing() {
         assertThat(bucket.tryAcquire(10)).isTrue();
@@ -71,7 +71,7 @@ class WaitingConcurrencyTests {
         assertThat(bucket.snapshot().resetAfter()).isEqualTo(Duration.ofSeconds(10));
     }
 
-    /** Whoever stays is granted: at its moment no more have been granted than there were by then. */
+    /** Calls that stay are granted: at their moments no more tokens are granted than had come by then. */
     @Test
     void underStormsOfCancellingAndChangingNoMomentIsServedMoreThanThereIs() {
         record Grant(long due, long cost) {}
@@ -102,7 +102,7 @@ class WaitingConcurrencyTests {
         }
     }
 
-    /** S3.5: time stands still, so the tokens there and those granted are as many as at first, whatever the rate was. */
+    /** S3.5: time stands still, so the available and the granted tokens add up to the initial ones at any rate. */
     @Test
     void nothingIsLostOrWonWhenTheSpecChangesUnderLoad() {
         long capacity = 200_000;

@@ -13,9 +13,9 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
 /**
- * G1 with whole numbers, over random runs of taking, taking ahead, leaving the line, giving back and changing the spec:
- * whatever is due in any interval, less what came back in it, is at most the capacity and what the rate brings, one clock
- * step beside. And what comes back is never more than {@code CancelAt} of Go's x/time/rate would give.
+ * G1 with whole numbers, over random runs of taking, taking ahead, cancelling, giving back and changing the spec.
+ * The tokens due in any interval, less those returned in it, are at most the capacity plus the refill, within one clock
+ * step. And a return never exceeds that of {@code CancelAt} in Go's x/time/rate.
  */
 class WaitingModelTests {
 
@@ -26,11 +26,11 @@ class WaitingModelTests {
     private final ManualTimeSource time = new ManualTimeSource();
     private final List<Event> events = new ArrayList<>();
 
-    /** Tokens granted at a moment; less than zero for such as came back. */
+    /** Tokens granted at a moment; below zero for returned tokens. */
     private record Event(long nanos, long tokens) {}
 
     /** A reservation that may still be cancelled. */
-    private record Waiting(Reservation reservation, long cost, long due) {}
+    private record Waiter(Reservation reservation, long cost, long due) {}
 
     /** Granted tokens × period of the rate, so that nothing is rounded. */
     private void checkEveryInterval(Rate rate, long capacity, long step, String run) {
@@ -56,7 +56,7 @@ class WaitingModelTests {
         }
     }
 
-    /** Of rates that a nanosecond fits, and of small batches, so that a clock step brings little. */
+    /** A random spec whose rate fits nanoseconds, or with small batches, so that a clock step brings few tokens. */
     private static BucketSpec randomSpec(SplittableRandom random) {
         Refill refill = random.nextInt(4) == 0 ? Refill.INTERVAL : Refill.GREEDY;
         long tokens = 1 + random.nextInt(refill == Refill.INTERVAL ? 2 : 24);
@@ -64,7 +64,7 @@ class WaitingModelTests {
         return new BucketSpec(new Rate(tokens, period), 1 + random.nextInt(12), refill);
     }
 
-    /** A little more or less, so that the greatest rate and capacity say something about all. */
+    /** Returns a slightly different spec, so that the bound by the greatest rate and capacity stays tight. */
     private static BucketSpec changed(BucketSpec spec, SplittableRandom random) {
         Rate rate = new Rate(1 + random.nextInt(3), spec.rate().period());
         return new BucketSpec(rate, Math.max(spec.capacity() - 1 + random.nextInt(3), 1), spec.refill());
@@ -74,7 +74,7 @@ class WaitingModelTests {
         return spec.refill() == Refill.INTERVAL ? spec.rate().period().toNanos() : 1;
     }
 
-    /** The time that one token takes, or a little more or less. */
+    /** Returns about the time of one token. */
     private void pass(BucketSpec spec, SplittableRandom random) {
         long token = spec.rate().period().toNanos() / spec.rate().tokens();
         time.advance(Duration.ofNanos(random.nextInt(4) > 0 ? 0 : random.nextLong(3 * token + 2)));
@@ -84,16 +84,16 @@ class WaitingModelTests {
         events.add(new Event(nanos, tokens));
     }
 
-    private void reserve(TokenBucket bucket, long cost, List<Waiting> line) {
+    private void reserve(TokenBucket bucket, long cost, List<Waiter> line) {
         Reservation reservation = bucket.reserve(cost);
         if (reservation.decision().allowed()) {
-            line.add(new Waiting(
+            line.add(new Waiter(
                     reservation, cost, time.nanoTime() + reservation.decision().waitNanos()));
         }
     }
 
-    /** Who has been served since is granted, and can't be taken back from the count. */
-    private void serve(List<Waiting> line) {
+    /** Moves the reservations that are due to the grants; they can't be cancelled any more. */
+    private void serve(List<Waiter> line) {
         line.removeIf(waiting -> {
             boolean due = waiting.due <= time.nanoTime();
             if (due) {
@@ -108,7 +108,7 @@ class WaitingModelTests {
         run(info.getCurrentRepetition(), false);
     }
 
-    /** Over a change the greater rate and the greater capacity count. */
+    /** Across a change the greater rate and the greater capacity count. */
     @RepeatedTest(300)
     void norIsAnyOverChangesOfTheSpec(RepetitionInfo info) {
         run(info.getCurrentRepetition(), true);
@@ -121,7 +121,7 @@ class WaitingModelTests {
         long largest = spec.capacity();
         long step = step(spec);
         TokenBucket bucket = TokenBucket.of(spec, time);
-        List<Waiting> line = new ArrayList<>();
+        List<Waiter> line = new ArrayList<>();
         for (int i = 0; i < 150; i++) {
             pass(spec, random);
             serve(line);
@@ -152,13 +152,13 @@ class WaitingModelTests {
         checkEveryInterval(fastest, largest, step, "seed " + seed);
     }
 
-    /** One of the last few: of those before, nothing comes back. */
-    private static void leave(List<Waiting> line, SplittableRandom random) {
+    /** Cancels one of the last few reservations: earlier ones return nothing. */
+    private static void leave(List<Waiter> line, SplittableRandom random) {
         int last = line.size() - 1;
         line.remove(last - random.nextInt(Math.min(last + 1, 3))).reservation.cancel();
     }
 
-    /** What is given back is not counted: as much as is there more than before. */
+    /** Returns the tokens that came back: the difference of the snapshots. */
     private void giveBack(TokenBucket bucket, long cost) {
         long before = bucket.snapshot().available();
         bucket.giveBack(cost);
@@ -175,14 +175,14 @@ class WaitingModelTests {
     }
 
     /**
-     * CancelAt's rule: what was reserved, less the time from there to the last event. That is the last moment reserved,
-     * or, when that leaves, the one before it, unless it is past.
+     * The rule of CancelAt: the reserved tokens less the time from their moment to the last event. The last event is the
+     * last reserved moment, or the one before it if the last one is cancelled, unless it is past.
      */
     private void compareWithGo(long seed, boolean same, boolean lastOnly) {
         var random = new SplittableRandom(seed);
         TokenBucket bucket = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(10), time);
         assertThat(bucket.tryAcquire(10)).isTrue();
-        List<Waiting> line = new ArrayList<>();
+        List<Waiter> line = new ArrayList<>();
         long lastEvent = 0;
         for (int i = 0; i < 100; i++) {
             time.advance(Duration.ofSeconds(random.nextInt(4) > 0 ? 0 : random.nextInt(3)));
@@ -192,7 +192,7 @@ class WaitingModelTests {
                 lastEvent = line.get(line.size() - 1).due;
                 continue;
             }
-            Waiting leaving = line.remove(lastOnly ? line.size() - 1 : random.nextInt(line.size()));
+            Waiter leaving = line.remove(lastOnly ? line.size() - 1 : random.nextInt(line.size()));
             long go = Math.max(leaving.cost * SECOND - (lastEvent - leaving.due), 0);
             long eventBefore = leaving.due - leaving.cost * SECOND;
             lastEvent = leaving.due == lastEvent && eventBefore >= time.nanoTime() ? eventBefore : lastEvent;

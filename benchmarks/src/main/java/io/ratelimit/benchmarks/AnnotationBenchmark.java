@@ -22,7 +22,7 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** A call of an annotated method, beside one of the same method through a proxy whose advice only goes on. */
+/** A call of an annotated method, beside a call of the same method through a proxy whose advice only proceeds. */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -94,7 +94,7 @@ public class AnnotationBenchmark {
     /** An argument. */
     public record Item(String owner) {}
 
-    /** With one bean. */
+    /** An application with one bean. */
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class})
     public static class Application {

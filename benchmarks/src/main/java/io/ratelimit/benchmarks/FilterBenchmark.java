@@ -26,7 +26,7 @@ public class FilterBenchmark {
     /** More than a run takes, and not so much more that the arithmetic is another. */
     private static final long PLENTY = 1_000_000_000;
 
-    /** Who denies: nobody; a policy of the first filter; the one of the second, when the others have been charged. */
+    /** The denying policy: none; a policy of the first filter; a policy of the second filter, after the others were charged. */
     public enum Denied {
         BY_NONE(""),
         BY_FIRST_FILTER("per-ip"),

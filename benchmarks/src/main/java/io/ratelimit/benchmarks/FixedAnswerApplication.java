@@ -12,8 +12,8 @@ import org.springframework.context.annotation.Import;
 import org.springframework.http.HttpStatus;
 
 /**
- * The smallest web application with a filter that asks nobody: it refuses with the headers and the body that the limits
- * of the profile {@code refused} would, written beforehand. What that costs, the server does.
+ * The smallest web application with a filter that always sends the same rejection: the headers and the body that the
+ * limits of the profile {@code refused} would send, prepared beforehand. Its cost is that of the server alone.
  */
 @Configuration(proxyBeanMethods = false)
 @Import(HelloApplication.class)
@@ -28,12 +28,12 @@ public class FixedAnswerApplication {
         SpringApplication.run(FixedAnswerApplication.class, args);
     }
 
-    /** Where the filter stands that asks before authentication. */
+    /** Stands at the place of the filter before authentication. */
     @Bean
     FilterRegistrationBean<Filter> fixedAnswer() {
         FilterRegistrationBean<Filter> registration =
                 new FilterRegistrationBean<>((request, response, chain) -> refuse((HttpServletResponse) response));
-        registration.setOrder(-101);
+        registration.setOrder(-9950);
         return registration;
     }
 

@@ -29,13 +29,13 @@ public enum KeyedLimiter {
     MAP_GET(KeyedLimiter::mapGet),
     /** The same bucket in a map that never forgets. */
     BARE_MAP(KeyedLimiter::bareMap),
-    /** As the filter asks. */
+    /** Called as by the filter. */
     RATELIMIT(KeyedLimiter::ratelimit),
-    /** By hand, as bucket4j's documentation tells for local buckets. */
+    /** Written by hand, as bucket4j's documentation recommends for local buckets. */
     BUCKET4J_IN_CAFFEINE(KeyedLimiter::bucket4jInCaffeine),
-    /** Bucket4j's own module. */
+    /** The Caffeine module of bucket4j. */
     BUCKET4J_CAFFEINE_MODULE(KeyedLimiter::bucket4jCaffeineModule),
-    /** A registry never forgets either. */
+    /** The registry never removes a limiter. */
     RESILIENCE4J_REGISTRY(KeyedLimiter::resilience4jRegistry);
 
     private static final int RATE = 10_000;
@@ -48,7 +48,7 @@ public enum KeyedLimiter {
         this.factory = factory;
     }
 
-    /** A new one, that tells whether a call of a key may go ahead. */
+    /** Creates a limiter that returns whether the call of a key is allowed. */
     Predicate<String> create() {
         return factory.get();
     }

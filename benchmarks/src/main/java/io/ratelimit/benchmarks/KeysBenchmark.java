@@ -41,7 +41,7 @@ public class KeysBenchmark {
         order = ClientKeys.order(count, CALLS);
     }
 
-    /** Where a thread is in the order of the calls; each begins elsewhere. */
+    /** A thread's position in the order of the calls; each thread begins at another one. */
     @State(Scope.Thread)
     public static class Position {
 

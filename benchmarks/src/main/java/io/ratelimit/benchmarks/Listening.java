@@ -6,21 +6,21 @@ import io.ratelimit.Decision;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.DecisionHistory;
 import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.dashboard.DecisionHistory;
 import io.ratelimit.micrometer.RateLimitMeters;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** Who is told of decisions. */
+/** The listeners of decisions. */
 public enum Listening {
-    /** Nobody. */
-    NOBODY,
+    /** No listener. */
+    NONE,
     /** The meters, in a registry for Prometheus. */
     METERS,
-    /** The meters, and who counts the keys that are denied most. */
+    /** The meters, and the count of the keys denied most. */
     METERS_AND_DENIED_KEYS,
-    /** All that there is, the dashboard's history as well. */
+    /** All listeners, including the dashboard's history. */
     ALL;
 
     ThrottleListener create(TimeSource time, Supplier<Throttlers> throttlers) {

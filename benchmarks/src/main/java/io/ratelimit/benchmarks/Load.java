@@ -18,12 +18,12 @@ import java.util.stream.Stream;
 record Load(int threads, String[] keys) {
 
     /**
-     * What came of it.
+     * The result of a load run.
      *
-     * @param perSecond calls that were answered with yes
-     * @param medianMicros of the time that a call took
-     * @param p99Micros which one call in a hundred took longer than
-     * @param failedPercent of the calls that were not answered with yes
+     * @param perSecond allowed calls in a second
+     * @param medianMicros the median of the calls' times
+     * @param p99Micros the 99th percentile of the times
+     * @param failedPercent the share of calls that were not allowed
      */
     record Sample(double perSecond, double medianMicros, double p99Micros, double failedPercent) {}
 

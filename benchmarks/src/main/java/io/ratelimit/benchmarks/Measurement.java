@@ -9,7 +9,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * What JMH measured of one benchmark.
+ * JMH's result of one benchmark.
  *
  * @param name of the method
  * @param parameters their values, in the order of their names
@@ -19,7 +19,7 @@ import tools.jackson.databind.json.JsonMapper;
  */
 record Measurement(String name, List<String> parameters, double nanos, double error, double bytes) {
 
-    /** What is in a file that JMH wrote; nothing if there is none. */
+    /** Reads a file that JMH wrote; returns an empty list if there is none. */
     static List<Measurement> read(Path file) {
         List<Measurement> measurements = new ArrayList<>();
         if (Files.exists(file)) {

@@ -10,11 +10,11 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.redis.FailoverBucketStore;
-import io.ratelimit.redis.FailureRule;
-import io.ratelimit.redis.RedisBuckets;
-import io.ratelimit.redis.RequestDeadline;
-import io.ratelimit.redis.RoutingBucketStore;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.FailureRule;
+import io.ratelimit.failover.RoutingBucketStore;
+import io.ratelimit.redis.RedisStorage;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Predicate;
@@ -31,37 +31,37 @@ final class OursOnRedis implements AutoCloseable {
     private static final ThrottlePolicy PER_IP = ThrottlePolicy.of("per-ip", SPEC, "ip");
     private static final ThrottlePolicy SCARCE = ThrottlePolicy.of("scarce", BucketSpec.of("1/1h"), "user");
 
-    private final RedisBuckets buckets;
+    private final RedisStorage storage;
     private final Throttlers throttlers;
     private final LettuceConnectionFactory application;
 
-    private OursOnRedis(LettuceConnectionFactory application, RedisBuckets buckets, RequestDeadline deadline) {
+    private OursOnRedis(LettuceConnectionFactory application, RedisStorage storage, Deadline deadline) {
         this.application = application;
-        this.buckets = buckets;
+        this.storage = storage;
         TimeSource time = TimeSource.system();
         FailoverBucketStore redis = new FailoverBucketStore(
-                buckets.store(), BucketStore.local(time), 1.0, policy -> FailureRule.LOCAL, time, deadline);
+                "Redis", storage.store(), BucketStore.local(time), 1.0, policy -> FailureRule.LOCAL, deadline);
         BucketStore store = new RoutingBucketStore(BucketStore.local(time), redis, policy -> true);
         this.throttlers = new Throttlers(List.of(PER_USER, PER_IP, SCARCE), store, time, ThrottleListener.NONE);
-        buckets.selfTest();
+        storage.selfTest();
     }
 
     static OursOnRedis byScript(int port, ClientResources resources) {
         LettuceConnectionFactory application = application(port, resources);
-        RequestDeadline deadline = deadline();
+        Deadline deadline = deadline();
         return new OursOnRedis(
-                application, RedisBuckets.byScript(application, "ratelimit:shop", "", deadline), deadline);
+                application, RedisStorage.withScripts(application, "ratelimit:shop", "", deadline), deadline);
     }
 
     static OursOnRedis byTransaction(int port, ClientResources resources) {
         LettuceConnectionFactory application = application(port, resources);
-        RequestDeadline deadline = deadline();
+        Deadline deadline = deadline();
         return new OursOnRedis(
-                application, RedisBuckets.byTransaction(application, "ratelimit:store", "", deadline), deadline);
+                application, RedisStorage.withTransactions(application, "ratelimit:store", "", deadline), deadline);
     }
 
-    private static RequestDeadline deadline() {
-        return new RequestDeadline(TimeSource.system(), Duration.ofMillis(100));
+    private static Deadline deadline() {
+        return new Deadline(TimeSource.system(), Duration.ofMillis(100));
     }
 
     private static LettuceConnectionFactory application(int port, ClientResources resources) {
@@ -72,7 +72,7 @@ final class OursOnRedis implements AutoCloseable {
         return application;
     }
 
-    /** Whether Redis said yes to a request that one policy, or two, ask of. */
+    /** Returns a limiter that allows a key by the decision of one policy or two on Redis. */
     Predicate<String> policies(int count) {
         return key -> saidYes(throttlers.decide(
                 count == 1
@@ -81,10 +81,10 @@ final class OursOnRedis implements AutoCloseable {
     }
 
     private static boolean saidYes(Decision decision) {
-        return decision.allowed() && decision.answers().stream().noneMatch(Answer::standIn);
+        return decision.allowed() && decision.answers().stream().noneMatch(Answer::fallback);
     }
 
-    /** Whether a request was refused by a policy of one an hour. */
+    /** Returns whether a policy with one token an hour denied the request. */
     boolean isRefused(String key) {
         return isRefused(throttlers, key);
     }
@@ -101,7 +101,7 @@ final class OursOnRedis implements AutoCloseable {
 
     @Override
     public void close() {
-        buckets.close();
+        storage.close();
         application.destroy();
     }
 }

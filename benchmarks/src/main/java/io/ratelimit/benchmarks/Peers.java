@@ -20,7 +20,7 @@ final class Peers {
         return RateLimiter.of("benchmark", resilience4jConfig(permits, period));
     }
 
-    /** Who is refused isn't kept waiting. */
+    /** Returns a configuration without waiting. */
     static RateLimiterConfig resilience4jConfig(int permits, Duration period) {
         return RateLimiterConfig.custom()
                 .limitForPeriod(permits)

@@ -5,7 +5,7 @@ import static io.ratelimit.benchmarks.Markdown.ratio;
 
 import java.util.stream.DoubleStream;
 
-/** What was to be reached, row by row, and what was. */
+/** The goals and the measured values, row by row. */
 final class Reach {
 
     private final Results results;
@@ -117,7 +117,7 @@ final class Reach {
         text.row(
                 "HTTP, all refused: CPU a request",
                 "0.85 × answering without limits",
-                cpu("refused") + "; the same answer from a filter that asks nobody "
+                cpu("refused") + "; the same answer from a filter that always sends the same rejection "
                         + ratio(results.cpu("fixed-refused")));
     }
 

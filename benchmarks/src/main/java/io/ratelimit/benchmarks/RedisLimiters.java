@@ -32,9 +32,9 @@ import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * Those who keep limits in Redis, and floors: what a call of Redis costs at least. All on one server, called as a
- * server's threads call: who called waits for the answer. All but Redisson give each key 10 tokens a second and ten
- * million at once, more than a run takes.
+ * Limiters on Redis, and the floors: the least cost of a Redis call. All use one server, and each calling thread waits for
+ * the reply, as the threads of a web server do. All except Redisson give each key 10 tokens a second and a burst of ten
+ * million, more than a run takes.
  */
 final class RedisLimiters implements AutoCloseable {
 
@@ -74,7 +74,7 @@ final class RedisLimiters implements AutoCloseable {
         transaction = OursOnRedis.byTransaction(port, lettuce.getResources());
     }
 
-    /** All by their names; each tells whether a call of a key was let through. */
+    /** Returns all limiters by name; each returns whether it allowed the call of a key. */
     Map<String, Predicate<String>> all() {
         RedisAsyncCommands<String, byte[]> redis = connection.async();
         List<Predicate<String>> limiters = List.of(
@@ -94,7 +94,7 @@ final class RedisLimiters implements AutoCloseable {
         return all;
     }
 
-    /** Those who keep something in Redis by a key. */
+    /** Returns the limiters that store a value in Redis for each key. */
     Map<String, Predicate<String>> keepers() {
         Map<String, Predicate<String>> keepers = new LinkedHashMap<>(all());
         keepers.keySet().retainAll(List.of(GCRA, BUCKET4J, REDISSON, SCRIPT));
@@ -109,7 +109,7 @@ final class RedisLimiters implements AutoCloseable {
         return script;
     }
 
-    /** Who isn't there yet gets a rate, as Redisson needs; not measured. */
+    /** Sets the rate of each key, as Redisson requires; not measured. */
     void prepare(String[] keys) {
         for (String key : keys) {
             redisson.getRateLimiter("redisson:" + key)

@@ -5,7 +5,7 @@ import static io.ratelimit.benchmarks.Markdown.ratio;
 
 import java.util.List;
 
-/** What {@link RedisMeasurement} measured, as text. Ratios are medians of those within each round. */
+/** The results of {@link RedisMeasurement} as text. Ratios are medians of the ratios within each round. */
 record RedisResults(Samples samples) {
 
     private static final int PER_SECOND = 0;

@@ -14,8 +14,8 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * All that was measured, as text: what was to be reached, and a table for each group. What wasn't measured is left out
- * or a dash.
+ * The measured values as text: the goals, and a table for each group. Values that were not measured are left out, or a
+ * dash.
  *
  * @param oneThread one bucket
  * @param twoThreads one bucket
@@ -23,7 +23,7 @@ import java.util.stream.Stream;
  * @param keys many buckets
  * @param filter requests through the filters
  * @param annotation calls of annotated methods
- * @param listener decisions, by who is told of them
+ * @param listener decisions, by their listeners
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
@@ -170,10 +170,10 @@ record Results(
                     one.name().equals("answer") ? number(beyondFloor(one), 0) : "",
                     number(one.bytes(), 0));
         }
-        text.line("").line("What the bytes are where nobody denies: [ALLOCATION.md](ALLOCATION.md).");
+        text.line("").line("The bytes where no policy denies: [ALLOCATION.md](ALLOCATION.md).");
     }
 
-    /** What a request through both filters costs beside the stubs and one look at the clock for each filter. */
+    /** Returns the cost of a request through both filters, without the stubs and one clock read for each filter. */
     double beyondFloor(Measurement request) {
         double clock = Measurement.of(filter, "nanoTime").nanos();
         return request.nanos() - Measurement.of(filter, "stubs").nanos() - 2 * clock;
@@ -199,7 +199,7 @@ record Results(
         if (listener.isEmpty()) {
             return;
         }
-        text.table("Who is told of a decision of two policies", "decision", "ns", "±", "beyond nobody", "bytes");
+        text.table("The listeners of a decision of two policies", "decision", "ns", "±", "beyond none", "bytes");
         for (Measurement one : listener) {
             text.row(
                     one.label(),
@@ -210,10 +210,10 @@ record Results(
         }
     }
 
-    /** The nanoseconds that it costs a decision that somebody is told of it. */
+    /** Returns the nanoseconds that the listeners add to a decision. */
     double beyondNobody(Measurement decision) {
         return decision.nanos()
-                - Measurement.of(listener, decision.name(), Listening.NOBODY).nanos();
+                - Measurement.of(listener, decision.name(), Listening.NONE).nanos();
     }
 
     private void memory(Markdown text) {
@@ -241,7 +241,7 @@ record Results(
         }
         text.line("")
                 .line(
-                        "`fixed-refused` is the refusal of `ratelimit-refused` from a filter that asks nobody: the floor.");
+                        "`fixed-refused` is the refusal of `ratelimit-refused` from a filter that always sends the same rejection: the floor.");
     }
 
     /** The CPU of a request, to that of one without limits. */

@@ -12,12 +12,12 @@ import java.util.Map;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
-/** What a script measured, again and again: lines of a variant's name and numbers, with tabs between. */
+/** Repeated measurements of a script: lines with the name of a variant and numbers, separated by tabs. */
 final class Samples {
 
     private final Map<String, List<double[]>> byVariant = new LinkedHashMap<>();
 
-    /** What is in a file; nothing if there is none. */
+    /** Reads a file; returns no samples if there is none. */
     static Samples read(Path file) throws IOException {
         Samples samples = new Samples();
         if (Files.exists(file)) {
@@ -35,12 +35,12 @@ final class Samples {
         return samples;
     }
 
-    /** In the order in which they were measured first. */
+    /** Returns the variants in the order of their first measurement. */
     Collection<String> variants() {
         return byVariant.keySet();
     }
 
-    /** Not a number if the variant wasn't measured. */
+    /** Returns the median, or NaN if the variant wasn't measured. */
     double median(String variant, int column) {
         return median(Arrays.stream(sorted(variant, column)));
     }

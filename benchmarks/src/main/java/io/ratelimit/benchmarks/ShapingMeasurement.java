@@ -8,8 +8,8 @@ import java.io.OutputStream;
 import java.util.List;
 
 /**
- * How fast a shaped stream is in the ten seconds after the first bucketful. Prints, for several rates and buckets, what was
- * measured, the bytes of a second and the percent that they are off the rate.
+ * The speed of a shaped stream in the ten seconds after the first bucketful. Prints, for several rates and buckets, the
+ * measured bytes a second and their deviation from the rate in percent.
  */
 public final class ShapingMeasurement {
 
@@ -22,7 +22,7 @@ public final class ShapingMeasurement {
             return TokenBucket.of(BucketSpec.of(rate + "/1s").withCapacity(capacity));
         }
 
-        /** As much as makes a fifth of a second. */
+        /** Returns a buffer for a fifth of a second. */
         byte[] buffer() {
             return new byte[(int) Math.max(rate / 5, 1)];
         }

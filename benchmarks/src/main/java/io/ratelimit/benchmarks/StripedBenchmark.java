@@ -19,11 +19,11 @@ import org.openjdk.jmh.annotations.State;
 @SuppressWarnings("NullAway.Init") // The setup does.
 public class StripedBenchmark {
 
-    /** What the threads ask of it. */
+    /** The load of the threads. */
     public enum Load {
-        /** Less than comes back: what is lent to a stripe is partly used and partly comes back by itself. */
+        /** Less than the refill: a slice of a stripe is partly used and partly melts. */
         ALLOWED("1000000000/1s"),
-        /** More than comes back: most calls are denied. */
+        /** More than the refill: most calls are denied. */
         TOO_MUCH("1000000/1s");
 
         private final BucketSpec spec;
@@ -36,7 +36,7 @@ public class StripedBenchmark {
     @Param
     public Load load;
 
-    /** None for a bucket that isn't striped. */
+    /** The number of stripes; 0 for a bucket without stripes. */
     @Param({"0", "2", "8"})
     public int stripes;
 

@@ -1,9 +1,9 @@
 /**
- * What a limit costs, beside what one would use instead.
+ * The cost of a limit, beside the alternatives.
  *
- * <p>{@code benchmarks/run} measures all and writes {@code benchmarks/RESULTS.md}; {@code Results} says how the numbers
- * become its tables. Each {@code …Benchmark} has its floors and its peers in the same run, so that ratios hold on a
- * machine where nanoseconds don't.
+ * <p>{@code benchmarks/run} runs all benchmarks and writes {@code benchmarks/RESULTS.md}; {@code Results} makes its tables. Each
+ * {@code …Benchmark} has its floors and its peers in the same run, since ratios are comparable between machines and
+ * nanoseconds are not.
  */
 @NullMarked
 package io.ratelimit.benchmarks;

@@ -8,6 +8,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -16,26 +17,37 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Knows which keys policies denied most in the last five to ten minutes. Thread-safe.
+ * A listener that counts the keys denied most in the last five to ten minutes, for each policy. Thread-safe.
  *
- * <p>The counts are no more than the truth, and less by about a thousandth of the policy's denials in that time. Whoever
- * has more than that is not lost in a flood of others, whatever their keys. A policy takes the memory of 2,048 keys, of
- * which none is kept longer than 256 characters. An allowed call costs nothing.
+ * <p>A count is never above the real number. It is below by about a thousandth of the policy's denials in that time, at
+ * most, so no flood of other keys hides a key with more denials than that. The memory per policy is that of 2,048 keys
+ * of at most 256 characters. An allowed call costs nothing.
  */
 public final class DeniedKeys implements ThrottleListener {
 
-    private static final int SHOWN = 10;
-    private static final long PERIOD = Duration.ofMinutes(5).toNanos();
+    private static final int MAX_SHOWN = 10;
+    private static final long PERIOD_NANOS = Duration.ofMinutes(5).toNanos();
 
     private final TimeSource time;
     private final KeyHash hash = new KeyHash();
-    private final Map<String, DeniedTally> enforced = new ConcurrentHashMap<>();
-    private final Map<String, DeniedTally> shadow = new ConcurrentHashMap<>();
-    private final AtomicBoolean alarm = new AtomicBoolean();
+    private final Map<String, Tally> enforced = new ConcurrentHashMap<>();
+    private final Map<String, Tally> shadow = new ConcurrentHashMap<>();
+    private final AtomicBoolean scheduled = new AtomicBoolean();
 
     public DeniedKeys(TimeSource time) {
         this.time = time;
     }
+
+    /**
+     * A key that a policy denies often.
+     *
+     * @param key the key as {@link io.ratelimit.Keys} composes it, shortened if it is long; clients choose it, so it is
+     *     shown only where the configuration allows that
+     * @param hash a hash that is stable until the application stops, and from which the key can't be guessed
+     * @param denied the lower bound of the number of denials in the last minutes
+     * @param shadow whether the policy was in shadow mode for the key, so that no call was rejected
+     */
+    public record DeniedKey(String key, String hash, long denied, boolean shadow) {}
 
     @Override
     public void decided(Decision decision) {
@@ -47,66 +59,99 @@ public final class DeniedKeys implements ThrottleListener {
         }
     }
 
-    /** A failed backend denies nobody in particular, and without a key there is nobody. */
+    /** Counts a denial, unless the backend failed or the call has no key. */
     private void count(Answer answer) {
-        Outcome outcome = answer.decision().outcome();
+        Outcome outcome = answer.outcome();
         String key = answer.charge().key();
         if (outcome != Outcome.ALLOWED
                 && outcome != Outcome.BACKEND_FAILED
                 && outcome != Outcome.MISSING_KEY
                 && !key.isEmpty()) {
-            Map<String, DeniedTally> tallies = answer.policy().mode() == Mode.SHADOW ? shadow : enforced;
+            Map<String, Tally> tallies = answer.policy().mode() == Mode.SHADOW ? shadow : enforced;
             String policy = answer.policy().name();
-            DeniedTally known = tallies.get(policy);
-            DeniedTally tally = known != null ? known : tallies.computeIfAbsent(policy, name -> new DeniedTally());
+            Tally existing = tallies.get(policy);
+            Tally tally = existing != null ? existing : tallies.computeIfAbsent(policy, name -> new Tally());
             tally.count(hash.bounded(key));
-            turnInTime();
+            scheduleNextPeriod();
         }
     }
 
-    /** A denial doesn't read the clock: an alarm does, which is set as long as there is something to forget. */
-    private void turnInTime() {
-        if (!alarm.get() && alarm.compareAndSet(false, true)) {
-            long due = time.nanoTime() + PERIOD;
-            time.callAt(due, () -> turn(due));
+    /** Schedules the end of the period while there are counts to expire, so that a denial doesn't read the clock. */
+    private void scheduleNextPeriod() {
+        if (!scheduled.get() && scheduled.compareAndSet(false, true)) {
+            long due = time.nanoTime() + PERIOD_NANOS;
+            time.maintainAt(due, () -> nextPeriod(due));
         }
     }
 
-    /** Too early it is only when the clock is closed: then it makes all calls that were still to come. */
-    private void turn(long due) {
+    /** Ignores a call before its time: a clock makes all pending calls when it is closed. */
+    private void nextPeriod(long due) {
         if (time.nanoTime() - due >= 0) {
-            tallies().forEach(DeniedTally::turn);
-            alarm.set(false);
-            if (!tallies().allMatch(DeniedTally::isEmpty)) {
-                turnInTime();
+            tallies().forEach(Tally::nextPeriod);
+            scheduled.set(false);
+            if (!tallies().allMatch(Tally::isEmpty)) {
+                scheduleNextPeriod();
             }
         }
     }
 
-    private Stream<DeniedTally> tallies() {
+    private Stream<Tally> tallies() {
         return Stream.concat(enforced.values().stream(), shadow.values().stream());
     }
 
-    /** The ten keys that a policy denied most, those first that it denied most; empty where there are none. */
+    /** Returns the ten keys that a policy denied most, in descending order of the denials. */
     public List<DeniedKey> top(String policy) {
-        return Stream.concat(denied(enforced.get(policy), false), denied(shadow.get(policy), true))
-                .sorted(Comparator.comparingLong(Denied::count).reversed().thenComparing(Denied::key))
-                .limit(SHOWN)
-                .map(denied -> new DeniedKey(denied.key, hash.of(denied.key), denied.count, denied.shadow))
+        return Stream.concat(counts(enforced.get(policy), false), counts(shadow.get(policy), true))
+                .sorted(Comparator.comparingLong(Count::denied).reversed().thenComparing(Count::key))
+                .limit(MAX_SHOWN)
+                .map(count -> new DeniedKey(count.key, hash.of(count.key), count.denied, count.shadow))
                 .toList();
     }
 
-    private static Stream<Denied> denied(@Nullable DeniedTally tally, boolean shadow) {
+    private static Stream<Count> counts(@Nullable Tally tally, boolean shadow) {
         return tally == null
                 ? Stream.empty()
-                : tally.counts().entrySet().stream()
-                        .map(counted -> new Denied(counted.getKey(), counted.getValue(), shadow));
+                : tally.counts().entrySet().stream().map(entry -> new Count(entry.getKey(), entry.getValue(), shadow));
     }
 
-    private record Denied(String key, long count, boolean shadow) {}
+    private record Count(String key, long denied, boolean shadow) {}
 
-    /** What stands for a key in {@link DeniedKey#hash()}. */
+    /** Returns the hash of a key, as in {@link DeniedKey#hash()}. */
     public String hash(String key) {
         return hash.of(key);
+    }
+
+    /** The denials of a policy by key, in the current period and the previous one. Thread-safe. */
+    private static final class Tally {
+
+        private static final FrequentKeys NONE = new FrequentKeys();
+
+        private volatile Periods periods = new Periods(new FrequentKeys(), NONE);
+
+        private record Periods(FrequentKeys current, FrequentKeys previous) {}
+
+        void count(String key) {
+            periods.current.count(key);
+        }
+
+        void nextPeriod() {
+            Periods ended = periods;
+            if (!isEmpty()) {
+                periods = new Periods(new FrequentKeys(), ended.current);
+            }
+        }
+
+        boolean isEmpty() {
+            Periods seen = periods;
+            return seen.current.isEmpty() && seen.previous.isEmpty();
+        }
+
+        /** Returns the lower bounds of the counts. */
+        Map<String, Long> counts() {
+            Periods seen = periods;
+            Map<String, Long> counts = new HashMap<>(seen.current.counts());
+            seen.previous.addTo(counts);
+            return counts;
+        }
     }
 }

@@ -6,15 +6,16 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * Counts keys, of which there may be any number, in the memory of {@value #SETS} × {@value #SLOTS}: the frequent ones
- * are kept. Thread-safe.
+ * A counter for any number of keys in the memory of {@value #SETS} × {@value #SLOTS} keys, which keeps the frequent ones.
+ * Thread-safe.
  *
- * <p>A key belongs to one set by its hash, which is another in each instance, so that nobody can aim a flood at a set. In
- * a set that is full, a new key takes the place of the one with the least count, and inherits that count as its possible
+ * <p>The hash of a key selects its set. Each instance hashes with other random numbers, so a client can't direct a flood
+ * at one set. In a full set, a new key replaces the key with the smallest count and inherits that count as its possible
  * error (Metwally, Agrawal and El Abbadi, <em>Efficient Computation of Frequent and Top-k Elements in Data Streams</em>).
- * What it says of a key is its count without the error: never more than the truth, and less by at most a
- * {@value #SLOTS}th of what its set counted, so by about a thousandth of the whole. A key with more than that is kept
- * whatever the others do.
+ *
+ * <p>The reported count of a key is its count minus the error. It is never above the real number. It is below by at most a
+ * {@value #SLOTS}th of the counts of the set, which is about a thousandth of all counts. A key with more than that is
+ * never replaced.
  */
 final class FrequentKeys {
 
@@ -39,7 +40,7 @@ final class FrequentKeys {
         sets[(int) (hash >>> SET_SHIFT)].count(key, (int) hash);
     }
 
-    /** Each character is mixed with what nobody knows, and what came before it is folded into the low bits. */
+    /** Mixes each character with secret numbers, and folds the high bits of the preceding ones into the low bits. */
     private long hash(String key) {
         long hash = seed;
         for (int i = 0; i < key.length(); i++) {
@@ -53,14 +54,14 @@ final class FrequentKeys {
         return Stream.of(sets).allMatch(Slots::isEmpty);
     }
 
-    /** Adds how often each key was counted at least. */
+    /** Adds the lower bound of each key's count to a map. */
     void addTo(Map<String, Long> counts) {
         for (Slots set : sets) {
             set.addTo(counts);
         }
     }
 
-    /** How often each key was counted at least. */
+    /** Returns the lower bound of each key's count. */
     Map<String, Long> counts() {
         Map<String, Long> counts = new HashMap<>();
         addTo(counts);
@@ -75,20 +76,20 @@ final class FrequentKeys {
         private int used;
 
         synchronized void count(String key, int hash) {
-            int least = 0;
+            int min = 0;
             for (int i = 0; i < used; i++) {
                 if (hashes[i] == hash && keys[i].equals(key)) {
                     counts[i]++;
                     return;
                 }
-                if (counts[i] < counts[least]) {
-                    least = i;
+                if (counts[i] < counts[min]) {
+                    min = i;
                 }
             }
             if (used < SLOTS) {
                 put(used++, key, hash, 0);
             } else {
-                put(least, key, hash, counts[least]);
+                put(min, key, hash, counts[min]);
             }
         }
 

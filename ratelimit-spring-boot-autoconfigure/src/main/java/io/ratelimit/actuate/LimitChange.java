@@ -6,31 +6,34 @@ import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** A new rate, a new capacity or both, in place of those that hold when it is applied. For one use. */
+/**
+ * A change of a spec to a new rate, a new capacity or both. An instance is applied once, and then returns the specs before
+ * and after the change.
+ */
 final class LimitChange implements UnaryOperator<BucketSpec> {
 
-    private static final int LONGEST_NUMBER = 13;
-    private static final int LONGEST_RATE = 64;
+    private static final int MAX_CAPACITY_DIGITS = 13;
+    private static final int MAX_RATE_LENGTH = 64;
 
     private final @Nullable Rate rate;
     private final @Nullable Long capacity;
     private @Nullable BucketSpec before;
     private @Nullable BucketSpec after;
 
-    /** @throws IllegalArgumentException if there is neither, or one is not what it must be */
+    /** @throws IllegalArgumentException if both are null, or one is invalid */
     LimitChange(@Nullable String rate, @Nullable String capacity) {
         if (rate == null && capacity == null) {
             throw new IllegalArgumentException(
-                    "say what is to change: {\"rate\": \"100/1s\"}, {\"capacity\": 200} or both");
+                    "the body must contain a rate, a capacity or both, such as {\"rate\": \"100/1s\", \"capacity\": 200}");
         }
         this.rate = rate == null ? null : rate(rate);
         this.capacity = capacity == null ? null : capacity(capacity);
     }
 
-    /** The message for what is no rate repeats it. */
+    /** Parses a rate of limited length, since the message for an invalid rate repeats it. */
     private static Rate rate(String text) {
-        if (text.length() > LONGEST_RATE) {
-            throw new IllegalArgumentException("rate must be at most " + LONGEST_RATE
+        if (text.length() > MAX_RATE_LENGTH) {
+            throw new IllegalArgumentException("rate must be at most " + MAX_RATE_LENGTH
                     + " characters long, such as '100/1s', but was " + text.length());
         }
         return Rate.of(text);
@@ -38,7 +41,7 @@ final class LimitChange implements UnaryOperator<BucketSpec> {
 
     private static long capacity(String text) {
         boolean whole = !text.isEmpty()
-                && text.length() <= LONGEST_NUMBER
+                && text.length() <= MAX_CAPACITY_DIGITS
                 && text.chars().allMatch(c -> c >= '0' && c <= '9');
         if (!whole) {
             throw new IllegalArgumentException("capacity must be a whole number between 1 and 1,000,000,000,000");
@@ -56,12 +59,10 @@ final class LimitChange implements UnaryOperator<BucketSpec> {
         return changed;
     }
 
-    /** What it was applied to. */
     BucketSpec before() {
         return Objects.requireNonNull(before);
     }
 
-    /** What it made of that. */
     BucketSpec after() {
         return Objects.requireNonNull(after);
     }

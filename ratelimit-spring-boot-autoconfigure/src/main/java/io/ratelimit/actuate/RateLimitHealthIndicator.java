@@ -3,9 +3,9 @@ package io.ratelimit.actuate;
 import io.ratelimit.Backend;
 import io.ratelimit.BackendState;
 import io.ratelimit.BackendState.Condition;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import java.util.List;
 import java.util.function.Predicate;
@@ -14,11 +14,11 @@ import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 
 /**
- * Tells how the backend of the limits is. It is down only where requests are refused because the backend fails: where
- * something stands in for it, no load balancer should take all instances away.
+ * A health indicator for the backend of the limits. It is down only if requests are denied because the backend fails. Where
+ * a fallback decides instead, it stays up: a load balancer must not take all instances out of rotation then.
  *
- * <p>Has the backend tried out, so that an outage or a misconfiguration shows when nobody else asks, and its end as well:
- * an instance that is out of rotation gets no requests that would show it.
+ * <p>Each check probes the backend. An outage or a misconfiguration shows without traffic, and so does its end: an instance
+ * out of rotation gets no requests that would show it.
  */
 public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
 
@@ -28,16 +28,16 @@ public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
     private final Predicate<ThrottlePolicy> denies;
 
     /**
-     * @param backend outside of this process, if there is one
-     * @param onBackend which policies have their buckets there
-     * @param denies which of those deny while it fails
+     * @param backend the remote backend; null if there is none
+     * @param onBackend whether a policy has its buckets in the backend
+     * @param denies whether such a policy denies calls while the backend fails
      */
     public RateLimitHealthIndicator(
             Throttlers throttlers,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend,
             Predicate<ThrottlePolicy> denies) {
-        super("Limits could not be looked at");
+        super("The health of the rate limits could not be determined");
         this.throttlers = throttlers;
         this.backend = backend;
         this.onBackend = onBackend;
@@ -47,20 +47,20 @@ public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
     @Override
     protected void doHealthCheck(Health.Builder builder) {
         builder.up();
-        List<ThrottlePolicy> there = throttlers.all().stream()
-                .map(Throttler::policy)
+        List<ThrottlePolicy> remote = throttlers.all().stream()
+                .map(PolicyThrottler::policy)
                 .filter(policy -> policy.mode() != Mode.OFF && onBackend.test(policy))
                 .toList();
-        if (backend != null && !there.isEmpty()) {
+        if (backend != null && !remote.isEmpty()) {
             backend.probe();
-            tell(builder, backend.name(), backend.state(), there);
+            report(builder, backend.name(), backend.state(), remote);
         }
     }
 
-    private void tell(Health.Builder builder, String name, BackendState state, List<ThrottlePolicy> there) {
-        List<String> refusing = state.condition() == Condition.UP
+    private void report(Health.Builder builder, String name, BackendState state, List<ThrottlePolicy> remote) {
+        List<String> denying = state.condition() == Condition.UP
                 ? List.of()
-                : there.stream()
+                : remote.stream()
                         .filter(policy -> policy.mode() == Mode.ENFORCE && denies.test(policy))
                         .map(ThrottlePolicy::name)
                         .toList();
@@ -70,8 +70,8 @@ public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
         if (state.cause() != null) {
             builder.withDetail("cause", state.cause());
         }
-        if (!refusing.isEmpty()) {
-            builder.down().withDetail("refusing", refusing);
+        if (!denying.isEmpty()) {
+            builder.down().withDetail("refusing", denying);
         }
     }
 }

@@ -1,22 +1,34 @@
 package io.ratelimit.actuate;
 
+import io.ratelimit.Backend;
+import io.ratelimit.BackendState;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
+import io.ratelimit.Keys;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.UnknownPolicyException;
+import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.Access;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
-import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
@@ -24,11 +36,15 @@ import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 
 /**
- * Shows the policies and their buckets, changes limits and forgets buckets. Only shows, unless it is given more access.
+ * The actuator endpoint that shows policies and buckets, changes limits and resets buckets. It is read-only by default.
  *
- * <p>Refuses by exceptions, which {@link RateLimitsProblems} turns into answers.
+ * <p>Operations throw exceptions for invalid requests; {@link RateLimitsProblems} converts them to responses.
  */
-@RegisterReflectionForBinding({PolicyView.class, BucketView.class, Problem.class})
+@RegisterReflectionForBinding({
+    RateLimitsEndpoint.PolicyDescriptor.class,
+    RateLimitsEndpoint.BucketDescriptor.class,
+    RateLimitsProblems.Problem.class
+})
 @WebEndpoint(id = RateLimitsEndpoint.ID, defaultAccess = Access.READ_ONLY)
 public class RateLimitsEndpoint {
 
@@ -37,57 +53,62 @@ public class RateLimitsEndpoint {
     private static final Log logger = LogFactory.getLog(RateLimitsEndpoint.class);
 
     private final Throttlers throttlers;
-    private final BucketFinder finder;
-    private final PolicyViews views;
-    private final Show showValues;
-    private final Set<String> roles;
+    private final BucketFinder bucketFinder;
+    private final DescriptorFactory descriptors;
+    private final Predicate<SecurityContext> showsKeys;
 
     /**
-     * @param finder of the buckets that are asked for
-     * @param views of the policies
-     * @param showValues who sees keys
-     * @param roles of those who do, where not all do
+     * @param bucketFinder finds the bucket of a request's {@code key} parameters
+     * @param deniedKeys the keys that each policy denies most
+     * @param scopes describes the configuration of a policy
+     * @param backend the remote backend; null if there is none
+     * @param onBackend whether a policy has its buckets in the backend
+     * @param showsKeys whether a caller sees the texts of keys instead of hashes
      */
     public RateLimitsEndpoint(
-            Throttlers throttlers, BucketFinder finder, PolicyViews views, Show showValues, Set<String> roles) {
+            Throttlers throttlers,
+            BucketFinder bucketFinder,
+            DeniedKeys deniedKeys,
+            Function<ThrottlePolicy, ScopeDescriptor> scopes,
+            @Nullable Backend backend,
+            Predicate<ThrottlePolicy> onBackend,
+            Predicate<SecurityContext> showsKeys) {
         this.throttlers = throttlers;
-        this.finder = finder;
-        this.views = views;
-        this.showValues = showValues;
-        this.roles = Set.copyOf(roles);
+        this.bucketFinder = bucketFinder;
+        this.descriptors = new DescriptorFactory(throttlers, deniedKeys, scopes, backend, onBackend);
+        this.showsKeys = showsKeys;
     }
 
-    /** All policies. */
+    /** Returns all policies. */
     @ReadOperation
-    public PoliciesView policies(SecurityContext security) {
-        return views.all(throttlers.all(), shows(security));
+    PoliciesDescriptor policies(SecurityContext security) {
+        return descriptors.policies(throttlers.all(), showsKeys.test(security));
     }
 
     /**
-     * A policy, or one of its buckets.
+     * Returns a policy, or one of its buckets if a key or a tier is given.
      *
-     * @param key the texts of the parts, one or a list of them: not declared as texts, for those would be split at commas
-     * @param tier that the bucket is in
+     * @param key the text of each key part, one or a list; not declared as strings, which Spring would split at commas
+     * @param tier the tier of the bucket
      */
     @ReadOperation
-    public Object policy(
-            SecurityContext security, @Selector String policy, @Nullable Object key, @Nullable String tier) {
-        ThrottlePolicy known = throttler(policy).policy();
+    Object policy(SecurityContext security, @Selector String policy, @Nullable Object key, @Nullable String tier) {
+        ThrottlePolicy found = throttler(policy).policy();
         if (key == null && tier == null) {
-            return views.of(known, shows(security));
+            return descriptors.policy(found, showsKeys.test(security));
         }
-        return views.bucket(known, find(known, key, tier), shows(security));
+        return descriptors.bucket(found, find(found, key, tier), showsKeys.test(security));
     }
 
     /**
-     * Changes a limit.
+     * Changes a limit of this instance.
      *
-     * @param tier whose limit it is; null for the policy's own
+     * @param tier the tier to change; null for the policy's own limit
      */
     @WriteOperation
-    public ChangeView change(
+    ChangeDescriptor change(
             @Selector String policy, @Nullable String rate, @Nullable String capacity, @Nullable String tier) {
-        Throttler throttler = throttler(policy);
+        PolicyThrottler throttler = throttler(policy);
         checkTier(throttler.policy(), tier);
         LimitChange change = new LimitChange(rate, capacity);
         if (tier == null) {
@@ -95,48 +116,45 @@ public class RateLimitsEndpoint {
         } else {
             throttler.reconfigure(tier, change);
         }
-        return new ChangeView(
+        return new ChangeDescriptor(
                 policy,
                 tier,
-                LimitView.of(change.before()),
-                LimitView.of(change.after()),
+                LimitDescriptor.of(change.before()),
+                LimitDescriptor.of(change.after()),
                 "for this instance, until it stops");
     }
 
-    /** Forgets a bucket. */
+    /** Resets a bucket, so that the next call with its key finds it full. */
     @DeleteOperation
-    public ForgottenView forget(
+    ResetDescriptor reset(
             SecurityContext security, @Selector String policy, @Nullable Object key, @Nullable String tier) {
-        ThrottlePolicy known = throttler(policy).policy();
-        Charge charge = find(known, key, tier);
+        ThrottlePolicy found = throttler(policy).policy();
+        Charge charge = find(found, key, tier);
         if (charge == null || charge.policy().mode() == Mode.OFF) {
-            throw new IllegalArgumentException("the policy is off for this key: there is no bucket");
+            throw new IllegalArgumentException("the policy is off for this key, so the key has no bucket");
         }
-        throttlers.forget(charge);
-        logger.info("Throttle policy '" + policy + "': a bucket was forgotten by way of the actuator");
-        return views.forgotten(known, charge, shows(security));
+        throttlers.reset(charge);
+        logger.info("Throttle policy '" + policy + "': a bucket was reset through the actuator");
+        return descriptors.reset(found, charge, showsKeys.test(security));
     }
 
-    private boolean shows(SecurityContext security) {
-        return showValues.isShown(security, roles);
-    }
-
-    private Throttler throttler(String policy) {
+    private PolicyThrottler throttler(String policy) {
         try {
             return throttlers.get(policy);
         } catch (UnknownPolicyException unknown) {
-            throw new UnknownLimitException(
-                    "no policy has this name; the policies are: " + String.join(", ", new TreeSet<>(unknown.known())));
+            throw new RateLimitsProblems.NotFoundException("no policy has this name; the policies are: "
+                    + String.join(", ", new TreeSet<>(unknown.policies())));
         }
     }
 
     private static void checkTier(ThrottlePolicy policy, @Nullable String tier) {
         Set<String> tiers = policy.tiers().keySet();
         if (tier != null && !tiers.contains(tier)) {
-            throw new UnknownLimitException("'" + policy.name() + "' has no such tier"
-                    + (tiers.isEmpty()
-                            ? ", nor any other"
-                            : "; its tiers are: " + String.join(", ", new TreeSet<>(tiers))));
+            throw new RateLimitsProblems.NotFoundException(
+                    tiers.isEmpty()
+                            ? "'" + policy.name() + "' has no tiers"
+                            : "'" + policy.name() + "' has no such tier; its tiers are: "
+                                    + String.join(", ", new TreeSet<>(tiers)));
         }
     }
 
@@ -149,8 +167,233 @@ public class RateLimitsEndpoint {
                         : List.of(key.toString());
         if (texts.stream().anyMatch(String::isBlank)) {
             throw new IllegalArgumentException(
-                    "each 'key' must be more than blanks: the buckets of calls that lack a part can't be asked for");
+                    "each 'key' must be more than blanks; buckets of requests without a key part can't be requested");
         }
-        return finder.find(policy, texts, tier);
+        return bucketFinder.find(policy, texts, tier);
+    }
+
+    /** Returns a constant as application.yml spells it, such as {@code before-authentication}. */
+    public static String text(Enum<?> constant) {
+        return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /** Finds the bucket for a key that an operator has typed. */
+    @FunctionalInterface
+    public interface BucketFinder {
+
+        /**
+         * Returns the charge of a call of one token with this key.
+         *
+         * @param policy the policy in its present version
+         * @param key the text of each key part, none blank; empty for a global policy
+         * @param tier one of the policy's tiers; null for none
+         * @return null if the policy is off for the key
+         * @throws IllegalArgumentException if no call of the policy can have the key; the message doesn't contain the key
+         */
+        @Nullable
+        Charge find(ThrottlePolicy policy, List<String> key, @Nullable String tier);
+    }
+
+    /**
+     * The response that contains all policies.
+     *
+     * @param policies the policies by name
+     * @param backend the backend that holds buckets of some policies; null if all are in memory
+     */
+    record PoliciesDescriptor(
+            Map<String, PolicyDescriptor> policies,
+            @Nullable BackendDescriptor backend) implements OperationResponseBody {}
+
+    /**
+     * A policy.
+     *
+     * @param mode enforce, shadow or off
+     * @param key the names of the key parts; empty for a global policy
+     * @param limit the policy's own limit; for a global policy with the state of its bucket
+     * @param tiers the limits of the tiers by name; for a global policy with the states of their buckets
+     * @param buckets the number of buckets in this instance
+     * @param waiting the number of queued calls
+     * @param deniedMost the keys denied most in the last minutes
+     */
+    record PolicyDescriptor(
+            String policy,
+            String mode,
+            List<String> key,
+            LimitDescriptor limit,
+            Map<String, LimitDescriptor> tiers,
+            ScopeDescriptor scope,
+            long buckets,
+            int waiting,
+            List<DeniedKeyDescriptor> deniedMost)
+            implements OperationResponseBody {}
+
+    /**
+     * The configuration of a policy apart from its limit.
+     *
+     * @param appliesTo requests, annotated or code
+     * @param phase the phase of the filter; null if the filter doesn't use the policy
+     * @param paths the path patterns; empty for all paths
+     * @param excludePaths the path patterns that are excluded
+     * @param methods the HTTP methods; empty for all
+     * @param overrides the number of keys and networks with an override
+     * @param backend the backend of the buckets
+     * @param onBackendFailure the rule for a failed backend; null if the buckets are in memory
+     */
+    public record ScopeDescriptor(
+            String appliesTo,
+            @Nullable String phase,
+            List<String> paths,
+            List<String> excludePaths,
+            List<String> methods,
+            int overrides,
+            String backend,
+            @Nullable String onBackendFailure) {}
+
+    /**
+     * The rate and the capacity of buckets, and the state of the bucket if there is a single one.
+     *
+     * @param available the whole tokens in the bucket at present; null for several buckets or an unavailable backend
+     * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
+     */
+    record LimitDescriptor(
+            String rate,
+            long capacity,
+            String refill,
+            @Nullable Long available,
+            @Nullable Long fullInMs) {
+
+        private static final long NANOS_PER_MILLI = 1_000_000;
+
+        static LimitDescriptor of(BucketSpec spec) {
+            return of(spec, null);
+        }
+
+        static LimitDescriptor of(BucketSpec spec, @Nullable BucketSnapshot bucket) {
+            String refill = text(spec.refill());
+            return bucket == null
+                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, null, null)
+                    : new LimitDescriptor(
+                            bucket.rate().toString(),
+                            bucket.capacity(),
+                            refill,
+                            bucket.available(),
+                            bucket.resetAfter().plusNanos(NANOS_PER_MILLI - 1).toMillis());
+        }
+    }
+
+    /**
+     * One bucket.
+     *
+     * @param mode the mode for the key of the bucket: enforce, shadow or off
+     * @param overridden whether an override applies to the key
+     * @param key null for a global policy, or if the policy is off for the key
+     * @param limit the limit with the state of the bucket; null if the policy is off for the key
+     * @param tiers the tiers of the policy, each of which has another bucket for the key
+     * @param backend the backend that holds the bucket; null if it is in memory
+     */
+    record BucketDescriptor(
+            String policy,
+            String mode,
+            boolean overridden,
+            @Nullable KeyDescriptor key,
+            @Nullable LimitDescriptor limit,
+            List<String> tiers,
+            @Nullable BackendDescriptor backend)
+            implements OperationResponseBody {}
+
+    /**
+     * A change of a limit.
+     *
+     * @param tier the changed tier; null for the policy's own limit
+     * @param now the limit after the change
+     * @param holds where and how long the change is valid
+     */
+    record ChangeDescriptor(
+            String policy, @Nullable String tier, LimitDescriptor before, LimitDescriptor now, String holds)
+            implements OperationResponseBody {}
+
+    /**
+     * A bucket that was reset.
+     *
+     * @param key null for the bucket of a global policy
+     * @param limit the limit with the state of the bucket; a bucket that several keys share is unchanged
+     * @param holds the instances that the reset applies to
+     */
+    record ResetDescriptor(String policy, @Nullable KeyDescriptor key, LimitDescriptor limit, String holds)
+            implements OperationResponseBody {}
+
+    /**
+     * A key, with its texts only where the configuration allows that.
+     *
+     * @param hash a hash that is stable until the application stops
+     * @param parts the texts of the parts; null if keys are hidden
+     * @param missing the names of the parts that the request lacked and that have a placeholder; null if there are none,
+     *     or if keys are hidden
+     * @param tier the tier of the bucket; null for none
+     */
+    public record KeyDescriptor(
+            String hash,
+            @Nullable List<String> parts,
+            @Nullable List<String> missing,
+            @Nullable String tier) {
+
+        /**
+         * @param key the composed key
+         * @param shown whether to include the texts
+         */
+        static KeyDescriptor of(ThrottlePolicy policy, String key, String hash, boolean shown) {
+            List<String> parts = Keys.parts(key);
+            List<String> missing = IntStream.range(0, parts.size())
+                    .filter(i -> Keys.isPlaceholder(parts.get(i)))
+                    .mapToObj(i -> i < policy.key().size() ? policy.key().get(i) : "part " + (i + 1))
+                    .toList();
+            String tier = Keys.tier(key);
+            return new KeyDescriptor(
+                    hash,
+                    shown ? parts.stream().map(KeyDescriptor::validText).toList() : null,
+                    shown && !missing.isEmpty() ? missing : null,
+                    ThrottlePolicy.isName(tier) ? tier : null);
+        }
+
+        /** Replaces unpaired surrogates, which an expression can leave by cutting a text: JSON doesn't allow them. */
+        private static String validText(String part) {
+            return new String(Keys.text(part).getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
+        }
+    }
+
+    /**
+     * A key that a policy denies often.
+     *
+     * @param denied the lower bound of the number of denials
+     * @param shadow true if the policy was in shadow mode for the key, so that no call was rejected; otherwise null
+     */
+    public record DeniedKeyDescriptor(
+            KeyDescriptor key, long denied, @Nullable Boolean shadow) {
+
+        /** @param shown whether to include the texts of the key */
+        public static DeniedKeyDescriptor of(ThrottlePolicy policy, DeniedKey key, boolean shown) {
+            return new DeniedKeyDescriptor(
+                    KeyDescriptor.of(policy, key.key(), key.hash(), shown), key.denied(), key.shadow() ? true : null);
+        }
+    }
+
+    /**
+     * The health of a backend.
+     *
+     * @param condition UP, DOWN or MISCONFIGURED
+     * @param since the time of the last change of the condition
+     * @param cause the cause of the failure; null if there is none
+     */
+    public record BackendDescriptor(
+            String name,
+            String condition,
+            String since,
+            @Nullable String cause) {
+
+        public static BackendDescriptor of(Backend backend) {
+            BackendState state = backend.state();
+            return new BackendDescriptor(
+                    backend.name(), state.condition().name(), state.since().toString(), state.cause());
+        }
     }
 }

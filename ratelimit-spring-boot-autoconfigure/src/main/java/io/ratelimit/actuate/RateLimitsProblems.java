@@ -9,24 +9,28 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.actuate.endpoint.EndpointId;
 import org.springframework.boot.actuate.endpoint.InvocationContext;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.OperationType;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.invoke.OperationInvoker;
 import org.springframework.boot.actuate.endpoint.invoke.OperationInvokerAdvisor;
 import org.springframework.boot.actuate.endpoint.invoke.OperationParameter;
 import org.springframework.boot.actuate.endpoint.invoke.OperationParameters;
+import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
+import org.springframework.util.MimeType;
 import org.springframework.web.context.request.RequestAttributes;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.support.ServletUriComponentsBuilder;
 
 /**
- * Has {@link RateLimitsEndpoint} refuse requests with a reason, also those with fields that it doesn't know: a misspelt
- * one must not pass for none.
+ * Answers invalid requests to {@link RateLimitsEndpoint} with problem documents. Requests with unknown fields are rejected
+ * too: a misspelt field must not be taken for an absent one.
  */
 public final class RateLimitsProblems implements OperationInvokerAdvisor {
 
     private static final EndpointId ID = EndpointId.of(RateLimitsEndpoint.ID);
+    private static final MimeType PROBLEM_JSON = new MimeType("application", "problem+json");
     private static final String POLICY = "policy";
 
     @Override
@@ -35,63 +39,87 @@ public final class RateLimitsProblems implements OperationInvokerAdvisor {
         if (!id.equals(ID)) {
             return invoker;
         }
-        Set<String> known = parameters.stream()
+        Set<String> names = parameters.stream()
                 .filter(parameter -> parameter.getType() != SecurityContext.class)
                 .map(OperationParameter::getName)
                 .collect(Collectors.toCollection(TreeSet::new));
-        return context -> invoke(type, known, context, invoker);
+        return context -> invoke(type, names, context, invoker);
     }
 
     private static @Nullable Object invoke(
-            OperationType type, Set<String> known, InvocationContext context, OperationInvoker invoker) {
+            OperationType type, Set<String> names, InvocationContext context, OperationInvoker invoker) {
         try {
-            check(type, known, context.getArguments());
+            checkNames(type, names, context.getArguments());
             return invoker.invoke(context);
-        } catch (UnknownLimitException unknown) {
-            return Problem.notFound(unknown);
-        } catch (IllegalArgumentException refused) {
-            return Problem.badRequest(refused);
-        } catch (BackendException failed) {
-            return Problem.unavailable(failed);
+        } catch (NotFoundException notFound) {
+            return problem("Not Found", WebEndpointResponse.STATUS_NOT_FOUND, notFound);
+        } catch (IllegalArgumentException invalid) {
+            return problem("Bad Request", WebEndpointResponse.STATUS_BAD_REQUEST, invalid);
+        } catch (BackendException failure) {
+            return problem("Service Unavailable", WebEndpointResponse.STATUS_SERVICE_UNAVAILABLE, failure);
         }
     }
 
-    private static void check(OperationType type, Set<String> known, Map<String, Object> arguments) {
-        Set<String> said = new TreeSet<>(known);
-        said.remove(POLICY);
+    private static void checkNames(OperationType type, Set<String> names, Map<String, Object> arguments) {
+        Set<String> allowed = new TreeSet<>(names);
+        allowed.remove(POLICY);
         boolean inBody = type == OperationType.WRITE;
-        if (!known.containsAll(arguments.keySet())) {
+        if (!names.containsAll(arguments.keySet())) {
             throw new IllegalArgumentException(
-                    (inBody ? "unknown field in the body" : "unknown parameter") + allowed(said));
+                    (inBody ? "unknown field in the body" : "unknown parameter") + listed(allowed));
         }
         RequestAttributes request = RequestContextHolder.getRequestAttributes();
         if (request != null) {
-            checkPlaces(inBody ? Set.of() : said, inBody, request, arguments);
+            checkSources(inBody ? Set.of() : allowed, inBody, request, arguments);
         }
     }
 
-    private static String allowed(Set<String> names) {
-        return names.isEmpty() ? ": there is none" : "; there are: " + String.join(", ", names);
+    private static String listed(Set<String> allowed) {
+        return allowed.isEmpty() ? "; none is allowed" : "; allowed are: " + String.join(", ", allowed);
     }
 
     /**
-     * What is meant for the body must not come in the query: a page of another site can have a browser send that. And the
-     * policy is the one in the path, which may be what rules of access go by.
+     * Rejects a query that contains fields of the body, since a page of another site can make a browser send a query. The
+     * policy must be that of the path, since access rules may depend on the path.
      */
-    private static void checkPlaces(
-            Set<String> inQuery, boolean inBody, RequestAttributes request, Map<String, Object> arguments) {
+    private static void checkSources(
+            Set<String> allowedInQuery, boolean inBody, RequestAttributes request, Map<String, Object> arguments) {
         Set<String> query = ServletUriComponentsBuilder.fromCurrentRequest()
                 .build()
                 .getQueryParams()
                 .keySet();
-        if (!inQuery.containsAll(query)) {
+        if (!allowedInQuery.containsAll(query)) {
             throw new IllegalArgumentException(
-                    inBody ? "say what is to change in the body, as JSON" : "unknown parameter" + allowed(inQuery));
+                    inBody
+                            ? "the change must be in the body, as JSON, not in the query"
+                            : "unknown parameter" + listed(allowedInQuery));
         }
         Object path =
                 request.getAttribute(HandlerMapping.URI_TEMPLATE_VARIABLES_ATTRIBUTE, RequestAttributes.SCOPE_REQUEST);
         if (path instanceof Map<?, ?> variables && !Objects.equals(variables.get(POLICY), arguments.get(POLICY))) {
-            throw new IllegalArgumentException("the policy is the one in the path: say no other");
+            throw new IllegalArgumentException("the policy is the one in the path; the body must not name another");
+        }
+    }
+
+    private static WebEndpointResponse<Problem> problem(String title, int status, Exception cause) {
+        Problem problem = new Problem(title, status, Objects.requireNonNullElse(cause.getMessage(), title));
+        return new WebEndpointResponse<>(problem, status, PROBLEM_JSON);
+    }
+
+    /**
+     * The problem document of RFC 9457.
+     *
+     * @param detail the reason, without the texts of keys
+     */
+    record Problem(String title, int status, String detail) implements OperationResponseBody {}
+
+    /** Thrown if a request names a policy or a tier that doesn't exist. */
+    static final class NotFoundException extends RuntimeException {
+
+        private static final long serialVersionUID = 1;
+
+        NotFoundException(String message) {
+            super(message);
         }
     }
 }

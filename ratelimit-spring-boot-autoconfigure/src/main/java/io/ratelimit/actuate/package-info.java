@@ -1,7 +1,7 @@
 /**
- * What an operator sees of limits and can do about them: start at {@link io.ratelimit.actuate.RateLimitsEndpoint}, and
- * for the page at {@link io.ratelimit.actuate.RateLimitDashboard}. {@link io.ratelimit.actuate.DeniedKeys} knows whom
- * policies deny most, {@link io.ratelimit.actuate.DecisionHistory} when.
+ * The actuator's view of limits. Start at {@link io.ratelimit.actuate.RateLimitsEndpoint}, which also contains the
+ * descriptors of its responses. {@link io.ratelimit.actuate.RateLimitHealthIndicator} reports the health of the backend, and
+ * {@link io.ratelimit.actuate.DeniedKeys} counts the keys denied most.
  */
 @NullMarked
 package io.ratelimit.actuate;

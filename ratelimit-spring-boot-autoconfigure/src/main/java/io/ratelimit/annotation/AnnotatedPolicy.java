@@ -1,7 +1,7 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttler;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
@@ -9,24 +9,24 @@ import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestKey;
 
 /**
- * A policy that limits the calls of methods that name it, and no requests.
+ * A policy for the calls of annotated methods: one of the configuration, or an inline limit.
  *
- * @param throttler of the limit
- * @param key whose bucket, where the annotation has no key
- * @param cost the tokens of a call, where the annotation has no cost, and what a cost of the annotation is cut to
- * @param failures is told where cost, key or tier of a call can't be
+ * @param throttler the throttler of the policy
+ * @param key the key of a call if the annotation has none
+ * @param cost the tokens of a call if the annotation has no cost; its maximum also holds for costs of annotations
+ * @param failures notified if the cost, the key or the tier of a call can't be computed
  */
-public record AnnotatedPolicy(Throttler throttler, RequestKey key, RequestCost cost, FailureListener failures) {
+public record AnnotatedPolicy(PolicyThrottler throttler, RequestKey key, RequestCost cost, FailureListener failures) {
 
-    /** The limit as it is now. */
+    /** Returns the policy with its present limits. */
     ThrottlePolicy policy() {
         return throttler.policy();
     }
 
-    /** The policy's own cost of a call; 1 if it depends on a request and there is none. */
+    /** Returns the policy's own cost of a call. A cost that depends on a request is 1 if there is no request. */
     long cost(CurrentRequest current) {
         Long constant = cost.constant();
         RequestFacts request = constant == null ? current.facts() : null;
-        return request == null ? cost.least() : cost.tokens(request, policy().name(), failures);
+        return request == null ? cost.minTokens() : cost.tokens(request, policy().name(), failures);
     }
 }

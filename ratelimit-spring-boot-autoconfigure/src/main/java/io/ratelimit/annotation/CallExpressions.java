@@ -1,10 +1,13 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.key.Arithmetic;
+import io.ratelimit.key.expression.Arithmetic;
+import java.lang.reflect.Method;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.expression.EvaluationContext;
 import org.springframework.expression.EvaluationException;
 import org.springframework.expression.ParseException;
@@ -25,8 +28,8 @@ import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 
 /**
- * Reads the expressions of annotations, once. What is the same for all calls, and what is an argument as it is, needs no
- * SpEL later; the others are compiled when they have been in use for a while.
+ * A parser of the expressions in annotations. Constants and plain arguments need no SpEL at a call. SpEL compiles the
+ * other expressions after some calls.
  */
 final class CallExpressions {
 
@@ -42,25 +45,26 @@ final class CallExpressions {
     }
 
     /**
-     * @param parameters the places of the arguments by name
-     * @throws IllegalArgumentException if it can't be read, or names what isn't there
+     * Parses an expression and checks the names that it uses.
+     *
+     * @param parameters the positions of the arguments by name
+     * @throws IllegalArgumentException if the text can't be parsed, or uses a name that isn't defined
      */
-    CallValue read(String text, Map<String, Integer> parameters) {
-        SpelExpression expression = parse(text);
-        SpelNode ast = expression.getAST();
+    CallValue parse(String text, Map<String, Integer> parameters) {
+        SpelExpression parsed = parse(text);
+        SpelNode ast = parsed.getAST();
         check(ast, false, false, parameters);
+        SpelExpression expression = Arithmetic.exact(parsed);
         if (ast instanceof VariableReference) {
             return new CallValue.Argument(parameters.getOrDefault(variable(ast), 0));
         }
         if (isConstant(ast)) {
-            return new CallValue.Constant(value(expression));
+            return new CallValue.Constant(constant(expression));
         }
-        return Arithmetic.isIn(ast)
-                ? arguments -> Arithmetic.value(ast, new CallContext(shared, parameters, arguments), null)
-                : arguments -> expression.getValue(new CallContext(shared, parameters, arguments));
+        return new CallValue.Expression(expression, shared, parameters);
     }
 
-    private @Nullable Object value(SpelExpression expression) {
+    private @Nullable Object constant(SpelExpression expression) {
         try {
             return expression.getValue(shared);
         } catch (EvaluationException failed) {
@@ -72,11 +76,39 @@ final class CallExpressions {
         try {
             return parser.parseRaw(text);
         } catch (ParseException | IllegalStateException unreadable) {
-            throw new IllegalArgumentException("it can't be read as SpEL, " + unreadable.getMessage(), unreadable);
+            throw new IllegalArgumentException("SpEL can't parse it, " + unreadable.getMessage(), unreadable);
         }
     }
 
-    /** The names of the parts of a key, as far as can be told: the elements of a list, or else the whole. */
+    /**
+     * Returns the positions of a method's arguments by the names that an expression may use: {@code p0}, {@code a0} and
+     * the names of the parameters. Names of the annotated method win over names of the method itself.
+     *
+     * @param annotated the method that has the annotation, perhaps of an interface; null if a type has it
+     */
+    static Map<String, Integer> parameters(Method method, @Nullable Method annotated) {
+        Map<String, Integer> positions = new HashMap<>();
+        for (int i = 0; i < method.getParameterCount(); i++) {
+            positions.put("p" + i, i);
+            positions.put("a" + i, i);
+        }
+        addNames(positions, method);
+        if (annotated != null && annotated.getParameterCount() == method.getParameterCount()) {
+            addNames(positions, annotated);
+        }
+        return Map.copyOf(positions);
+    }
+
+    private static void addNames(Map<String, Integer> positions, Method method) {
+        @Nullable String @Nullable [] names = new DefaultParameterNameDiscoverer().getParameterNames(method);
+        for (int i = 0; names != null && i < names.length; i++) {
+            if (names[i] != null) {
+                positions.put(names[i], i);
+            }
+        }
+    }
+
+    /** Returns the names of a key's parts: the elements of a literal list, otherwise the whole text. */
     static List<String> parts(String text) {
         SpelNode ast = new SpelExpressionParser().parseRaw(text).getAST();
         return ast instanceof InlineList && ast.getChildCount() > 0
@@ -99,37 +131,37 @@ final class CallExpressions {
     }
 
     /**
-     * @param ofElement whether this is asked of each element of a collection, as in {@code #rows.?[size > 1]}: then a name
-     *     that stands alone is a property of the element
-     * @param behindDot whether this is asked of what is before it
+     * @param inElement whether the node is evaluated for each element of a collection, as in {@code #rows.?[size > 1]}. A
+     *     name on its own is then a property of the element
+     * @param afterDot whether the node is evaluated on the value to the left of a dot
      */
-    private static void check(SpelNode node, boolean ofElement, boolean behindDot, Map<String, Integer> parameters) {
-        boolean lonely = !ofElement && !behindDot;
+    private static void check(SpelNode node, boolean inElement, boolean afterDot, Map<String, Integer> parameters) {
+        boolean hasNoTarget = !inElement && !afterDot;
         if (node instanceof VariableReference) {
-            checkVariable(variable(node), ofElement, parameters);
+            checkVariable(variable(node), inElement, parameters);
         } else if (node instanceof FunctionReference) {
-            throw new IllegalArgumentException("it calls the function " + node.toStringAST() + ", and there are none");
-        } else if (lonely && (node instanceof PropertyOrFieldReference || node instanceof MethodReference)) {
-            throw new IllegalArgumentException("it has '" + node.toStringAST()
-                    + "', which belongs to nothing: an argument is written '#name', and a text in quotes");
+            throw new IllegalArgumentException("the function " + node.toStringAST() + " isn't defined");
+        } else if (hasNoTarget && (node instanceof PropertyOrFieldReference || node instanceof MethodReference)) {
+            throw new IllegalArgumentException("'" + node.toStringAST()
+                    + "' is neither an argument, which is written '#name', nor a text, which is written in quotes");
         }
-        boolean elements = ofElement || node instanceof Projection || node instanceof Selection;
+        boolean elements = inElement || node instanceof Projection || node instanceof Selection;
         for (int i = 0; i < node.getChildCount(); i++) {
             check(node.getChild(i), elements, node instanceof CompoundExpression && i > 0, parameters);
         }
     }
 
-    private static void checkVariable(String name, boolean ofElement, Map<String, Integer> parameters) {
-        if (name.equals("this") && ofElement || parameters.containsKey(name)) {
+    private static void checkVariable(String name, boolean inElement, Map<String, Integer> parameters) {
+        if (name.equals("this") && inElement || parameters.containsKey(name)) {
             return;
         }
-        boolean named = parameters.keySet().stream().anyMatch(known -> !known.matches("[ap]\\d+"));
-        String there = String.join(", ", parameters.keySet().stream().sorted().toList());
-        throw new IllegalArgumentException("it has '#" + name + "', and the method has no parameter of that name"
-                + (parameters.isEmpty() ? ", nor any other" : "; it has: " + there)
-                + (named || parameters.isEmpty()
+        boolean hasNames = parameters.keySet().stream().anyMatch(parameter -> !parameter.matches("[ap]\\d+"));
+        String names = String.join(", ", parameters.keySet().stream().sorted().toList());
+        throw new IllegalArgumentException("the method has no parameter '#" + name + "'"
+                + (parameters.isEmpty() ? ", nor any other" : ", only: " + names)
+                + (hasNames || parameters.isEmpty()
                         ? ""
-                        : ". Names are known where classes are compiled with -parameters"));
+                        : ". Names are available if classes are compiled with -parameters"));
     }
 
     private static String variable(SpelNode node) {

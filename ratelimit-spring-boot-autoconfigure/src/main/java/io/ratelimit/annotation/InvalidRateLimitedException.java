@@ -2,7 +2,10 @@ package io.ratelimit.annotation;
 
 import org.jspecify.annotations.Nullable;
 
-/** What a {@link RateLimited} says, or where it stands, can't be; the message says what is true, the action what to do. */
+/**
+ * Thrown at the start of the application when a {@link RateLimited} has a mistake, or can't be enforced. The message
+ * describes the mistake, and {@link #action()} the correction.
+ */
 public final class InvalidRateLimitedException extends RuntimeException {
 
     private static final long serialVersionUID = 1;
@@ -18,7 +21,7 @@ public final class InvalidRateLimitedException extends RuntimeException {
         this.action = action;
     }
 
-    /** What to do. */
+    /** Returns the text that describes how to correct the mistake. */
     public String action() {
         return action;
     }

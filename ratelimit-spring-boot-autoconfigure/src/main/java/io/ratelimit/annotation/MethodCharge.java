@@ -3,32 +3,36 @@ package io.ratelimit.annotation;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Waiting;
 import io.ratelimit.key.CurrentRequest;
-import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.UserName;
+import java.math.BigDecimal;
+import java.security.Principal;
 import java.time.Duration;
+import java.util.Collection;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
+import org.springframework.util.ObjectUtils;
 
 /**
- * What one limit charges the calls of a method.
+ * The charge of one limit for the calls of one method.
  *
- * @param place the annotation, as messages name it
- * @param limit a policy of the configuration, or a limit of its own
- * @param key in place of the policy's
- * @param cost gives the tokens, in place of the policy's cost; what is no number of at least 1 counts as 1
- * @param tier gives the name of the tier, in place of the policy's; a call for which it gives none belongs to none
- * @param maxWait how long a call may wait, in place of the policy's wait
- * @param fallback asked when the limit refuses a call
+ * @param annotation the annotation as messages name it
+ * @param limit a policy of the configuration, or an inline limit
+ * @param key the key in place of the policy's
+ * @param cost the tokens in place of the policy's cost
+ * @param tier the name of the tier in place of the policy's; a call without a name belongs to no tier
+ * @param maxWait the longest wait of a call in place of the policy's
+ * @param fallback the method that answers if the limit denies a call
  */
 record MethodCharge(
-        String place,
+        String annotation,
         AnnotatedPolicy limit,
-        @Nullable CallKey key,
+        @Nullable Key key,
         @Nullable CallValue cost,
         @Nullable CallValue tier,
         @Nullable Duration maxWait,
-        @Nullable Fallback fallback,
+        RateLimitedOperation.@Nullable Fallback fallback,
         CurrentRequest current) {
 
     ThrottlePolicy policy() {
@@ -44,15 +48,14 @@ record MethodCharge(
     }
 
     String describeWait() {
-        return maxWait == null
-                ? ""
-                : ", where " + new Waiting(maxWait, policy().waiting().queueLimit());
+        return maxWait == null ? "" : ", where " + policy().withMaxWait(maxWait).describeWaiting();
     }
 
-    boolean letsWait() {
-        return !(maxWait == null ? policy().waiting().maxWait() : maxWait).isZero();
+    boolean mayWait() {
+        return !(maxWait == null ? policy().maxWait() : maxWait).isZero();
     }
 
+    /** Returns whether the charge is the same for all calls, as long as the policy is. */
     boolean isConstant() {
         boolean constantKey = key == null
                 ? limit.key().parts().isEmpty()
@@ -66,47 +69,142 @@ record MethodCharge(
         return policy().mode() == ThrottlePolicy.Mode.OFF;
     }
 
-    /** What a call is charged; null if the policy doesn't apply to it. */
+    /** Returns the charge of a call; null if the policy doesn't apply to the call. */
     @Nullable
-    Charge of(@Nullable Object[] arguments) {
-        Charge charge = isOff() ? null : charge(arguments);
+    Charge charge(@Nullable Object[] arguments) {
+        Charge charge = isOff() ? null : chargeWithoutWait(arguments);
         return charge == null || maxWait == null ? charge : charge.withMaxWait(maxWait);
     }
 
-    private @Nullable Charge charge(@Nullable Object[] arguments) {
-        long tokens = cost == null ? limit.cost(current) : limit.cost().cut(tokens(cost, arguments));
+    private @Nullable Charge chargeWithoutWait(@Nullable Object[] arguments) {
+        long tokens = cost == null
+                ? limit.cost(current)
+                : limit.cost()
+                        .tokens(
+                                () -> cost.value(arguments),
+                                policy().name(),
+                                "the cost of " + annotation,
+                                limit.failures());
         RequestFacts request = key == null || limit.key().tier() != null ? current.facts() : null;
         String tierName = tier == null ? limit.key().tier(policy(), request) : tierName(tier, arguments);
-        return key != null
-                ? key.charge(tokens, tierName, arguments)
-                : limit.key().charge(policy(), tokens, request, tierName);
-    }
-
-    private long tokens(CallValue cost, @Nullable Object[] arguments) {
-        try {
-            long tokens = RequestCost.tokens(cost.of(arguments));
-            if (tokens >= 1) {
-                return tokens;
-            }
-            limit.failures().failed(policy().name(), whatCost(), "below 1");
-        } catch (RuntimeException failure) {
-            limit.failures().failed(policy().name(), whatCost(), failure);
+        if (key == null) {
+            return limit.key().charge(policy(), tokens, request, tierName);
         }
-        return 1;
-    }
-
-    private String whatCost() {
-        return "the cost of " + place + ", which counted as 1";
+        return limit.key().charge(policy(), keyTexts(key, arguments), tokens, current, tierName);
     }
 
     private @Nullable String tierName(CallValue tier, @Nullable Object[] arguments) {
         try {
-            Object value = tier.of(arguments);
+            Object value = tier.value(arguments);
             String name = value instanceof Enum<?> constant ? constant.name() : value == null ? null : value.toString();
             return name == null ? null : Keys.part(name, true);
         } catch (RuntimeException failure) {
-            limit.failures().failed(policy().name(), "the tier of " + place + ", so its own rate held", failure);
+            limit.failures()
+                    .failed(
+                            policy().name(),
+                            "the tier of " + annotation + ", so the policy's own rate applied",
+                            failure);
             return null;
+        }
+    }
+
+    /** Returns the texts of the key's parts; null for a part that is missing. */
+    private @Nullable String[] keyTexts(Key key, @Nullable Object[] arguments) {
+        @Nullable Object[] parts = keyParts(key, arguments);
+        @Nullable String[] texts = new String[parts.length];
+        for (int i = 0; i < texts.length; i++) {
+            Object part = parts[i];
+            if (part != null && !Key.isText(part)) {
+                limit.failures()
+                        .failed(policy().name(), keyFailure(), part.getClass().getName() + " isn't a text");
+            } else if (part != null) {
+                texts[i] = Key.text(part);
+            }
+        }
+        return texts;
+    }
+
+    private @Nullable Object[] keyParts(Key key, @Nullable Object[] arguments) {
+        try {
+            return key.parts(arguments);
+        } catch (RuntimeException failure) {
+            limit.failures().failed(policy().name(), keyFailure(), failure);
+            return new @Nullable Object[1];
+        }
+    }
+
+    private String keyFailure() {
+        return "the key of " + annotation + ", so it was missing";
+    }
+
+    /**
+     * The key of an annotation.
+     *
+     * @param text the attribute as it is written
+     * @param value the value of the attribute: one part or several
+     */
+    record Key(String text, CallValue value) {
+
+        private static final int MAX_PLAIN_DIGITS = 40;
+        private static final int MAX_STRIPPED_DIGITS = 1000;
+        private static final int MAX_STRIPPED_SCALE = 1_000_000_000;
+
+        /** Returns whether the key is the same text for all calls, and is never missing. */
+        boolean isConstant() {
+            return value instanceof CallValue.Constant constant
+                    && constant.value() instanceof String constantText
+                    && !constantText.isBlank();
+        }
+
+        /** Returns the parts of the key of a call, at least one; null for a part that is missing. */
+        @Nullable
+        Object[] parts(@Nullable Object[] arguments) {
+            Object parts = value.value(arguments);
+            @Nullable
+            Object[] array = parts instanceof Collection<?> collection
+                    ? collection.toArray()
+                    : parts != null && parts.getClass().isArray()
+                            ? ObjectUtils.toObjectArray(parts)
+                            : new @Nullable Object[] {parts};
+            return array.length == 0 ? new @Nullable Object[1] : array;
+        }
+
+        /**
+         * Returns whether a part always has the same text for the same value. Other objects are no keys: each instance could
+         * have a text of its own, and so a fresh bucket.
+         */
+        static boolean isText(Object part) {
+            return isValue(part) || part instanceof Enum<?> || part instanceof Principal;
+        }
+
+        private static boolean isValue(Object part) {
+            return part instanceof CharSequence
+                    || part instanceof Number
+                    || part instanceof UUID
+                    || part instanceof Character
+                    || part instanceof Boolean;
+        }
+
+        /** Returns the text of a part; null for a user whose principal has no lasting name. */
+        static @Nullable String text(Object part) {
+            if (part instanceof BigDecimal number) {
+                return text(number);
+            } else if (isValue(part)) {
+                return part.toString();
+            } else if (part instanceof Enum<?> constant) {
+                return constant.name();
+            }
+            return part instanceof Principal user ? UserName.find(user) : null;
+        }
+
+        /** Returns one text for 1, 1.0 and 1.00. A number such as 1e999999999 keeps its short text. */
+        private static String text(BigDecimal number) {
+            if (number.precision() > MAX_STRIPPED_DIGITS || Math.abs((long) number.scale()) > MAX_STRIPPED_SCALE) {
+                return number.toString(); // stripping the zeros would be slow, or overflow the scale
+            }
+            BigDecimal stripped = number.stripTrailingZeros();
+            int digits = stripped.precision() + Math.abs(stripped.scale());
+            return digits > MAX_PLAIN_DIGITS ? stripped.toString() : stripped.toPlainString();
         }
     }
 }

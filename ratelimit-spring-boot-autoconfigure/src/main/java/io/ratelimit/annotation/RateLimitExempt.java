@@ -9,11 +9,21 @@ import java.lang.annotation.Target;
 import org.springframework.aot.hint.annotation.Reflective;
 
 /**
- * Frees the requests that a handler method of a controller answers, or all of a controller's, from the policies that
- * limit requests, but not from those with a written {@code phase: before-authentication}.
+ * Exempts the requests of a handler method of a controller from the policies that limit requests. On a controller, the
+ * annotation exempts the requests of all its handler methods.
  *
- * <p>A request is charged before its headers and parameters choose among handlers. So it is free only if every handler
- * that its path and method may lead to is exempt; the start warns where one that isn't stands in the way.
+ * <pre>
+ * &#064;GetMapping("/status")
+ * &#064;RateLimitExempt
+ * Status status() { … }
+ * </pre>
+ *
+ * <p>Policies with a written {@code phase: before-authentication} still apply, and so does {@link RateLimited} on methods
+ * that the handler calls.
+ *
+ * <p>The filter charges a request before the headers and parameters of the request select one of several handlers. A
+ * request is therefore exempt only if every handler that its path and method may lead to is exempt. The start logs a
+ * warning if a handler without the annotation prevents the exemption.
  */
 @Target({ElementType.METHOD, ElementType.TYPE})
 @Retention(RetentionPolicy.RUNTIME)

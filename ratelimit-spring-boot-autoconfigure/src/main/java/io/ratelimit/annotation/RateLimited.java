@@ -11,19 +11,35 @@ import org.springframework.aot.hint.annotation.Reflective;
 import org.springframework.core.annotation.AliasFor;
 
 /**
- * Limits the calls of a method: by policies of the configuration with {@code applies-to: annotated}, or by a limit that
- * the annotation brings itself. Each call is charged, so a batch that makes a hundred calls pays for a hundred. A refused
- * call is not made: the {@link #fallback} answers, or a {@link RateLimitExceededException} is thrown. The tokens of a
- * call that was made are never given back.
+ * Limits the calls of a method of a Spring bean, by policies of the configuration or by an inline limit.
  *
- * <p>It may stand on methods and types of any Spring bean, more than once: a call is made if all of the limits allow it,
- * and if one refuses, none is charged. On a type it limits all methods of the bean, which share the buckets; of a
- * controller only the handler methods, not those for exceptions, models or binding. An annotation on a method replaces
- * the one on its type, and one on a class those on its interfaces. Only calls that come through the bean's proxy are
- * limited, so not those of a bean to itself.
+ * <pre>
+ * &#064;RateLimited("search")                          // ratelimit.policies.search, with applies-to: annotated
+ * Results search(String text) { … }
  *
- * <p>All attributes may have <code>${placeholders}</code>. Expressions are SpEL over the arguments: {@code #name}, where
- * classes are compiled with {@code -parameters}, or by position {@code #p0}.
+ * &#064;RateLimited(policy = "export", key = "#tenant.id", cost = "#rows / 100", fallback = "queued")
+ * &#064;RateLimited(rate = "5/1m", capacity = "10")    // an inline limit
+ * Export export(Tenant tenant, int rows) { … }
+ * </pre>
+ *
+ * <p>Each call is charged: a batch of a hundred calls takes a hundred times the cost. A denied call is not made. The
+ * {@link #fallback} answers in its place; without one, a {@link RateLimitExceededException} is thrown. If that exception
+ * leaves a web request, the request is rejected as the filter rejects requests. The tokens of a call that was made are
+ * never returned.
+ *
+ * <p><b>Where to put it.</b> On methods and types of any Spring bean, also several times, and as a meta-annotation. A call
+ * with several limits is made only if all of them allow it. If one of them denies the call, no limit is charged.
+ * On a type the annotation limits all methods of the bean, which share the buckets. On a controller it limits the handler
+ * methods only, not methods for exceptions, models or data binding. An annotation on a method replaces the annotations
+ * on its type; an annotation on a class replaces those on its interfaces. Only calls through the bean's proxy are
+ * limited: calls of a bean to its own methods are not.
+ *
+ * <p><b>Texts.</b> All attributes may contain <code>${placeholders}</code>. Expressions are SpEL over the arguments. An
+ * argument is {@code #name}, if classes are compiled with {@code -parameters}, or by its position {@code #p0}. A bean is
+ * {@code @name}.
+ *
+ * <p><b>Mistakes</b> stop the start of the application with an {@link InvalidRateLimitedException}. Examples are an
+ * unknown policy, an expression that can't be parsed, and a method that no proxy can override.
  */
 @Target({ElementType.METHOD, ElementType.TYPE})
 @Retention(RetentionPolicy.RUNTIME)
@@ -33,56 +49,105 @@ import org.springframework.core.annotation.AliasFor;
 @Repeatable(RateLimited.All.class)
 public @interface RateLimited {
 
-    /** The names of the policies that limit the calls. */
+    /**
+     * The names of the policies that limit the calls, as in {@code @RateLimited("search")}. The default is none, for an
+     * annotation with a {@link #rate}.
+     *
+     * <p>An unknown policy stops the start, and so does a policy without {@code applies-to: annotated}. An annotation
+     * needs either policies or a rate, and can't have both.
+     */
     @AliasFor("policy")
     String[] value() default {};
 
-    /** The same as {@link #value}, to be written beside other attributes. */
+    /** An alias of {@link #value}, for use beside other attributes: {@code policy = "search", cost = "5"}. */
     @AliasFor("value")
     String[] policy() default {};
 
     /**
-     * Whose bucket is charged, in place of the policy's own key: an expression that gives a text or a number, or a list
-     * or an array of them, as in {@code #tenant.id} or <code>{#user, #region}</code>. For a call where it gives nothing
-     * or fails, the policy's {@code on-missing-key} decides.
+     * An expression for the key of the call, in place of the policy's own key: {@code #tenant.id} or
+     * <code>{#user, #region}</code>. Each key has its own bucket. The default is the policy's own key. An inline limit
+     * without a key has one bucket for all calls.
+     *
+     * <p>The value is a text, a number, an enum constant, a boolean, a UUID or a {@code Principal}; or a list or an array
+     * of them. Other objects don't count as keys. If the value is null, blank or not a key, or the expression fails, the
+     * policy's {@code on-missing-key} applies. An inline limit uses {@code client-ip}.
+     *
+     * <p>An expression that can't be parsed or that uses an unknown parameter stops the start.
      */
     String key() default "";
 
-    /** The tokens of a call, in place of the policy's own cost: a number or an expression. Below 1 counts as 1. */
+    /**
+     * The tokens of a call, in place of the policy's own cost: a number such as {@code 5} or an expression such as
+     * {@code #rows / 100}. The default is the policy's cost, and 1 for an inline limit.
+     *
+     * <p>Fractions are rounded up. A missing value and a number below 1 count as 1. An expression that fails and a value
+     * that isn't a number count as the policy's {@code max-cost}, or as 1 if the policy has none. A call that costs more
+     * than the capacity is always denied. A constant cost above the capacity stops the start.
+     */
     String cost() default "";
 
     /**
-     * An expression for the name of the tier that a call belongs to, of a policy that has tiers. Where it gives the name
-     * of none, or fails, the policy's own rate holds.
+     * An expression for the name of the policy's tier that the call belongs to, as in {@code #customer.plan}. The default
+     * is the policy's own {@code tier}.
+     *
+     * <p>If the value is the name of no tier, or the expression fails, the policy's own rate and capacity apply. A tier
+     * stops the start if the annotation has a {@link #rate}, or if the policy has no tiers.
      */
     String tier() default "";
 
     /**
-     * How long a call that is short of tokens may wait in line for them, in place of the policy's own wait: {@code 2s},
-     * for example, or {@code 0s} for not at all. A call that is interrupted while it waits throws a
-     * {@link RateLimitInterruptedException}.
+     * The longest time that a call may wait for its tokens, in place of the policy's {@code max-wait}: for example
+     * {@code 2s}, or {@code 0s} for no wait. The default is the policy's {@code max-wait}, and no wait for an inline limit.
+     *
+     * <p>A call that would have to wait longer is denied at once, and so is a call that finds the queue full. The queue
+     * and its {@code queue-limit} are the policy's; the queue of an inline limit holds 20 calls. A call that is
+     * interrupted while it waits throws a {@link RateLimitInterruptedException}. A number without a unit and a time above
+     * 365 days stop the start.
      */
     String maxWait() default "";
 
     /**
-     * The name of the method that answers in place of a refused call. It is of the same class and has the same
-     * parameters, and if it wants to know why, the {@link RateLimitExceededException} as one more at the end. Not on types.
+     * The name of the method that answers in place of a denied call. The default is none: the call throws a
+     * {@link RateLimitExceededException}.
+     *
+     * <p>The method belongs to the same class, has the same parameters and returns the same type or a subtype. It may
+     * have the exception as one more parameter at the end:
+     *
+     * <pre>
+     * private Export queued(Tenant tenant, int rows, RateLimitExceededException denied) { … }
+     * </pre>
+     *
+     * <p>It is called on the bean itself and is not charged. Exceptions that it throws reach the caller. The start stops
+     * if no method fits, if the annotation stands on a type, or if a method is its own fallback.
      */
     String fallback() default "";
 
     /**
-     * The name of the limit that the annotation brings; by default made of those of bean and method, as in
-     * {@code order-service-place}. Annotations that write out the same name share the limit.
+     * The name of the inline limit in logs, headers and meters. The default is made from the names of the bean and the
+     * method, as in {@code order-service-place}.
+     *
+     * <p>Annotations with the same written name share one limit, and must have the same rate, capacity and key. A name
+     * without a {@link #rate} stops the start, and so does a name that another limit or a policy has.
      */
     String name() default "";
 
-    /** The rate of the limit that the annotation brings, in place of a policy: {@code 5/1m}, for example. */
+    /**
+     * The rate of an inline limit, in place of a policy: tokens and period, as in {@code 5/1m} or {@code 10/s}. The
+     * default is none, for an annotation that names a policy.
+     *
+     * <p>A rate that can't be read stops the start.
+     */
     String rate() default "";
 
-    /** The capacity of the limit that the annotation brings; by default the tokens of the rate. */
+    /**
+     * The capacity of an inline limit, a whole number such as {@code 10}: the most tokens that a bucket holds, and so the
+     * largest burst. The default is the tokens of the {@link #rate}.
+     *
+     * <p>A capacity that isn't a whole number, or that has no rate beside it, stops the start.
+     */
     String capacity() default "";
 
-    /** Holds the annotations where there are several. */
+    /** The container of repeated annotations. */
     @Target({ElementType.METHOD, ElementType.TYPE})
     @Retention(RetentionPolicy.RUNTIME)
     @Inherited
@@ -90,6 +155,7 @@ public @interface RateLimited {
     @Reflective
     @interface All {
 
+        /** The annotations. */
         RateLimited[] value();
     }
 }

@@ -20,13 +20,13 @@ import org.springframework.aop.support.StaticMethodMatcherPointcut;
 import org.springframework.util.ClassUtils;
 
 /**
- * Holds calls of {@link RateLimited} methods to their limits: after method security, so that a call that is forbidden
- * takes no token, and before transactions and caches, so that a refused one opens none.
+ * The advisor that charges calls of {@link RateLimited} methods. Its place is after method security, so a forbidden call
+ * takes no token. It is also before transactions and caches, so a denied call opens no transaction.
  */
 public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
 
-    /** Method security has 100 to 600; transactions and caches come last. */
-    public static final int ORDER = 700;
+    /** Method security has the orders 100 to 600; transactions and caches come last. */
+    static final int ORDER = 700;
 
     private static final long serialVersionUID = 1;
 
@@ -34,14 +34,16 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
     private final transient Pointcut pointcut;
 
     /**
-     * @param throttlers asked for with the first call
-     * @param operations what the annotations say; asked for with the first call
-     * @param byClass whether proxies are subclasses, even where there is an interface
+     * @param throttlers supplies the throttlers at the first call
+     * @param operations supplies the charges of annotated methods at the first call
+     * @param proxyTargetClass whether proxies are subclasses, also of classes that have an interface
      */
     public RateLimitedAdvisor(
-            Supplier<Throttlers> throttlers, Supplier<RateLimitedOperations> operations, BooleanSupplier byClass) {
+            Supplier<Throttlers> throttlers,
+            Supplier<RateLimitedOperations> operations,
+            BooleanSupplier proxyTargetClass) {
         this.advice = new Interceptor(throttlers, operations);
-        this.pointcut = new AnnotatedMethods(byClass);
+        this.pointcut = new AnnotatedMethods(proxyTargetClass);
         setOrder(ORDER);
     }
 
@@ -57,31 +59,31 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
 
     private static final class AnnotatedMethods extends StaticMethodMatcherPointcut {
 
-        private final BooleanSupplier byClass;
+        private final BooleanSupplier proxyTargetClass;
 
-        AnnotatedMethods(BooleanSupplier byClass) {
-            this.byClass = byClass;
-            setClassFilter((ClassFilter) RateLimitedSearch::isCandidate);
+        AnnotatedMethods(BooleanSupplier proxyTargetClass) {
+            this.proxyTargetClass = proxyTargetClass;
+            setClassFilter((ClassFilter) RateLimitedScanner::isCandidate);
         }
 
         @Override
         public boolean matches(Method method, Class<?> targetClass) {
-            boolean matches = !RateLimitedSearch.find(method, targetClass).isEmpty();
+            boolean matches = !RateLimitedScanner.find(method, targetClass).isEmpty();
             if (matches && Modifier.isFinal(targetClass.getModifiers()) && needsSubclass(targetClass)) {
-                throw new InvalidRateLimitedException(
-                        "@RateLimited on " + Places.of(targetClass, method)
-                                + " can't be enforced: the class is final, and no proxy can be made of it.",
-                        "Make the class one that can be extended ('open' in Kotlin; a record can't be), or put the"
-                                + " annotation on a method of another bean.");
+                throw new SourceLocation(targetClass, method)
+                        .invalid(
+                                "can't be enforced: the class is final, so no proxy can extend it",
+                                "Make the class non-final ('open' in Kotlin; a record is always final), or move the"
+                                        + " annotation to a method of another bean.");
             }
             return matches;
         }
 
-        /** Proxies of what is a lambda or a proxy already are made by its interfaces in any case. */
+        /** Proxies of lambdas and of other proxies always implement interfaces. */
         private boolean needsSubclass(Class<?> type) {
             return !Proxy.isProxyClass(type)
                     && !ClassUtils.isLambdaClass(type)
-                    && (byClass.getAsBoolean() || ClassUtils.getAllInterfacesForClass(type).length == 0);
+                    && (proxyTargetClass.getAsBoolean() || ClassUtils.getAllInterfacesForClass(type).length == 0);
         }
     }
 
@@ -90,17 +92,17 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
 
         @Override
         public @Nullable Object invoke(MethodInvocation call) throws Throwable {
-            RateLimitedOperation operation = operations.get().of(call);
+            RateLimitedOperation operation = operations.get().operation(call);
             Decision decision = acquire(operation.charges(call.getArguments()));
-            return decision.allowed() ? call.proceed() : operation.refuse(call, decision);
+            return decision.allowed() ? call.proceed() : operation.answerDenied(call, decision);
         }
 
         private Decision acquire(List<Charge> charges) {
             try {
                 return throttlers.get().acquire(charges);
-            } catch (InterruptedException stopped) {
+            } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
-                throw new RateLimitInterruptedException(stopped);
+                throw new RateLimitInterruptedException(interrupted);
             }
         }
     }

@@ -3,69 +3,80 @@ package io.ratelimit.annotation;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
+import org.springframework.util.ReflectionUtils;
 
-/** What one method of one class is charged for a call, by all of its annotations. Thread-safe. */
+/** The charges for calls of one method of one class, by all of its annotations. Thread-safe. */
 final class RateLimitedOperation {
 
     private static final Comparator<MethodCharge> NARROWEST_FIRST = Comparator.<MethodCharge>comparingInt(
                     charge -> -charge.keySize())
             .thenComparing(charge -> charge.policy().name());
 
-    private final List<MethodCharge> charges;
+    private final List<MethodCharge> methodCharges;
     private final boolean constant;
     private volatile @Nullable Prepared prepared;
 
-    RateLimitedOperation(List<MethodCharge> charges) {
-        this.charges = charges.stream().sorted(NARROWEST_FIRST).toList();
-        this.constant = charges.stream().allMatch(MethodCharge::isConstant);
+    RateLimitedOperation(List<MethodCharge> methodCharges) {
+        this.methodCharges = methodCharges.stream().sorted(NARROWEST_FIRST).toList();
+        this.constant = methodCharges.stream().allMatch(MethodCharge::isConstant);
     }
 
+    /** Returns the charges of a call with these arguments. */
     List<Charge> charges(@Nullable Object[] arguments) {
         if (!constant) {
             return compute(arguments);
         }
-        Prepared known = prepared;
-        return known != null && known.isOf(charges) ? known.charges : prepare();
+        Prepared current = prepared;
+        return current != null && current.isUpToDate(methodCharges) ? current.charges : prepare();
     }
 
-    /** The policies are read first: if one is changed meanwhile, the next call prepares anew. */
+    /** Reads the policies first: if one of them changes during the computation, the next call prepares again. */
     private List<Charge> prepare() {
         List<ThrottlePolicy> policies =
-                charges.stream().map(MethodCharge::policy).toList();
+                methodCharges.stream().map(MethodCharge::policy).toList();
         Prepared fresh = new Prepared(policies, List.copyOf(compute(new Object[0])));
         prepared = fresh;
         return fresh.charges;
     }
 
     private List<Charge> compute(@Nullable Object[] arguments) {
-        List<Charge> computed = new ArrayList<>(charges.size());
-        for (int i = 0; i < charges.size(); i++) {
-            Charge charge = charges.get(i).of(arguments);
+        List<Charge> charges = new ArrayList<>(methodCharges.size());
+        for (int i = 0; i < methodCharges.size(); i++) {
+            Charge charge = methodCharges.get(i).charge(arguments);
             if (charge != null) {
-                computed.add(charge);
+                charges.add(charge);
             }
         }
-        return computed;
+        return charges;
     }
 
-    /** Asks the fallback of the limit that the exception names; without one the exception is thrown. */
+    /**
+     * Returns the result of the fallback of the policy that denied the call.
+     *
+     * @throws RateLimitExceededException if the limit has no fallback
+     * @throws Throwable if the fallback fails
+     */
     @Nullable
-    Object refuse(MethodInvocation call, Decision decision) throws Throwable {
-        RateLimitExceededException refused = new RateLimitExceededException(decision);
-        Fallback fallback = fallback(refused.policy());
+    Object answerDenied(MethodInvocation call, Decision decision) throws Throwable {
+        RateLimitExceededException denied = new RateLimitExceededException(decision);
+        Fallback fallback = fallback(denied.policy());
         if (fallback == null) {
-            throw refused;
+            throw denied;
         }
-        return fallback.call(call.getThis(), call.getArguments(), refused);
+        return fallback.call(call.getThis(), call.getArguments(), denied);
     }
 
     private @Nullable Fallback fallback(String policy) {
-        for (MethodCharge charge : charges) {
+        for (MethodCharge charge : methodCharges) {
             if (charge.policy().name().equals(policy)) {
                 return charge.fallback();
             }
@@ -73,16 +84,78 @@ final class RateLimitedOperation {
         return null;
     }
 
-    /** Charges that are the same for all calls, until one of the policies is changed. */
+    /** Charges that are the same for all calls, until one of the policies changes. */
     private record Prepared(List<ThrottlePolicy> policies, List<Charge> charges) {
 
-        boolean isOf(List<MethodCharge> methodCharges) {
+        boolean isUpToDate(List<MethodCharge> methodCharges) {
             for (int i = 0; i < policies.size(); i++) {
                 if (policies.get(i) != methodCharges.get(i).policy()) {
                     return false;
                 }
             }
             return true;
+        }
+    }
+
+    /**
+     * The method that answers in place of a denied call.
+     *
+     * @param withException whether the last parameter is the exception
+     */
+    record Fallback(Method method, boolean withException) {
+
+        /**
+         * Returns the fallback of a method by its name.
+         *
+         * @throws IllegalArgumentException if the class has no method of that name that fits
+         */
+        static Fallback find(String name, Method limited, Class<?> type) {
+            Fallback found = Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type))
+                    .filter(method -> method.getName().equals(name) && !method.isBridge())
+                    .flatMap(method -> fitting(method, limited))
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalArgumentException(type.getName()
+                            + " has no method of that name with the same parameters, with or without a"
+                            + " RateLimitExceededException at the end"));
+            if (!limited.getReturnType().isAssignableFrom(found.method.getReturnType())) {
+                throw new IllegalArgumentException(
+                        "it returns " + found.method.getReturnType().getTypeName() + ", which isn't assignable to "
+                                + limited.getReturnType().getTypeName());
+            }
+            ReflectionUtils.makeAccessible(found.method);
+            return found;
+        }
+
+        private static Stream<Fallback> fitting(Method method, Method limited) {
+            Class<?>[] expected = limited.getParameterTypes();
+            Class<?>[] types = method.getParameterTypes();
+            if (Arrays.equals(expected, types)) {
+                return Stream.of(new Fallback(method, false));
+            }
+            boolean withException = types.length == expected.length + 1
+                    && types[expected.length].isAssignableFrom(RateLimitExceededException.class)
+                    && Arrays.equals(expected, Arrays.copyOf(types, expected.length));
+            return withException ? Stream.of(new Fallback(method, true)) : Stream.empty();
+        }
+
+        /**
+         * Calls the method.
+         *
+         * @throws Throwable the exception that the method throws
+         */
+        @Nullable
+        Object call(@Nullable Object target, @Nullable Object[] arguments, RateLimitExceededException denied)
+                throws Throwable {
+            @Nullable Object[] all = arguments;
+            if (withException) {
+                all = Arrays.copyOf(arguments, arguments.length + 1);
+                all[arguments.length] = denied;
+            }
+            try {
+                return method.invoke(target, all);
+            } catch (InvocationTargetException failed) {
+                throw failed.getTargetException();
+            }
         }
     }
 }

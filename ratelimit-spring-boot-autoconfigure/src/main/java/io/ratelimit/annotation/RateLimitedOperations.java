@@ -21,126 +21,137 @@ import org.springframework.context.expression.BeanFactoryResolver;
 import org.springframework.expression.spel.support.StandardEvaluationContext;
 import org.springframework.util.ClassUtils;
 
-/** What {@link RateLimited} says of each method, read once: at the start, or with a call that comes before. Thread-safe. */
+/**
+ * The methods with {@link RateLimited} and their charges. Annotations are read once: by {@link #validate} at the start, or
+ * by an earlier call of the method. Thread-safe.
+ */
 public final class RateLimitedOperations {
 
     private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
-    private final Map<String, Set<Placed>> charges = new ConcurrentHashMap<>();
-    private final RateLimitedReading reading;
+    private final Map<String, Set<LimitedMethod>> methods = new ConcurrentHashMap<>();
+    private final AnnotatedLimits limits;
+    private final CandidateBeans beans;
+    private final RateLimitedReader.Context context;
 
-    /** @param place the method, with the key and the wait that its calls have in place of the policy's */
-    private record Placed(String place, MethodCharge charge) {}
+    /** @param description the method, with the key and the wait of its calls if they differ from the policy's */
+    private record LimitedMethod(String description, MethodCharge charge) {}
 
     /**
-     * @param policies those of the configuration that annotations may name, by name
-     * @param mode of the limits that annotations bring themselves
-     * @param current the request that a key may need
-     * @param failures is told where what an annotation says can't be found out for a call
-     * @param beans whose methods are annotated
+     * @param policies the policies of the configuration that annotations may name, by name
+     * @param mode the mode of inline limits
+     * @param currentRequest supplies the request that keys of policies are read from
+     * @param failures notified if a key, a cost or a tier of a call can't be computed
+     * @param beans the beans whose methods may be annotated
      */
     public RateLimitedOperations(
             Map<String, AnnotatedPolicy> policies,
             ThrottlePolicy.Mode mode,
             Throttlers throttlers,
-            CurrentRequest current,
+            CurrentRequest currentRequest,
             FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         StandardEvaluationContext shared = new StandardEvaluationContext();
         shared.setBeanResolver(new BeanFactoryResolver(beans));
-        this.reading = new RateLimitedReading(
-                Map.copyOf(policies),
-                throttlers,
-                new OwnLimits(throttlers, mode),
-                new CallExpressions(shared, beans.getBeanClassLoader()),
-                new BeanTypes(beans),
-                current,
-                failures);
+        this.limits = new AnnotatedLimits(policies, mode, throttlers, failures);
+        this.beans = new CandidateBeans(beans);
+        this.context = new RateLimitedReader.Context(
+                limits, new CallExpressions(shared, beans.getBeanClassLoader()), this.beans, currentRequest);
     }
 
-    RateLimitedOperation of(MethodInvocation call) {
+    /**
+     * Reads the annotations of all beans, also of beans that are created later.
+     *
+     * @throws InvalidRateLimitedException if an annotation has a mistake or would not be enforced
+     */
+    public void validate() {
+        new RateLimitedValidator(this, beans).validate();
+    }
+
+    RateLimitedOperation operation(MethodInvocation call) {
         Object target = call.getThis();
-        return of(
+        return operation(
                 call.getMethod(),
                 target != null ? target.getClass() : call.getMethod().getDeclaringClass());
     }
 
-    /** The operation of a method that has the annotation. */
-    RateLimitedOperation of(Method method, Class<?> type) {
-        Map<Method, RateLimitedOperation> known = operations.get(type);
-        RateLimitedOperation operation = known == null ? null : known.get(method);
+    /**
+     * Returns the operation of a method that has the annotation.
+     *
+     * @throws InvalidRateLimitedException if the annotation has a mistake
+     */
+    RateLimitedOperation operation(Method method, Class<?> type) {
+        Map<Method, RateLimitedOperation> ofType = operations.get(type);
+        RateLimitedOperation operation = ofType == null ? null : ofType.get(method);
         return operation != null ? operation : read(method, type);
     }
 
     private RateLimitedOperation read(Method method, Class<?> type) {
         Class<?> userType = ClassUtils.getUserClass(type);
-        Method specific = AopUtils.getMostSpecificMethod(method, userType);
-        List<MethodCharge> read = RateLimitedSearch.find(method, type).stream()
-                .flatMap(annotation -> new RateLimitedReader(reading, annotation, specific, userType).read().stream())
+        SourceLocation location = new SourceLocation(userType, AopUtils.getMostSpecificMethod(method, userType));
+        List<MethodCharge> charges = RateLimitedScanner.find(method, type).stream()
+                .flatMap(annotation -> new RateLimitedReader(context, annotation, location).read().stream())
                 .toList();
-        checkNames(read, userType, specific);
-        read.forEach(charge -> charges.computeIfAbsent(charge.policy().name(), absent -> ConcurrentHashMap.newKeySet())
-                .add(new Placed(
-                        Places.of(userType, specific)
-                                + (isOwn(charge) ? "" : charge.describeKey())
-                                + charge.describeWait(),
-                        charge)));
-        RateLimitedOperation operation = new RateLimitedOperation(read);
+        checkNames(charges, location);
+        charges.forEach(
+                charge -> methods.computeIfAbsent(charge.policy().name(), absent -> ConcurrentHashMap.newKeySet())
+                        .add(new LimitedMethod(location + describe(charge), charge)));
+        RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
     }
 
-    /** Two limits of its own that have the name of the method would be one bucket, charged twice. */
-    private void checkNames(List<MethodCharge> charges, Class<?> type, Method method) {
+    /** Two inline limits that have the name of their method would be one bucket, which each call charges twice. */
+    private void checkNames(List<MethodCharge> charges, SourceLocation location) {
         Set<String> names = new HashSet<>();
         for (MethodCharge charge : charges) {
             String name = charge.policy().name();
-            if (!names.add(name) && isOwn(charge)) {
-                throw new InvalidRateLimitedException(
-                        "@RateLimited on " + Places.of(type, method) + " has two limits of the name '" + name + "'.",
-                        "Give each a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
+            if (!names.add(name) && limits.isInline(name)) {
+                throw location.invalid(
+                        "has two limits with the name '" + name + "'",
+                        "Give each limit a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
             }
         }
     }
 
-    /** Whether it is of a limit that the annotation brings itself: the key is that limit's own then. */
-    private boolean isOwn(MethodCharge charge) {
-        return !reading.policies().containsKey(charge.policy().name());
+    /** The key of an inline limit is the limit's own, and needs no mention. */
+    private String describe(MethodCharge charge) {
+        boolean isInline = limits.isInline(charge.policy().name());
+        return (isInline ? "" : charge.describeKey()) + charge.describeWait();
     }
 
-    private Stream<Placed> of(String policy) {
-        return charges.getOrDefault(policy, Set.of()).stream();
+    private Stream<LimitedMethod> methods(String policy) {
+        return methods.getOrDefault(policy, Set.of()).stream();
     }
 
-    private boolean any(String policy, Predicate<MethodCharge> what) {
-        return of(policy).map(Placed::charge).anyMatch(what);
+    private boolean any(String policy, Predicate<MethodCharge> condition) {
+        return methods(policy).map(LimitedMethod::charge).anyMatch(condition);
     }
 
-    /** The methods that a policy limits, as far as they have been read, with the key that they have in place of its own. */
-    public Set<String> placesOf(String policy) {
-        return of(policy).map(Placed::place).collect(Collectors.toUnmodifiableSet());
+    /**
+     * Returns descriptions of the methods that a policy limits, as far as they have been read. A description contains the
+     * key and the wait that replace the policy's.
+     */
+    public Set<String> describeMethods(String policy) {
+        return methods(policy).map(LimitedMethod::description).collect(Collectors.toUnmodifiableSet());
     }
 
-    /** What a policy or a limit of its own is, if any method that has been read is held to it. */
+    /** Returns the policy or inline limit of that name; null if it limits no method that has been read. */
     public @Nullable AnnotatedPolicy limit(String policy) {
-        return of(policy).findAny().map(placed -> placed.charge().limit()).orElse(null);
+        return methods(policy).findAny().map(method -> method.charge().limit()).orElse(null);
     }
 
-    /** Whether calls of any method that has been read may wait for tokens of a policy or a limit of its own. */
-    public boolean letsWait(String policy) {
-        return any(policy, MethodCharge::letsWait);
+    /** Returns whether a policy or inline limit lets calls of any method wait, among those that have been read. */
+    public boolean mayWait(String policy) {
+        return any(policy, MethodCharge::mayWait);
     }
 
-    /** Whether any annotation that has been read gives calls keys of its own, which may have any number of parts. */
+    /** Returns whether an annotation that has been read replaces a policy's key, by a key of any number of parts. */
     public boolean givesKeys(String policy) {
         return any(policy, charge -> charge.key() != null);
     }
 
-    /** Whether any annotation that has been read says which tier of a policy calls belong to. */
+    /** Returns whether an annotation that has been read chooses the tier of calls. */
     public boolean givesTiers(String policy) {
         return any(policy, charge -> charge.tier() != null);
-    }
-
-    BeanTypes beans() {
-        return reading.beans();
     }
 }

@@ -2,143 +2,129 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttler;
-import io.ratelimit.Waiting;
+import io.ratelimit.annotation.RateLimitedOperation.Fallback;
+import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.MissingKey;
-import io.ratelimit.key.RequestCost;
-import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.expression.NumberText;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.annotation.MergedAnnotation;
 import org.springframework.util.PlaceholderResolutionException;
 
-/** Reads one annotation as it holds for one method of one class, or says what is wrong with it. */
+/** A reader of one annotation, as it applies to one method of one class. */
 final class RateLimitedReader {
 
     private static final Map<String, String> EXAMPLES =
             Map.of("rate", "5/1m", "capacity", "10", "cost", "5", "maxWait", "2s");
 
-    private final RateLimitedReading reading;
+    private final Context context;
     private final MergedAnnotation<RateLimited> annotation;
-    private final Method method;
-    private final Class<?> type;
-    private final String place;
+    private final SourceLocation location;
     private final Map<String, Integer> parameters;
 
-    /**
-     * @param reading what all annotations are read with
-     * @param type of the bean
-     */
-    RateLimitedReader(
-            RateLimitedReading reading, MergedAnnotation<RateLimited> annotation, Method method, Class<?> type) {
-        this.reading = reading;
+    /** Everything that all annotations are read with. */
+    record Context(
+            AnnotatedLimits limits, CallExpressions expressions, CandidateBeans beans, CurrentRequest currentRequest) {}
+
+    RateLimitedReader(Context context, MergedAnnotation<RateLimited> annotation, SourceLocation location) {
+        this.context = context;
         this.annotation = annotation;
-        this.method = method;
-        this.type = type;
-        this.place = "@RateLimited on " + Places.of(type, method);
-        this.parameters = CallParameters.of(method, RateLimitedSearch.methodOf(annotation));
+        this.location = location;
+        this.parameters = CallExpressions.parameters(location.method(), RateLimitedScanner.annotatedMethod(annotation));
     }
 
+    /**
+     * Returns the charges of the annotation, one for each of its limits.
+     *
+     * @throws InvalidRateLimitedException if the annotation has a mistake
+     */
     List<MethodCharge> read() {
         CallValue key = expression("key");
         CallValue tier = expression("tier");
         Duration maxWait = maxWait();
         Fallback fallback = fallback();
         return limits().map(limit -> new MethodCharge(
-                        place,
+                        location.annotation(),
                         limit,
-                        key == null ? null : new CallKey(place, text("key"), key, limit, reading.current()),
+                        key == null ? null : new MethodCharge.Key(text("key"), key),
                         cost(limit),
                         tier,
                         maxWait,
                         fallback,
-                        reading.current()))
+                        context.currentRequest()))
                 .toList();
     }
 
     private Stream<AnnotatedPolicy> limits() {
         String[] names = annotation.getStringArray("policy");
-        boolean own = !text("rate").isEmpty();
-        if (own && names.length > 0) {
-            throw invalid("names a policy and has a rate", "Say one of them: the policy has a rate of its own.");
-        } else if (!own && names.length == 0) {
-            throw invalid(
-                    "names no policy and has no rate, so it would limit nothing",
-                    "Name a policy of the configuration, '@RateLimited(\"search\")', or give it a limit of its own,"
+        boolean isInline = !text("rate").isEmpty();
+        if (isInline && names.length > 0) {
+            throw location.invalid("has both a policy and a rate", "Remove one of them: the policy has its own rate.");
+        } else if (!isInline && names.length == 0) {
+            throw location.invalid(
+                    "has neither a policy nor a rate, so it would limit nothing",
+                    "Name a policy of the configuration, '@RateLimited(\"search\")', or add a rate,"
                             + " '@RateLimited(rate = \"5/1m\")'.");
-        } else if (!own && !(text("name") + text("capacity")).isEmpty()) {
-            throw invalid("has a name or a capacity, but no rate", "Add a rate, or leave them to the policy it names.");
-        } else if (own && !text("tier").isEmpty()) {
-            throw invalid("has a rate and a tier", "Only a policy of the configuration has tiers: name one.");
+        } else if (!isInline && !(text("name") + text("capacity")).isEmpty()) {
+            throw location.invalid(
+                    "has a name or a capacity, but no rate",
+                    "Add a rate, or remove the name and the capacity: the policy has its own.");
+        } else if (isInline && !text("tier").isEmpty()) {
+            throw location.invalid(
+                    "has both a rate and a tier",
+                    "Remove the tier, or name a policy of the configuration: only those have tiers.");
         }
-        return own ? Stream.of(ownLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name)));
+        return isInline ? Stream.of(inlineLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name)));
     }
 
     private AnnotatedPolicy policy(String name) {
-        AnnotatedPolicy policy = reading.policies().get(name);
-        if (policy != null) {
-            checkTiers(policy.policy());
-            return policy;
+        AnnotatedPolicy policy = context.limits().policy(name, location);
+        if (!text("tier").isEmpty() && policy.policy().tiers().isEmpty()) {
+            throw location.invalid(
+                    "has a tier, but the throttle policy '" + name + "' has no tiers",
+                    "Define tiers, as in 'ratelimit.policies." + name
+                            + ".tiers.pro.rate: 6000/1m', or remove the tier.");
         }
-        throw new UnknownName(reading, place).of(name);
+        return policy;
     }
 
-    private void checkTiers(ThrottlePolicy policy) {
-        if (!text("tier").isEmpty() && policy.tiers().isEmpty()) {
-            throw invalid(
-                    "has a tier, and the throttle policy '" + policy.name() + "' has none",
-                    "Define them, as in 'ratelimit.policies." + policy.name() + ".tiers.pro.rate: 6000/1m', or remove"
-                            + " the tier.");
-        }
-    }
-
-    private AnnotatedPolicy ownLimit() {
+    private AnnotatedPolicy inlineLimit() {
         BucketSpec spec = valid(
-                "'rate' and 'capacity'",
-                () -> OwnLimits.spec(text("rate"), text("capacity")),
-                "Say 'rate = \"5/1m\", capacity = \"10\"', for example.");
+                "limit",
+                () -> AnnotatedLimits.spec(text("rate"), text("capacity")),
+                "Write a rate and a capacity such as 'rate = \"5/1m\", capacity = \"10\"'.");
         String key = text("key");
         List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
-        Throttler throttler = valid(
-                "a name",
-                () -> throttler(spec, parts),
-                "Give it a name of its own, '@RateLimited(name = \"burst\", rate = …)'.");
-        return new AnnotatedPolicy(
-                throttler,
-                new RequestKey(
-                        List.of(),
-                        MissingKey.CLIENT_IP,
-                        reading.failures(),
-                        reading.throttlers().listener()),
-                RequestCost.of(1),
-                reading.failures());
+        return valid(
+                "name",
+                () -> inlineLimit(spec, parts),
+                "Add a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
     }
 
-    /** Places that give the same name on purpose are one. */
-    private Throttler throttler(BucketSpec spec, List<String> key) {
+    private AnnotatedPolicy inlineLimit(BucketSpec spec, List<String> key) {
         String name = text("name");
         if (!name.isEmpty()) {
-            return reading.ownLimits().throttler(name, "", spec, key);
+            return context.limits().inline(name, "", spec, key);
         }
-        String bean = reading.beans().nameOf(type);
+        String bean = context.beans().nameOf(location.type());
         return isOnMethod()
-                ? reading.ownLimits()
-                        .throttler(
-                                OwnLimits.nameOf(bean, method.getName()),
-                                bean + "." + Places.signature(method),
+                ? context.limits()
+                        .inline(
+                                AnnotatedLimits.nameOf(bean, location.method().getName()),
+                                bean + "." + location.signature(),
                                 spec,
                                 key)
-                : reading.ownLimits().throttler(OwnLimits.nameOf(bean), bean, spec, key);
+                : context.limits().inline(AnnotatedLimits.nameOf(bean), bean, spec, key);
     }
 
     private boolean isOnMethod() {
-        return RateLimitedSearch.methodOf(annotation) != null;
+        return RateLimitedScanner.annotatedMethod(annotation) != null;
     }
 
     private @Nullable CallValue cost(AnnotatedPolicy limit) {
@@ -152,17 +138,17 @@ final class RateLimitedReader {
     private void checkFits(CallValue.Constant cost, AnnotatedPolicy limit) {
         String text = text("cost");
         long tokens = valid(
-                "the cost '" + text + "'",
-                () -> RequestCost.tokens(cost.value()),
-                "Say a number, such as 'cost = \"5\"'.");
+                "cost '" + text + "'",
+                () -> NumberText.ceiling(cost.value()),
+                "Write a number, such as 'cost = \"5\"'.");
         long capacity = limit.policy().spec().capacity();
-        if (limit.cost().cut(tokens) > capacity) {
-            throw invalid(
-                    "has the cost " + text + ", and the capacity of '"
+        if (limit.cost().capped(tokens) > capacity) {
+            throw location.invalid(
+                    "has the cost " + text + ", but the capacity of '"
                             + limit.policy().name() + "' is " + capacity + ": no call could ever be allowed",
-                    "Say a cost of " + capacity + " at most, or raise the capacity.");
+                    "Lower the cost to at most " + capacity + ", or raise the capacity.");
         }
-        limit.throttler().checkChanges(new ConstantCost(place, limit.cost().cut(tokens)));
+        limit.throttler().checkChanges(new MinCapacity(limit.cost().capped(tokens), location));
     }
 
     private @Nullable Duration maxWait() {
@@ -170,42 +156,46 @@ final class RateLimitedReader {
         return text.isEmpty()
                 ? null
                 : valid(
-                        "the maxWait '" + text + "'",
-                        () -> Waiting.maxWait(text),
-                        "Say 'maxWait = \"2s\"', for example, or '0s' for not at all.");
+                        "maxWait '" + text + "'",
+                        () -> ThrottlePolicy.parseMaxWait(text),
+                        "Write a duration such as 'maxWait = \"2s\"', or '0s' for no wait.");
     }
 
     private @Nullable Fallback fallback() {
         String name = text("fallback");
-        if (!name.isEmpty() && (!isOnMethod() || name.equals(method.getName()))) {
-            throw invalid(
-                    "has the fallback '" + name + "', which can't be for itself or for all methods of a type",
-                    "Write the fallback on the methods that it is for, and give it a name of its own.");
+        Method method = location.method();
+        if (name.isEmpty()) {
+            return null;
+        } else if (!isOnMethod()) {
+            throw location.invalid(
+                    "has the fallback '" + name + "', but stands on a type",
+                    "Put the annotation with the fallback on each method of the type.");
+        } else if (name.equals(method.getName())) {
+            throw location.invalid(
+                    "has the method itself as the fallback '" + name + "'",
+                    "Give the fallback method a different name.");
         }
-        return name.isEmpty()
-                ? null
-                : valid(
-                        "the fallback '" + name + "'",
-                        () -> Fallback.find(name, method, type),
-                        "Write a method '" + name + "' beside it that has its parameters and returns what it returns.");
+        return valid(
+                "fallback '" + name + "'",
+                () -> Fallback.find(name, method, location.type()),
+                "Add a method '" + name + "' to the class, with the same parameters and the same return type.");
     }
 
-    /** What an attribute says, or null if it says nothing. */
     private @Nullable CallValue expression(String attribute) {
         String text = text(attribute);
         return text.isEmpty()
                 ? null
                 : valid(
-                        "the " + attribute + " '" + text + "'",
-                        () -> reading.expressions().read(text, parameters),
-                        attribute.equals("key") && isOfRequest(text)
-                                ? "Parts of the request belong to a policy: 'ratelimit.policies.NAME: { key: " + text
-                                        + ", rate: 5/1m, applies-to: annotated }', and '@RateLimited(\"NAME\")'."
-                                : "Say an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
+                        attribute + " '" + text + "'",
+                        () -> context.expressions().parse(text, parameters),
+                        attribute.equals("key") && isPartOfRequest(text)
+                                ? "Only policies have keys made from the request: define 'ratelimit.policies.NAME: { key: "
+                                        + text + ", rate: 5/1m, applies-to: annotated }', and write"
+                                        + " '@RateLimited(\"NAME\")'."
+                                : "Write an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
     }
 
-    /** Whether it would be a part of a policy's key. */
-    private boolean isOfRequest(String text) {
+    private boolean isPartOfRequest(String text) {
         try {
             return !parameters.containsKey(text) && !KeyPart.of(text).name().isEmpty();
         } catch (IllegalArgumentException unknown) {
@@ -213,17 +203,12 @@ final class RateLimitedReader {
         }
     }
 
-    private <T> T valid(String what, Supplier<T> reader, String action) {
+    private <T> T valid(String attribute, Supplier<T> reader, String action) {
         try {
             return reader.get();
         } catch (IllegalArgumentException wrong) {
-            throw new InvalidRateLimitedException(
-                    place + " has " + what + " that can't be: " + wrong.getMessage() + ".", action, wrong);
+            throw location.invalid("has an invalid " + attribute + ": " + wrong.getMessage(), action, wrong);
         }
-    }
-
-    private InvalidRateLimitedException invalid(String problem, String action) {
-        return new InvalidRateLimitedException(place + " " + problem + ".", action);
     }
 
     private String text(String attribute) {
@@ -232,7 +217,8 @@ final class RateLimitedReader {
 
     private String resolve(String attribute, String text) {
         try {
-            return reading.resolve(text);
+            String resolved = context.beans().factory().resolveEmbeddedValue(text);
+            return resolved == null ? "" : resolved.strip();
         } catch (PlaceholderResolutionException missing) {
             throw missing(attribute, text, missing);
         }
@@ -240,11 +226,24 @@ final class RateLimitedReader {
 
     private InvalidRateLimitedException missing(String attribute, String text, PlaceholderResolutionException missing) {
         String property = missing.getPlaceholder();
-        boolean isAll = text.strip().equals("${" + property + "}");
-        String fallback = isAll ? EXAMPLES.getOrDefault(attribute, "…") : "…";
-        return new InvalidRateLimitedException(
-                place + " has the " + attribute + " '" + text + "', and there is no property '" + property + "'.",
-                "Define '" + property + "', or say '${" + property + ":" + fallback + "}'.",
+        boolean isWholeText = text.strip().equals("${" + property + "}");
+        String example = isWholeText ? EXAMPLES.getOrDefault(attribute, "…") : "…";
+        return location.invalid(
+                "has the " + attribute + " '" + text + "', but there is no property '" + property + "'",
+                "Define '" + property + "', or write a default: '${" + property + ":" + example + "}'.",
                 missing);
+    }
+
+    /** A check that rejects changes of a policy which would make a constant cost larger than the capacity. */
+    private record MinCapacity(long cost, SourceLocation location) implements Consumer<ThrottlePolicy> {
+
+        @Override
+        public void accept(ThrottlePolicy policy) {
+            if (policy.spec().capacity() < cost) {
+                throw new IllegalArgumentException("capacity of '" + policy.name() + "' must be at least " + cost
+                        + ", the cost of " + location.annotation() + ", but was "
+                        + policy.spec().capacity() + ": no call could ever be allowed");
+            }
+        }
     }
 }

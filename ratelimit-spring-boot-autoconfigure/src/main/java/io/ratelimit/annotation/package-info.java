@@ -1,9 +1,12 @@
 /**
- * Limits on calls of methods, of any Spring bean.
+ * Limits on the calls of methods of any Spring bean.
  *
- * <p>Start at {@link io.ratelimit.annotation.RateLimited}. The {@link io.ratelimit.annotation.RateLimitedAdvisor} holds
- * calls to what {@link io.ratelimit.annotation.RateLimitedOperations} has read of it once; a refused call throws a
- * {@link io.ratelimit.annotation.RateLimitExceededException}. Nothing here depends on the servlet API.
+ * <p>Start at {@link io.ratelimit.annotation.RateLimited}. The {@link io.ratelimit.annotation.RateLimitedAdvisor} charges
+ * each call as {@link io.ratelimit.annotation.RateLimitedOperations} has read it from the annotations. A denied call
+ * throws a {@link io.ratelimit.annotation.RateLimitExceededException}.
+ *
+ * <p>In the package, a scanner finds the annotations, a reader reads each of them once, and a validator checks all beans
+ * at the start. Nothing here depends on the servlet API.
  */
 @NullMarked
 package io.ratelimit.annotation;

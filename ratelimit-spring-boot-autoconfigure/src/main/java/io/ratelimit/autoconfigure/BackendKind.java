@@ -1,9 +1,9 @@
 package io.ratelimit.autoconfigure;
 
-/** Where buckets may be. */
+/** Locations of buckets. */
 public enum BackendKind {
-    /** In the memory of each instance. */
+    /** The memory of each instance. */
     LOCAL,
-    /** In Redis, shared by all instances. */
+    /** Redis, shared by all instances. */
     REDIS
 }

@@ -4,6 +4,7 @@ import io.ratelimit.annotation.InvalidRateLimitedException;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
+/** Reports a wrong {@code @RateLimited} annotation. */
 class InvalidRateLimitedFailureAnalyzer extends AbstractFailureAnalyzer<InvalidRateLimitedException> {
 
     @Override

@@ -4,88 +4,93 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.autoconfigure.PolicyOverride.Text;
+import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
+import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.KeyOverride;
-import io.ratelimit.key.OverriddenKey;
-import io.ratelimit.key.OverrideKeys;
-import io.ratelimit.key.Overrides;
+import io.ratelimit.key.KeyTexts;
+import io.ratelimit.key.OverrideMatch;
+import io.ratelimit.key.OverrideTable;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /** Reads the overrides of one policy. */
-public final class OverrideReader {
+final class OverrideReader {
 
     private final Policy properties;
     private final ThrottlePolicy policy;
-    private final OverrideKeys keys;
+    private final KeyTexts keys;
     private final String property;
-    private final Map<OverriddenKey, KeyOverride> overrides = new HashMap<>();
-    private final Map<OverriddenKey, String> places = new HashMap<>();
+    private final List<OverrideTable.Rule> rules = new ArrayList<>();
+    private final Map<OverrideMatch, String> propertiesOfKeys = new HashMap<>();
 
     /**
-     * @param ipv6Prefix the bits of an IPv6 address that count
+     * @param ipv6Prefix the number of bits that identify an IPv6 client
      */
-    public OverrideReader(Policy properties, ThrottlePolicy policy, int ipv6Prefix) {
+    OverrideReader(Policy properties, ThrottlePolicy policy, int ipv6Prefix) {
         this.properties = properties;
         this.policy = policy;
-        this.keys = new OverrideKeys(properties.key(), policy.ignoreCase(), ipv6Prefix);
+        this.keys = new KeyTexts(properties.key(), policy.ignoreCase(), ipv6Prefix);
         this.property = RateLimitProperties.property(policy.name()) + ".overrides";
     }
 
-    /** The overrides as keys are looked up in them. */
-    public Overrides read() {
-        List<PolicyOverride> written = properties.overrides();
-        if (!written.isEmpty() && policy.isGlobal()) {
+    /**
+     * Returns the table in which requests look up their keys.
+     *
+     * @throws InvalidConfigurationPropertyValueException if a key or a limit of an override can't exist
+     * @throws RateLimitConfigurationException if an override is incomplete or contradicts itself
+     */
+    OverrideTable read() {
+        List<OverrideEntry> entries = properties.overrides();
+        if (!entries.isEmpty() && policy.isGlobal()) {
             throw new RateLimitConfigurationException(
-                    "The throttle policy '" + policy.name() + "' has overrides but no key: it has one bucket for all.",
-                    "Say whose limit differs, as in '" + RateLimitProperties.property(policy.name())
+                    "The throttle policy '" + policy.name() + "' has overrides but no key, so it has only one bucket.",
+                    "Add a key, for example '" + RateLimitProperties.property(policy.name())
                             + ".key: ip', or remove the overrides.",
                     property);
         }
-        for (int i = 0; i < written.size(); i++) {
-            read(written.get(i), i);
+        for (int i = 0; i < entries.size(); i++) {
+            read(entries.get(i), i);
         }
-        return overrides.isEmpty() ? Overrides.NONE : new Overrides(overrides, properties.key());
+        return rules.isEmpty() ? OverrideTable.NONE : new OverrideTable(properties.key(), rules);
     }
 
-    private void read(PolicyOverride override, int index) {
+    private void read(OverrideEntry entry, int index) {
         String at = property + "[" + index + "]";
-        checkChoice(override, at);
-        if (override.keys().isEmpty()) {
-            throw incomplete("An override names no keys.", "Say '" + at + ".keys', a list.", at);
+        checkChoice(entry, at);
+        if (entry.keys().isEmpty()) {
+            throw incomplete("An override has no keys.", "Add the list '" + at + ".keys'.", at);
         }
-        for (int i = 0; i < override.keys().size(); i++) {
-            List<String> texts = override.keys().get(i).stream().map(Text::text).toList();
-            String place = at + ".keys[" + i + "]";
-            OverriddenKey key = key(texts, place);
-            String twin = places.put(key, place);
+        for (int i = 0; i < entry.keys().size(); i++) {
+            List<String> texts = entry.keys().get(i).stream().map(Text::text).toList();
+            String keyProperty = at + ".keys[" + i + "]";
+            OverrideMatch key = key(texts, keyProperty);
+            String twin = propertiesOfKeys.put(key, keyProperty);
             if (twin != null) {
                 throw new InvalidConfigurationPropertyValueException(
-                        place, shown(texts), "It is the same key as '" + twin + "': name each key once.");
+                        keyProperty, shown(texts), "It is the same key as '" + twin + "'. Write each key once.");
             }
-            overrides.put(key, toOverride(override, key, at, index));
+            rules.add(rule(entry, key, at, index));
         }
     }
 
-    private static void checkChoice(PolicyOverride override, String at) {
-        boolean rate = override.rate() != null;
-        boolean mode = override.mode() != null && override.mode() != Mode.ENFORCE;
+    private static void checkChoice(OverrideEntry entry, String at) {
+        boolean rate = entry.rate() != null;
+        boolean mode = entry.mode() != null && entry.mode() != Mode.ENFORCE;
         if (!rate && !mode) {
             throw incomplete(
-                    override.capacity() == null
-                            ? "An override says nothing that differs from the policy."
+                    entry.capacity() == null
+                            ? "An override changes nothing of the policy."
                             : "An override has a capacity but no rate.",
-                    "Say '" + at + ".rate: 100/1m' for another limit, or '" + at + ".mode: off' for none.",
+                    "Set '" + at + ".rate: 100/1m' for another limit, or '" + at + ".mode: off' for none.",
                     at);
         }
-        if (override.mode() != null && (rate || override.capacity() != null)) {
+        if (entry.mode() != null && (rate || entry.capacity() != null)) {
             throw incomplete(
                     "An override has both a mode and a limit.",
-                    "Say either '" + at + ".rate', and perhaps a capacity, or '" + at + ".mode'.",
+                    "Keep either '" + at + ".rate' with its capacity, or '" + at + ".mode'.",
                     at);
         }
     }
@@ -94,12 +99,12 @@ public final class OverrideReader {
         return new RateLimitConfigurationException(description, action, at);
     }
 
-    private OverriddenKey key(List<String> texts, String place) {
+    private OverrideMatch key(List<String> texts, String keyProperty) {
         try {
-            return keys.read(texts);
-        } catch (IllegalArgumentException unreadable) {
+            return keys.parseOverride(texts);
+        } catch (IllegalArgumentException invalid) {
             throw new InvalidConfigurationPropertyValueException(
-                    place, shown(texts), unreadable.getMessage(), unreadable);
+                    keyProperty, shown(texts), invalid.getMessage(), invalid);
         }
     }
 
@@ -107,14 +112,10 @@ public final class OverrideReader {
         return String.join(", ", texts);
     }
 
-    private KeyOverride toOverride(PolicyOverride override, OverriddenKey key, String at, int index) {
-        Rate rate = override.rate();
-        @Nullable
-        BucketSpec spec =
-                rate == null ? null : PolicyCosts.spec(rate, override.capacity(), properties, at, "these keys");
-        KeyOverride own = key.network() == null
-                ? KeyOverride.ofKeys(spec)
-                : KeyOverride.ofNetworks(spec, Integer.toString(index));
-        return override.mode() == null ? own : own.withMode(override.mode());
+    private OverrideTable.Rule rule(OverrideEntry entry, OverrideMatch key, String at, int index) {
+        Rate rate = entry.rate();
+        BucketSpec spec = rate == null ? null : PolicyReader.spec(rate, entry.capacity(), properties, at, "these keys");
+        Mode mode = entry.mode() == null ? Mode.ENFORCE : entry.mode();
+        return new OverrideTable.Rule(key, Integer.toString(index), spec, mode);
     }
 }

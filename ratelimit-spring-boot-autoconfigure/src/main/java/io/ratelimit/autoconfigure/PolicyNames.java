@@ -15,7 +15,8 @@ import org.springframework.core.env.PropertySource;
 import org.springframework.core.env.StandardEnvironment;
 
 /**
- * Refuses what binding lets pass. It drops the characters of a name that it doesn't know, and the fraction of a number.
+ * Checks the names of policies as they are written. Binding drops unknown characters of a name, and the fraction of a
+ * number.
  */
 final class PolicyNames {
 
@@ -25,20 +26,25 @@ final class PolicyNames {
     private PolicyNames() {}
 
     /**
-     * @param names of the policies as they were bound
+     * Checks the names and the whole numbers of all policies.
+     *
+     * @param names the names of the policies after binding
+     * @throws RateLimitConfigurationException if a name is invalid, or equal to another without dashes, or only set from
+     *     outside
+     * @throws InvalidConfigurationPropertyValueException if a number has a fraction
      */
     static void check(Set<String> names, ConfigurableEnvironment environment) {
         List<EnumerablePropertySource<?>> sources = sources(environment);
         for (EnumerablePropertySource<?> source : sources) {
             if (!source.getName().equals(ENVIRONMENT)) {
-                checkAsWritten(source);
+                checkSource(source);
             }
         }
         for (String name : names) {
             checkName(name, POLICIES.substring(0, POLICIES.length() - 1) + "[" + name + "]");
         }
         checkTwins(names);
-        new OutsidePolicies(names, environment).check(sources);
+        new EnvironmentPolicies(names, environment).check(sources);
     }
 
     private static List<EnumerablePropertySource<?>> sources(ConfigurableEnvironment environment) {
@@ -51,14 +57,14 @@ final class PolicyNames {
         return sources;
     }
 
-    private static void checkAsWritten(EnumerablePropertySource<?> source) {
+    private static void checkSource(EnumerablePropertySource<?> source) {
         for (String property : source.getPropertyNames()) {
             String name = property.startsWith(POLICIES) ? nameIn(property) : "";
             if (!name.isEmpty()) {
                 checkName(name, POLICIES + name);
                 if (source.getProperty(property) instanceof Double number) {
                     throw new InvalidConfigurationPropertyValueException(
-                            property, number, "It must be a whole number, but was " + number + ".");
+                            property, number, "it must be a whole number, but was " + number);
                 }
             }
         }
@@ -75,8 +81,8 @@ final class PolicyNames {
     private static void checkName(String name, String property) {
         if (!ThrottlePolicy.isName(name)) {
             throw new RateLimitConfigurationException(
-                    "'" + name + "' can't be the name of a throttle policy: a name has lower-case letters, digits and"
-                            + " dashes, 64 at most, and begins with a letter or a digit.",
+                    "'" + name + "' can't be the name of a throttle policy: a name has at most 64 lower-case letters,"
+                            + " digits and dashes, and begins with a letter or a digit.",
                     "Rename the policy, for example to '" + POLICIES + "per-user'.",
                     property);
         }
@@ -88,8 +94,10 @@ final class PolicyNames {
             String twin = seen.put(name.replace("-", ""), name);
             if (twin != null) {
                 throw new RateLimitConfigurationException(
-                        "The throttle policies '" + twin + "' and '" + name + "' have the same name but for dashes. An"
-                                + " environment variable can't spell a dash: it changes one policy and adds another.",
+                        "The throttle policies '" + twin + "' and '" + name
+                                + "' have the same name except for dashes. An"
+                                + " environment variable can't contain a dash: it would change one policy and add the"
+                                + " other.",
                         "Remove or rename one of them. To set a value from the environment, use a placeholder in the"
                                 + " application's configuration: 'rate: ${MY_RATE:600/1m}'.",
                         POLICIES + name);
@@ -97,14 +105,14 @@ final class PolicyNames {
         }
     }
 
-    /** Whether a property, in any spelling, is this one or below it. */
+    /** Returns whether a property, in any spelling, is equal to another or below it. */
     static boolean isBelow(String property, String written) {
         String below = plain(written);
         String above = plain(property);
         return below.equals(above) || below.startsWith(above + "_") || below.startsWith(above + "[");
     }
 
-    /** A property's name in the form of an environment variable. */
+    /** Returns the name of a property in the form of an environment variable. */
     static String plain(String property) {
         return property.toLowerCase(Locale.ROOT).replace("-", "").replace('.', '_');
     }

@@ -3,18 +3,22 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.BucketStore;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
-import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.DenialLog;
 import io.ratelimit.logging.FailureLog;
 import io.ratelimit.logging.ReconfigurationLog;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
@@ -28,7 +32,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 
-/** Auto-configuration for throttlers by the policies of {@code ratelimit.*}. */
+/** Auto-configuration for the throttlers of the policies below {@code ratelimit}. */
 @AutoConfiguration
 @Conditional(RateLimitEnabledCondition.class)
 @EnableConfigurationProperties(RateLimitProperties.class)
@@ -38,25 +42,26 @@ public final class RateLimitAutoConfiguration {
     private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
 
     private final RateLimitProperties properties;
-    private final List<ThrottlePolicy> policies;
+    private final Map<String, ConfiguredPolicy> policies;
 
+    /** Checks and reads all policies here, so that a mistake stops every application, also one with its own beans. */
     RateLimitAutoConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
         PolicyNames.check(properties.policies().keySet(), environment);
+        properties.clientIp().check();
         properties.redis().check();
         this.properties = properties;
-        this.policies = properties.toPolicies();
+        this.policies = PolicyReader.read(properties);
     }
 
     @Bean
     @ConfigurationPropertiesBinding
-    static NumberConverter rateLimitNumberConverter() {
-        return new NumberConverter();
+    static ScalarConverter rateLimitScalarConverter() {
+        return new ScalarConverter();
     }
 
     @Bean
-    @ConfigurationPropertiesBinding
-    static OverrideTextConverter rateLimitOverrideTextConverter() {
-        return new OverrideTextConverter();
+    ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans) {
+        return new ConfiguredPolicies(policies, beans);
     }
 
     @Bean
@@ -67,28 +72,16 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    BucketStore bucketStore(TimeSource time) {
+    BucketStore rateLimitBucketStore(TimeSource time) {
         if (properties.usesRedis()) {
             throw new RateLimitConfigurationException(
-                    "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not there:"
-                            + " instances would share nothing.",
-                    "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'. Where the application"
-                            + " is processed ahead of time, 'backend: redis' must be there when it is built.",
+                    "Limits need Redis ('backend: redis'), but 'RateLimitRedisAutoConfiguration' is missing: instances"
+                            + " would share nothing.",
+                    "Don't exclude 'RateLimitRedisAutoConfiguration', or set 'ratelimit.backend: local'. If the"
+                            + " application is processed ahead of time, set 'backend: redis' for the build too.",
                     "ratelimit.backend");
         }
         return BucketStore.local(time);
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
-    DenialLog denialLog(TimeSource time) {
-        return new DenialLog(time);
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
-    ReconfigurationLog rateLimitReconfigurationLog() {
-        return new ReconfigurationLog();
     }
 
     @Bean
@@ -99,15 +92,26 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    Throttlers throttlers(BucketStore store, TimeSource time, ObjectProvider<ThrottleListener> listeners) {
-        Throttlers throttlers = new Throttlers(policies, store, time, new ThrottleListeners(listeners.orderedStream()));
-        properties.policies().forEach((name, policy) -> throttlers
-                .get(name)
-                .checkChanges(changed -> PolicyCosts.check(policy, changed)));
+    Throttlers rateLimitThrottlers(
+            BucketStore store,
+            @Qualifier(RateLimitFailoverAutoConfiguration.CUSTOM_STORE) ObjectProvider<FailoverBucketStore> customStore,
+            TimeSource time,
+            ObjectProvider<ThrottleListener> listeners) {
+        Throttlers throttlers = new Throttlers(
+                policies.values().stream().map(ConfiguredPolicy::policy).toList(),
+                PolicyReport.isCustom(store) ? customStore.getObject() : store,
+                time,
+                ThrottleListener.of(withLogs(listeners, time)));
+        policies.forEach((name, policy) -> throttlers.get(name).checkChanges(policy::checkChange));
         return throttlers;
     }
 
-    /** Policies apply to the requests of a servlet application; without one they wait to be asked by the code. */
+    private static List<ThrottleListener> withLogs(ObjectProvider<ThrottleListener> listeners, TimeSource time) {
+        return Stream.concat(listeners.orderedStream(), Stream.of(new DenialLog(time), new ReconfigurationLog()))
+                .toList();
+    }
+
+    /** Logs that no request is limited in an application without web. Its code may use the throttlers. */
     @Configuration(proxyBeanMethods = false)
     @Lazy(false)
     @ConditionalOnNotWebApplication
@@ -116,15 +120,15 @@ public final class RateLimitAutoConfiguration {
         WithoutWeb(RateLimitProperties properties) {
             properties.policies().forEach((name, policy) -> {
                 if (policy.appliesTo() == AppliesTo.REQUESTS) {
-                    logger.info(
-                            "Throttle policy '" + name
-                                    + "' limits no requests, as this is no web application; code may ask it by the bean Throttlers");
+                    logger.info("Throttle policy '" + name
+                            + "' limits no requests, because this is not a web application; code can use the bean"
+                            + " Throttlers");
                 }
             });
         }
     }
 
-    /** The filter is a servlet filter. */
+    /** Stops the start of a reactive application, because the filter is a servlet filter. */
     @Configuration(proxyBeanMethods = false)
     @Lazy(false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.REACTIVE)
@@ -132,14 +136,14 @@ public final class RateLimitAutoConfiguration {
 
         Reactive() {
             throw new RateLimitConfigurationException(
-                    "ratelimit limits the requests of servlet applications, and this one is reactive (WebFlux): its"
-                            + " requests would not be limited at all.",
-                    "Build on 'spring-boot-starter-webmvc', remove 'ratelimit-spring-boot-starter', or say"
+                    "ratelimit limits the requests of servlet applications, but this application is reactive (WebFlux):"
+                            + " none of its requests would be limited.",
+                    "Build on 'spring-boot-starter-webmvc', remove 'ratelimit-spring-boot-starter', or set"
                             + " 'ratelimit.enabled: false'.");
         }
     }
 
-    /** Endpoints are those of Spring MVC. */
+    /** Stops the start of a servlet application without Spring MVC, whose endpoints the policies need. */
     @Configuration(proxyBeanMethods = false)
     @Lazy(false)
     @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
@@ -148,9 +152,9 @@ public final class RateLimitAutoConfiguration {
 
         ServletWithoutMvc() {
             throw new RateLimitConfigurationException(
-                    "ratelimit needs Spring MVC to limit the requests of a servlet application, and"
-                            + " 'spring-boot-webmvc' is not on the class path: no request would be limited.",
-                    "Add 'spring-boot-starter-webmvc', or say 'ratelimit.enabled: false'.");
+                    "ratelimit needs Spring MVC to limit the requests of a servlet application, but 'spring-boot-webmvc'"
+                            + " is not on the class path: no request would be limited.",
+                    "Add 'spring-boot-starter-webmvc', or set 'ratelimit.enabled: false'.");
         }
     }
 }

@@ -2,7 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import org.jspecify.annotations.Nullable;
 
-/** The application can't start as it is configured; says what is true and what to type. */
+/** A mistake in the configuration that stops the start. The message states the mistake, the action what to type. */
 public final class RateLimitConfigurationException extends RuntimeException {
 
     private static final long serialVersionUID = 1;
@@ -15,7 +15,9 @@ public final class RateLimitConfigurationException extends RuntimeException {
     }
 
     /**
-     * @param property the report says where it is set, and what is set below it
+     * @param description the mistake
+     * @param action what to type
+     * @param property the property whose locations, and those of the properties below it, the report lists
      */
     public RateLimitConfigurationException(String description, String action, @Nullable String property) {
         super(description);
@@ -23,12 +25,12 @@ public final class RateLimitConfigurationException extends RuntimeException {
         this.property = property;
     }
 
-    /** What to type. */
+    /** Returns what to type. */
     public String action() {
         return action;
     }
 
-    /** What it is about, if that is a property. */
+    /** Returns the property that the mistake is in, if there is one. */
     public @Nullable String property() {
         return property;
     }

@@ -11,6 +11,7 @@ import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.Environment;
 
+/** Adds the file and the line of the property to the report. */
 class RateLimitConfigurationFailureAnalyzer extends AbstractFailureAnalyzer<RateLimitConfigurationException> {
 
     private final ConfigurableEnvironment environment;
@@ -21,21 +22,21 @@ class RateLimitConfigurationFailureAnalyzer extends AbstractFailureAnalyzer<Rate
 
     @Override
     protected FailureAnalysis analyze(Throwable rootFailure, RateLimitConfigurationException cause) {
-        return new FailureAnalysis(cause.getMessage() + whereabouts(cause.property()), cause.action(), cause);
+        return new FailureAnalysis(cause.getMessage() + locations(cause.property()), cause.action(), cause);
     }
 
-    /** Where a property and those below it are set: file and line where Spring knows them. */
-    private String whereabouts(@Nullable String property) {
+    /** Returns the locations of a property and the properties below it: file and line, or the name of the source. */
+    private String locations(@Nullable String property) {
         return property == null
                 ? ""
                 : environment.getPropertySources().stream()
                         .filter(EnumerablePropertySource.class::isInstance)
-                        .flatMap(source -> whereabouts(property, (EnumerablePropertySource<?>) source))
+                        .flatMap(source -> locations(property, (EnumerablePropertySource<?>) source))
                         .collect(Collectors.joining("", "\n", ""))
                         .stripTrailing();
     }
 
-    private static Stream<String> whereabouts(String property, EnumerablePropertySource<?> source) {
+    private static Stream<String> locations(String property, EnumerablePropertySource<?> source) {
         return Stream.of(source.getPropertyNames())
                 .filter(written -> PolicyNames.isBelow(property, written))
                 .map(written -> "\n    " + written + ": " + origin(source, written));

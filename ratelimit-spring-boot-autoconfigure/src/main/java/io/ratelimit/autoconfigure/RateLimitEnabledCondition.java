@@ -9,8 +9,8 @@ import org.springframework.context.annotation.ConditionContext;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
 /**
- * Holds unless {@code ratelimit.enabled} is false, in any spelling that binds. To Spring Boot's own condition
- * {@code yes} is not true, so that limits would be off in silence. What is no boolean stops the start when it is bound.
+ * Condition that holds unless {@code ratelimit.enabled} is false. To Spring Boot's own condition {@code yes} is not true, so
+ * it would disable limits without a message. A value that is not a boolean stops the start when it is bound.
  */
 public class RateLimitEnabledCondition extends SpringBootCondition {
 
@@ -27,7 +27,7 @@ public class RateLimitEnabledCondition extends SpringBootCondition {
             return !Boolean.FALSE.equals(Binder.get(context.getEnvironment())
                     .bind(PROPERTY, Boolean.class)
                     .orElse(true));
-        } catch (BindException noBoolean) {
+        } catch (BindException notABoolean) {
             return true;
         }
     }

@@ -2,27 +2,24 @@ package io.ratelimit.autoconfigure;
 
 import static java.util.Objects.requireNonNullElse;
 
-import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.key.ClientIp;
-import io.ratelimit.key.IpNetwork;
+import io.ratelimit.failover.FailureRule;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;
-import io.ratelimit.redis.FailureRule;
+import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.web.servlet.Phase;
-import io.ratelimit.web.servlet.RejectionDelay;
-import java.util.ArrayList;
+import io.ratelimit.web.servlet.rejection.RejectionDelay;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -34,17 +31,18 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 /**
  * Configuration properties for rate limiting.
  *
- * @param enabled whether rate limiting is there at all
- * @param mode how much the decisions of all policies count; the weaker of this and a policy's own mode holds, so off
- *     turns everything off
- * @param backend where the buckets are: local (the memory of each instance) or redis (shared by all instances)
- * @param onBackendFailure what holds while Redis is away: local (the same policies from memory), allow or deny (503)
- * @param headers the headers that tell clients of their limits, beside Retry-After and X-RetryAfterMs on refusals
- * @param excludePaths path patterns that no policy applies to, but those with a written phase before-authentication
- * @param clientIp how the address of a client is told
- * @param filter where the filters stand
- * @param redis how the buckets in Redis are kept
- * @param policies throttle policies by name, of lower-case letters, digits and dashes
+ * @param enabled Whether rate limiting is enabled.
+ * @param mode Whether policies are enforced: enforce, shadow (count and log denials, reject nothing) or off. For each
+ *     policy, the weaker of this mode and its own mode applies.
+ * @param backend Location of the buckets: local (the memory of each instance) or redis (shared by all instances).
+ * @param onBackendFailure Decision while Redis is unavailable: local (the same policies from memory), allow or deny (503).
+ * @param headers Headers that inform clients about their limits, in addition to Retry-After and X-RetryAfterMs.
+ * @param excludePaths Path patterns that are excluded from all policies except those that set phase to
+ *     before-authentication.
+ * @param clientIp Detection of the client's address.
+ * @param filter Position of the filters.
+ * @param redis Storage of buckets in Redis.
+ * @param policies Throttle policies by name. A name has lower-case letters, digits and dashes.
  */
 @ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
 public record RateLimitProperties(
@@ -61,7 +59,7 @@ public record RateLimitProperties(
 
     static final String PREFIX = "ratelimit";
 
-    /** Binding has null for what isn't written, unless its default is one for the metadata. */
+    /** Replaces null, which binding passes for absent properties whose default is not in the metadata. */
     public RateLimitProperties {
         excludePaths = requireNonNullElse(excludePaths, List.of());
         clientIp = requireNonNullElse(clientIp, ClientAddress.DEFAULT);
@@ -70,31 +68,32 @@ public record RateLimitProperties(
         policies = requireNonNullElse(policies, Map.of());
     }
 
-    /** The headers that tell clients of their limits. Not the enum of the filter: that needs the servlet API. */
+    /** Headers that inform clients about their limits. The filter's enum is another, because it needs the servlet API. */
     public enum Headers {
-        /** RateLimit-Policy and RateLimit, as draft-ietf-httpapi-ratelimit-headers-11 has them. */
+        /** RateLimit-Policy and RateLimit, as defined by draft-ietf-httpapi-ratelimit-headers-11. */
         DRAFT_11,
         /** X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. */
         X_RATELIMIT,
-        /** None. */
+        /** No headers. */
         NONE
     }
 
-    /** What a policy limits. */
+    /** Targets of a policy. */
     public enum AppliesTo {
         /** Requests. */
         REQUESTS,
-        /** The calls of methods whose annotation names it. */
+        /** Calls of methods whose annotation names the policy. */
         ANNOTATED
     }
 
     /**
-     * How the address of a client is told.
+     * Detection of the client's address.
      *
-     * @param trustedProxies networks and addresses that may speak for a client, such as 10.0.0.0/8; without any no
-     *     forwarding header is read
-     * @param header the header that they do it by: x-forwarded-for, forwarded, or any that has one address
-     * @param ipv6Prefix how many bits of an IPv6 address count, 32 to 128: a client has all addresses of such a network
+     * @param trustedProxies Networks and addresses of proxies that may name a client, such as 10.0.0.0/8. Without any,
+     *     no forwarding header is read.
+     * @param header Header in which the proxies name the client: x-forwarded-for, forwarded, or a header with one address.
+     * @param ipv6Prefix Number of bits that identify an IPv6 client, from 32 to 128. All addresses of that network count
+     *     as one client.
      */
     public record ClientAddress(
             List<IpNetwork> trustedProxies,
@@ -110,7 +109,12 @@ public record RateLimitProperties(
             trustedProxies = requireNonNullElse(trustedProxies, List.of());
         }
 
-        public ClientIp toClientIp() {
+        /**
+         * Checks the values that binding accepts, in an application of any kind.
+         *
+         * @throws InvalidConfigurationPropertyValueException if the prefix or the header can't be used
+         */
+        void check() {
             if (ipv6Prefix < 32 || ipv6Prefix > 128) {
                 throw new InvalidConfigurationPropertyValueException(
                         PROPERTY + ".ipv6-prefix",
@@ -121,15 +125,18 @@ public record RateLimitProperties(
                 throw new InvalidConfigurationPropertyValueException(
                         PROPERTY + ".header", header, "header must be the name of a header, such as 'x-forwarded-for'");
             }
+        }
+
+        public ClientIp toClientIp() {
             return new ClientIp(trustedProxies, header, ipv6Prefix);
         }
     }
 
     /**
-     * Where the filters stand.
+     * Position of the filters.
      *
-     * @param afterAuthenticationOrder the order of the filter that knows the user, for applications that authenticate in a
-     *     filter of their own; by default right behind Spring Security
+     * @param afterAuthenticationOrder Order of the filter that runs after authentication, for applications with an
+     *     authentication filter of their own. By default right after Spring Security.
      */
     public record Filter(@Nullable Integer afterAuthenticationOrder) {
 
@@ -139,38 +146,42 @@ public record RateLimitProperties(
     /**
      * One throttle policy.
      *
-     * @param rate the tokens that come back, and how fast, such as 600/1m, 10/s or 1/2s
-     * @param capacity the most tokens a bucket holds, and so the largest burst; by default the tokens of the rate
-     * @param refill whether tokens come back one by one or a period's worth at a time
-     * @param cost the tokens that a request takes: a number, or an expression over the facts of the request
-     * @param maxCost what a larger cost is cut to
-     * @param tiers other rates by the name of the tier that a request belongs to
-     * @param tier which tier that is: role (one named like a role of the user), or what could be a part of the key, such
-     *     as bean:NAME or expression:SPEL
-     * @param overrides keys that have a rate of their own, or none
-     * @param key what a bucket is counted by, one part or several: ip, user, endpoint, method, session, header:NAME,
-     *     cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL; without one, one
-     *     bucket serves all requests
-     * @param ignoreCase whether keys that differ in case alone share a bucket
-     * @param onMissingKey what holds for a request that lacks a part of the key
-     * @param maxKeys the most buckets held at a time; beyond it new keys share overflow buckets
-     * @param appliesTo whether it limits requests, or the calls of methods whose RateLimited annotation names it
-     * @param paths path patterns where the policy applies, below the context path; everywhere by default
-     * @param excludePaths path patterns where it doesn't
-     * @param methods the HTTP methods it applies to, GET also for HEAD; all by default
-     * @param condition an expression over the facts of the request; the policy applies where it is true or fails
-     * @param phase whether it is asked before or after authentication; by default before, if nothing that it asks for can
-     *     be another after. An early policy that says so keeps what it took when a later one refuses the request
-     * @param maxWait how long a request that is short of tokens may wait in line for them, such as 2s; by default none
-     *     waits. Those that may are asked after authentication, unless the phase is written
-     * @param queueLimit the most requests that wait at a time, 20 by default; the next is refused at once
-     * @param refundOn the response statuses for which it gives back what it took, such as 404, 5xx, or !401 for all but 401
-     * @param rejectionDelay how late its refusals are answered, such as 2s, holding no thread
-     * @param retryJitter the least and the most random addition to the retry time of a refusal, such as 1ms-5ms
-     * @param status the HTTP status of a refusal
-     * @param mode how much its decisions count: enforce, shadow (decide and log, refuse nothing) or off
-     * @param backend where its buckets are: local or redis; by default where the application's are
-     * @param onBackendFailure what holds for it while Redis is away: local, allow or deny; by default the application's
+     * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s or 1/2s. Required.
+     * @param capacity Number of tokens in a full bucket, which is the largest burst. By default the tokens of the rate.
+     * @param refill Refill of a bucket: greedy (continuously) or interval (all tokens of a period at once).
+     * @param cost Tokens that a request takes: a number, or an expression over the facts of the request. 1 by default.
+     * @param maxCost Maximum of the cost. A larger cost is reduced to it, and a cost that fails counts as the maximum.
+     * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier.
+     * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key part
+     *     can have, such as bean:NAME or expression:SPEL.
+     * @param overrides Limits of single keys or networks, or exemptions for them.
+     * @param key Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session,
+     *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL. Without a
+     *     key, all requests share one bucket.
+     * @param ignoreCase Whether keys that differ only in case share a bucket.
+     * @param onMissingKey Treatment of a request that lacks a part of the key: client-ip (use the address instead), shared
+     *     (one bucket for all of them), deny (403) or skip.
+     * @param maxKeys Maximum number of buckets. Beyond it, new keys share overflow buckets.
+     * @param appliesTo Target of the policy: requests, or annotated (calls of methods whose RateLimited annotation names
+     *     it).
+     * @param paths Path patterns to which the policy applies, relative to the context path. All paths by default.
+     * @param excludePaths Path patterns to which the policy does not apply.
+     * @param methods HTTP methods to which the policy applies. GET includes HEAD. All methods by default.
+     * @param condition Expression over the facts of the request. The policy applies if it is true, or if it fails.
+     * @param phase Phase of the policy: before-authentication or after-authentication. By default after, if the policy
+     *     needs the user, or if the application authenticates and the key has no ip; otherwise before. A policy with a
+     *     written early phase keeps its tokens when a later policy rejects the request.
+     * @param maxWait Longest wait of a request for missing tokens, such as 2s. No request waits by default. A policy whose
+     *     requests may wait runs after authentication, unless its phase is written.
+     * @param queueLimit Maximum number of waiting requests. Further requests are rejected at once. 20 by default.
+     * @param refundOn Conditions that return the tokens of a request: authenticated (the request passed authentication
+     *     with a user), or statuses of the response, such as 404, 5xx, or !401 for all except 401.
+     * @param rejectionDelay Delay of the response to a rejected request, such as 2s. Occupies no thread.
+     * @param retryJitter Range of the random addition to the retry time, such as 1ms-5ms.
+     * @param status HTTP status of a rejection, from 400 to 599.
+     * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
+     * @param backend Location of the policy's buckets: local or redis. By default the application's.
+     * @param onBackendFailure Decision while Redis is unavailable: local, allow or deny. By default the application's.
      */
     public record Policy(
             @Nullable Rate rate,
@@ -178,9 +189,9 @@ public record RateLimitProperties(
             Refill refill,
             RequestCost cost,
             @Nullable Long maxCost,
-            Map<String, PolicyTier> tiers,
+            Map<String, Tier> tiers,
             @Nullable RequestTier tier,
-            List<PolicyOverride> overrides,
+            List<OverrideEntry> overrides,
             List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
             MissingKey onMissingKey,
@@ -205,8 +216,8 @@ public record RateLimitProperties(
             @Nullable FailureRule onBackendFailure) {
 
         /**
-         * Binding has null for what isn't written. The defaults stand here, as no metadata tells of what is in a map, and
-         * those of annotations are converted anew for each policy: half of what it takes to bind one.
+         * Replaces null, which binding passes for absent properties. The defaults are here because no metadata describes
+         * the values of a map. Binding would convert those in annotations again for each policy, at half of its cost.
          */
         public Policy {
             refill = requireNonNullElse(refill, Refill.GREEDY);
@@ -223,85 +234,73 @@ public record RateLimitProperties(
             rejectionDelay = requireNonNullElse(rejectionDelay, RejectionDelay.NONE);
             mode = requireNonNullElse(mode, Mode.ENFORCE);
         }
+    }
 
-        /** What a request takes, cut to the most. */
-        public RequestCost cutCost() {
-            return maxCost == null ? cost : cost.atMost(maxCost);
-        }
+    /**
+     * The limit of the requests that belong to a tier.
+     *
+     * @param rate The tokens that a bucket regains, and the period, such as 6000/1m.
+     * @param capacity The number of tokens in a full bucket. By default the tokens of the rate.
+     */
+    public record Tier(@Nullable Rate rate, @Nullable Long capacity) {}
 
-        /** The policy in the application's mode. */
-        ThrottlePolicy toPolicy(String name, Mode applicationMode) {
-            String property = property(name);
-            BucketSpec spec = toSpec(name, property);
-            PolicyCosts.check(name, this, spec.capacity());
-            if (status < 400 || status > 599) {
-                throw new InvalidConfigurationPropertyValueException(
-                        property + ".status",
-                        status,
-                        "status must be between 400 and 599, but was " + status
-                                + ": clients would take the refusal for a success");
-            }
-            List<String> parts = KeyPart.names(key);
-            if (Set.copyOf(parts).size() < parts.size()) {
-                throw new InvalidConfigurationPropertyValueException(
-                        property + ".key", String.join(", ", parts), "key must name each part once");
-            }
-            ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
-            return valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
-                    .withTiers(PolicyTier.read(property, this))
-                    .withIgnoreCase(ignoreCase)
-                    .withMode(mode.weaker(applicationMode))
-                    .withRetryJitter(retryJitter == null ? RetryJitter.NONE : retryJitter)
-                    .withWaiting(PolicyWaiting.of(name, this));
-        }
+    /**
+     * The limit of single keys or networks.
+     *
+     * @param keys The keys: each is one text, or a list with one text for each part of the policy's key. For the part ip
+     *     a text may be a network, such as 10.0.0.0/8.
+     * @param rate The tokens that their buckets regain, and the period, such as 6000/1m.
+     * @param capacity The number of tokens in their full buckets. By default the tokens of the rate.
+     * @param mode Instead of a rate: off for no limit, or shadow.
+     */
+    public record OverrideEntry(
+            @DefaultValue List<List<Text>> keys,
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            @Nullable Mode mode) {
 
-        private BucketSpec toSpec(String name, String property) {
-            if (rate == null) {
-                throw new RateLimitConfigurationException(
-                        "The throttle policy '" + name + "' has no rate.",
-                        "Say how many tokens come back in which period: '" + property + ".rate: 600/1m', for example.",
-                        property);
-            }
-            if (capacity == null) {
-                return valid(property + ".rate", rate, () -> BucketSpec.of(rate).withRefill(refill));
-            }
-            return valid(property + ".capacity", capacity, () -> new BucketSpec(rate, capacity, refill));
-        }
+        /** A text that may contain commas, at which a list would be split. */
+        public record Text(String text) {}
+    }
 
-        private static <T> T valid(String property, Object value, Supplier<T> conversion) {
-            try {
-                return conversion.get();
-            } catch (IllegalArgumentException refused) {
-                throw new InvalidConfigurationPropertyValueException(property, value, refused.getMessage(), refused);
-            }
+    /** The longest wait. Spring would read a plain duration without a unit as milliseconds. */
+    public record MaxWait(Duration duration) {
+
+        /**
+         * Reads a wait such as {@code 2s}.
+         *
+         * @throws IllegalArgumentException if the text is not a duration with a unit, or out of range
+         */
+        public static MaxWait of(String text) {
+            return new MaxWait(ThrottlePolicy.parseMaxWait(text));
         }
     }
 
-    /** The names of the properties that a record binds. */
+    /** Returns the names of the properties that a record binds. */
     static List<String> namesOf(Class<? extends Record> properties) {
         return Stream.of(properties.getRecordComponents())
                 .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
                 .toList();
     }
 
-    /** The property of a policy. */
+    /** Returns the path of a policy, such as {@code ratelimit.policies.api}. */
     public static String property(String policy) {
         return PREFIX + ".policies." + policy;
     }
 
-    /** Where the buckets of a policy are; one of an annotation's own limit has no configuration. */
+    /** Returns the backend of a policy. A limit in an annotation has no properties and uses the application's backend. */
     public BackendKind backendOf(ThrottlePolicy policy) {
         Policy configured = policies.get(policy.name());
         return configured == null || configured.backend == null ? backend : configured.backend;
     }
 
-    /** Whether any policy, or a limit of an annotation, has its buckets in Redis. */
+    /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
     boolean usesRedis() {
         return backend == BackendKind.REDIS
                 || policies.values().stream().anyMatch(policy -> policy.backend == BackendKind.REDIS);
     }
 
-    /** Whether any of those is not off; so may be a limit of an annotation, where the application's are in Redis. */
+    /** Returns whether any of those policies, or a limit in an annotation, may be on. */
     public boolean asksRedis() {
         return mode != Mode.OFF
                 && (backend == BackendKind.REDIS
@@ -309,18 +308,11 @@ public record RateLimitProperties(
                                 .anyMatch(policy -> policy.backend == BackendKind.REDIS && policy.mode != Mode.OFF));
     }
 
-    /** What holds for a policy while Redis is away. */
+    /** Returns the rule of a policy while Redis is unavailable. */
     public FailureRule failureRuleOf(ThrottlePolicy policy) {
         Policy configured = policies.get(policy.name());
         return configured == null || configured.onBackendFailure == null
                 ? onBackendFailure
                 : configured.onBackendFailure;
-    }
-
-    /** The policies as the core has them. */
-    List<ThrottlePolicy> toPolicies() {
-        List<ThrottlePolicy> read = new ArrayList<>(policies.size());
-        policies.forEach((name, policy) -> read.add(policy.toPolicy(name, mode)));
-        return read;
     }
 }

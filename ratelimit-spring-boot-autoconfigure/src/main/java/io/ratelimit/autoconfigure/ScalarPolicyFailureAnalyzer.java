@@ -8,7 +8,7 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.core.annotation.Order;
 import org.springframework.core.env.Environment;
 
-/** For {@code api: 600/1m}, of which Spring Boot says only that it has no converter. */
+/** Reports a policy with a value instead of properties ({@code api: 600/1m}); Spring Boot reports a missing converter. */
 @Order(0)
 class ScalarPolicyFailureAnalyzer extends AbstractFailureAnalyzer<BindException> {
 
@@ -27,9 +27,9 @@ class ScalarPolicyFailureAnalyzer extends AbstractFailureAnalyzer<BindException>
         return analyzer.analyze(
                 rootFailure,
                 new RateLimitConfigurationException(
-                        "'" + property + "' has a value where the properties of a throttle policy belong.",
-                        "Write them below the policy's name: '" + RateLimitProperties.property("api")
-                                + ".rate: 600/1m', for example.",
+                        "'" + property + "' has a value, but a throttle policy consists of properties.",
+                        "Write the properties below the policy's name, for example '"
+                                + RateLimitProperties.property("api") + ".rate: 600/1m'.",
                         property));
     }
 }

@@ -2,7 +2,9 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
 import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
+import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +15,7 @@ import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.core.annotation.Order;
 
-/** Says which properties there are, where Spring Boot says only that one was left unbound. */
+/** Reports unknown properties with the list of those that exist; Spring Boot reports only the unknown ones. */
 @Order(0)
 class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConfigurationPropertiesException> {
 
@@ -35,18 +37,24 @@ class UnknownPropertyFailureAnalyzer extends AbstractFailureAnalyzer<UnboundConf
         return unknown.stream()
                 .map(property -> "\n    " + property.getName() + ", with the value \"" + property.getValue() + "\": "
                         + property.getOrigin())
-                .collect(Collectors.joining("", "There is no such property of rate limiting:\n", ""));
+                .collect(Collectors.joining("", "Rate limiting has no such property:\n", ""));
     }
 
     private static String action(List<ConfigurationProperty> unknown) {
-        return "Correct or remove what is misspelt. Below '" + PREFIX + "' there are: "
+        return "Correct or remove the property. The properties below '" + PREFIX + "' are: "
                 + names(RateLimitProperties.class)
-                + (isBelow(POLICIES, unknown) ? "\nA policy, whose name has no dot, has: " + names(Policy.class) : "")
-                + (isBelow(CLIENT_IP, unknown) ? "\nBelow 'client-ip' there are: " + names(ClientAddress.class) : "")
-                + (isBelow(FILTER, unknown) ? "\nBelow 'filter' there are: " + names(Filter.class) : "")
-                + (isBelow(REDIS, unknown) ? "\nBelow 'redis' there are: " + names(RedisProperties.class) : "")
-                + (isIn(".overrides[", unknown) ? "\nAn override has: " + names(PolicyOverride.class) : "")
-                + (isIn(".tiers.", unknown) ? "\nA tier has: " + names(PolicyTier.class) : "");
+                + (isBelow(POLICIES, unknown)
+                        ? "\nThe properties of a policy, whose name has no dot, are: " + names(Policy.class)
+                        : "")
+                + (isBelow(CLIENT_IP, unknown)
+                        ? "\nThe properties below 'client-ip' are: " + names(ClientAddress.class)
+                        : "")
+                + (isBelow(FILTER, unknown) ? "\nThe properties below 'filter' are: " + names(Filter.class) : "")
+                + (isBelow(REDIS, unknown) ? "\nThe properties below 'redis' are: " + names(RedisProperties.class) : "")
+                + (isIn(".overrides[", unknown)
+                        ? "\nThe properties of an override are: " + names(OverrideEntry.class)
+                        : "")
+                + (isIn(".tiers.", unknown) ? "\nThe properties of a tier are: " + names(Tier.class) : "");
     }
 
     private static boolean isBelow(ConfigurationPropertyName name, List<ConfigurationProperty> unknown) {

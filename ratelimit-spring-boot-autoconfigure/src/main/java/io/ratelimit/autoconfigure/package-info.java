@@ -1,6 +1,6 @@
 /**
- * From {@code ratelimit.*} to beans. Properties become core records once, at the start, and never leave this package
- * and those below it.
+ * Auto-configuration of the throttlers. {@code PolicyReader} reads {@code RateLimitProperties} once, at the start, into
+ * {@code ConfiguredPolicies}. Properties never leave this package and the packages below it.
  */
 @NullMarked
 package io.ratelimit.autoconfigure;

@@ -2,14 +2,14 @@ package io.ratelimit.key;
 
 import org.jspecify.annotations.Nullable;
 
-/** Knows the web request that the calling thread works for. */
+/** Access to the web request that the calling thread serves. */
 @FunctionalInterface
 public interface CurrentRequest {
 
-    /** There is none. */
+    /** An access that never finds a request. */
     CurrentRequest NONE = () -> null;
 
-    /** The request's facts; null if the thread works for none. */
+    /** Returns the facts of the request; null if the thread serves none. */
     @Nullable
     RequestFacts facts();
 }

@@ -3,25 +3,35 @@ package io.ratelimit.key;
 import org.springframework.expression.spel.SpelEvaluationException;
 
 /**
- * Is told of what a policy wanted to know of a request or a call and could not, such as a cost whose expression failed.
- * Must be thread-safe and quick: a client may be able to cause a failure with each request.
+ * A listener for facts of a request or a call that a policy couldn't determine, such as a cost whose expression failed.
+ * Implementations must be thread-safe and fast: a client may be able to cause a failure with each request.
  */
 @FunctionalInterface
 public interface FailureListener {
 
     /**
-     * @param policy its name
-     * @param what could not be told, and what held instead: {@code its cost, which counted as 1}
-     * @param why in words that are free of what clients send
+     * Reports a failure.
+     *
+     * @param policy the name of the policy
+     * @param fact the fact and the value that replaced it, such as {@code its cost, which counted as 1}
+     * @param reason the reason, without text that a client sent
      */
-    void failed(String policy, String what, String why);
+    void failed(String policy, String fact, String reason);
 
-    /** The same by an exception: of it only the type is told, for its message may quote what a client sent. */
-    default void failed(String policy, String what, Exception why) {
-        String type = why.getClass().getName();
+    /**
+     * Reports a failure by its exception. Reports only the type, because the message may quote text that a client sent.
+     *
+     * @param policy the name of the policy
+     * @param fact the fact and the value that replaced it
+     * @param failure the exception
+     */
+    default void failed(String policy, String fact, Exception failure) {
+        String type = failure.getClass().getName();
         failed(
                 policy,
-                what,
-                why instanceof SpelEvaluationException expression ? type + " " + expression.getMessageCode() : type);
+                fact,
+                failure instanceof SpelEvaluationException expression
+                        ? type + " " + expression.getMessageCode()
+                        : type);
     }
 }

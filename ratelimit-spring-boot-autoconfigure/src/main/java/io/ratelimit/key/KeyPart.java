@@ -9,12 +9,22 @@ import java.util.function.Function;
 /**
  * One part of a policy's key.
  *
- * @param name as it is written, such as {@code ip} or {@code header:x-api-key}
- * @param resolver reads it from a request
- * @param known how early it can be read
- * @param chosenByClient whether a client can send what it likes
+ * @param name the text of the configuration, such as {@code ip} or {@code header:x-api-key}
+ * @param resolver reads the part from a request
+ * @param availability when the part can be read
+ * @param chosenByClient whether a client can choose the text
  */
-public record KeyPart(String name, KeyResolver resolver, Known known, boolean chosenByClient) {
+public record KeyPart(String name, KeyResolver resolver, Availability availability, boolean chosenByClient) {
+
+    /** The moment from which a fact of a request is available; a policy that depends on the fact can't be asked before. */
+    public enum Availability {
+        /** Before authentication: the request itself contains the fact. */
+        IMMEDIATE,
+        /** Before authentication, which may change it: a login changes the session, and a bean may read the user. */
+        MAY_CHANGE,
+        /** After authentication: the fact is about the user. */
+        NEEDS_USER
+    }
 
     private static final String PARTS = "ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME,"
             + " path-variable:NAME, bean:NAME or expression:SPEL";
@@ -22,7 +32,7 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
     private static final Set<String> METHODS =
             Set.of("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
 
-    /** The names of parts, in their order. */
+    /** Returns the names of parts, in the same order. */
     public static List<String> names(List<KeyPart> parts) {
         List<String> names = new ArrayList<>(parts.size());
         for (KeyPart part : parts) {
@@ -32,17 +42,17 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
     }
 
     /**
-     * Reads a part as it is written. One that names a bean can't be resolved before it {@linkplain #withBean has it}.
+     * Parses a part. A part that names a bean fails until it {@linkplain #withBean has it}.
      *
-     * @throws IllegalArgumentException if there is no such part; the message names those that there are
+     * @throws IllegalArgumentException if the text is no part; the message lists the parts
      */
     public static KeyPart of(String text) {
         return switch (text) {
-            case "ip" -> new KeyPart(text, RequestFacts::ip, Known.AT_ONCE, false);
-            case "user" -> new KeyPart(text, RequestFacts::user, Known.WITH_USER, false);
-            case "endpoint" -> new KeyPart(text, RequestFacts::endpoint, Known.AT_ONCE, false);
-            case "method" -> new KeyPart(text, request -> methodOf(request.method()), Known.AT_ONCE, false);
-            case "session" -> new KeyPart(text, RequestFacts::session, Known.PERHAPS_LATER, true);
+            case "ip" -> new KeyPart(text, RequestFacts::ip, Availability.IMMEDIATE, false);
+            case "user" -> new KeyPart(text, RequestFacts::user, Availability.NEEDS_USER, false);
+            case "endpoint" -> new KeyPart(text, RequestFacts::endpoint, Availability.IMMEDIATE, false);
+            case "method" -> new KeyPart(text, request -> methodOf(request.method()), Availability.IMMEDIATE, false);
+            case "session" -> new KeyPart(text, RequestFacts::session, Availability.MAY_CHANGE, true);
             default -> named(text, text.indexOf(':') + 1);
         };
     }
@@ -68,7 +78,7 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
             }
             case BEAN -> {
                 check(!name.isBlank(), text, "bean", "bean:tenantKey");
-                yield new KeyPart(text, unresolved(text), Known.PERHAPS_LATER, false);
+                yield new KeyPart(text, unresolved(text), Availability.MAY_CHANGE, false);
             }
             case "expression:" -> expression(text, parse(name));
             default -> throw new IllegalArgumentException("'" + text + "' is not a part of a key: say " + PARTS);
@@ -76,25 +86,28 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
     }
 
     private static KeyPart sent(String name, KeyResolver resolver) {
-        return new KeyPart(name, resolver, Known.AT_ONCE, true);
+        return new KeyPart(name, resolver, Availability.IMMEDIATE, true);
     }
 
     private static KeyPart expression(String text, RequestExpression expression) {
-        return new KeyPart(text, expression::text, expression.known(), expression.chosenByClient());
+        return new KeyPart(text, expression::text, expression.availability(), expression.chosenByClient());
     }
 
     private static RequestExpression parse(String spel) {
         try {
             return RequestExpression.of(spel);
-        } catch (IllegalArgumentException refused) {
-            boolean open = spel.chars().filter(c -> "({".indexOf(c) >= 0).count()
-                    > spel.chars().filter(c -> ")}".indexOf(c) >= 0).count();
-            if (!open) {
-                throw refused;
+        } catch (IllegalArgumentException unreadable) {
+            boolean isCut = count("({", spel) > count(")}", spel);
+            if (!isCut) {
+                throw unreadable;
             }
-            throw new IllegalArgumentException(
-                    refused.getMessage() + ". If it was cut at a comma, write the key as a list: [\"expression:...\"]");
+            throw new IllegalArgumentException(unreadable.getMessage()
+                    + ". If it was cut at a comma, write the key as a list: [\"expression:...\"]");
         }
+    }
+
+    private static long count(String characters, String text) {
+        return text.chars().filter(c -> characters.indexOf(c) >= 0).count();
     }
 
     private static KeyResolver unresolved(String text) {
@@ -103,14 +116,21 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
         };
     }
 
-    /** The part with the bean that it names; itself if it names none. */
+    /**
+     * Returns this part with its bean; itself if it names none.
+     *
+     * @param beans finds a bean by its name
+     */
     public KeyPart withBean(Function<String, KeyResolver> beans) {
         return name.startsWith(BEAN)
-                ? new KeyPart(name, beans.apply(name.substring(BEAN.length())), known, chosenByClient)
+                ? new KeyPart(name, beans.apply(name.substring(BEAN.length())), availability, chosenByClient)
                 : this;
     }
 
-    /** HEAD is GET; what HTTP doesn't define is one method, or each invented one would have a bucket of its own. */
+    /**
+     * Returns the method as a key has it: GET for HEAD, and {@code other} for each method that HTTP doesn't define.
+     * Otherwise each invented method would have a bucket of its own.
+     */
     static String methodOf(String method) {
         if (method.equals("HEAD")) {
             return "GET";
@@ -118,20 +138,20 @@ public record KeyPart(String name, KeyResolver resolver, Known known, boolean ch
         return METHODS.contains(method) ? method : "other";
     }
 
-    private static void check(boolean named, String text, String kind, String example) {
-        if (!named) {
+    private static void check(boolean valid, String text, String kind, String example) {
+        if (!valid) {
             throw new IllegalArgumentException(
-                    "'" + text + "' has no " + kind + "'s name after the colon: say '" + example + "'");
+                    "'" + text + "' needs the name of a " + kind + " after the colon: say '" + example + "'");
         }
     }
 
-    /** Whether a header may have this name. */
+    /** Returns whether the text is a valid name of a header. */
     public static boolean isToken(String text) {
         return !text.isEmpty()
                 && text.chars().allMatch(c -> c > ' ' && c < 127 && "\"(),/:;<=>?@[\\]{}".indexOf(c) < 0);
     }
 
-    /** As path patterns have them between braces. */
+    /** Returns whether the text is a valid name of a variable in a path pattern. */
     private static boolean isVariable(String text) {
         return !text.isEmpty() && text.chars().allMatch(c -> Character.isJavaIdentifierPart(c) || c == '-' || c == '.');
     }

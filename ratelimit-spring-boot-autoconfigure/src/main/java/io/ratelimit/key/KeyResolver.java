@@ -2,13 +2,20 @@ package io.ratelimit.key;
 
 import org.jspecify.annotations.Nullable;
 
-/** Reads one part of a key from a request. A bean of this type may be part of a policy's key by its name. Thread-safe. */
+/**
+ * Reads one part of a key from a request. A policy uses a bean of this type by its name: {@code bean:NAME} in
+ * {@code key} or {@code tier}. Implementations must be thread-safe.
+ */
 @FunctionalInterface
 public interface KeyResolver {
 
     /**
-     * The part's text; null or blank where the request has none, and then the policy's rule for that holds. It does too
-     * where this throws.
+     * Returns the text of the part, or the name of the tier. Without a text for the key, the policy's
+     * {@code on-missing-key} applies; without the name of a tier, the policy's own rate. The same holds if the method
+     * throws an exception.
+     *
+     * @param request the facts of the request
+     * @return the text; null or blank if the request has none
      */
     @Nullable
     String resolve(RequestFacts request);

@@ -1,12 +1,12 @@
 package io.ratelimit.key;
 
-/** What holds for a request that lacks a part of a policy's key. */
+/** The treatment of a request that has no text for a part of a policy's key. */
 public enum MissingKey {
-    /** The client's address stands in for the part. */
+    /** The client's address becomes the placeholder of the part. */
     CLIENT_IP,
-    /** All such requests share what stands in for the part. */
+    /** Requests without the part share one placeholder. */
     SHARED,
-    /** The request is denied. */
+    /** The policy denies the request. */
     DENY,
     /** The policy doesn't apply to the request. */
     SKIP

@@ -1,9 +1,11 @@
 package io.ratelimit.key;
 
-/** To which requests a policy applies. Where that can't be told it applies. Thread-safe. */
+import io.ratelimit.key.KeyPart.Availability;
+
+/** The condition under which a policy applies to a request. If its evaluation fails, the policy applies. Thread-safe. */
 public final class RequestCondition {
 
-    private static final String WHAT = "its condition, so it applied";
+    private static final String FAILED_FACT = "its condition, so it applied";
 
     private final RequestExpression expression;
 
@@ -12,17 +14,19 @@ public final class RequestCondition {
     }
 
     /**
-     * @throws IllegalArgumentException if the text is no expression, or one that is never true
+     * Parses a condition.
+     *
+     * @throws IllegalArgumentException if the text is no expression, or a constant other than true
      */
     public static RequestCondition of(String text) {
         RequestExpression expression = RequestExpression.of(text);
         if (expression.isConstant()) {
-            check(expression);
+            checkConstant(expression);
         }
         return new RequestCondition(expression);
     }
 
-    private static void check(RequestExpression expression) {
+    private static void checkConstant(RequestExpression expression) {
         if (!(expression.constant() instanceof Boolean value)) {
             throw new IllegalArgumentException(
                     "A condition must be true or false, but '" + expression + "' is neither: say \"method == 'POST'\"");
@@ -33,30 +37,31 @@ public final class RequestCondition {
         }
     }
 
-    /** From when on it can be told. */
-    public Known known() {
-        return expression.known();
+    /** Returns when the facts of the condition are available. */
+    public Availability availability() {
+        return expression.availability();
     }
 
     /**
-     * Whether the policy applies to a request: it does where this is true, and where it is neither true nor false.
+     * Returns whether the policy applies to a request: the condition is true, or neither true nor false.
      *
-     * @param policy its name
-     * @param failures is told where it is neither
+     * @param request the facts of the request
+     * @param policy the name of the policy
+     * @param failures receives a call if the condition is neither true nor false
      */
-    public boolean holds(RequestFacts request, String policy, FailureListener failures) {
+    public boolean matches(RequestFacts request, String policy, FailureListener failures) {
         try {
             if (expression.value(request) instanceof Boolean value) {
                 return value;
             }
-            failures.failed(policy, WHAT, "neither true nor false");
+            failures.failed(policy, FAILED_FACT, "neither true nor false");
         } catch (Exception failure) {
-            failures.failed(policy, WHAT, failure);
+            failures.failed(policy, FAILED_FACT, failure);
         }
         return true;
     }
 
-    /** As it is written. */
+    /** Returns the text of the condition. */
     @Override
     public String toString() {
         return expression.toString();

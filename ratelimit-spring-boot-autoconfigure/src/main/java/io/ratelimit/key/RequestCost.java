@@ -1,191 +1,147 @@
 package io.ratelimit.key;
 
+import io.ratelimit.key.KeyPart.Availability;
+import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
-import java.math.BigInteger;
-import java.math.RoundingMode;
+import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import org.springframework.util.StringUtils;
 
 /**
- * The tokens that a request takes: a number, or what an expression makes of the request. Fractions are rounded up, and
- * what is too large for a {@code long} is the largest; below 1 and what is no number count as 1. Thread-safe.
+ * The tokens that a request takes: a number, or the value of an expression over the request. Fractions are rounded up, and
+ * a number too large for a {@code long} counts as the largest {@code long}. Thread-safe.
  */
 public final class RequestCost {
 
-    private static final String WHAT = "its cost, which counted as 1";
-
-    /** Of a number in text: longer ones take their time to read, and clients may send them. */
-    private static final int LONGEST = 40;
-
-    private static final BigDecimal LARGEST = BigDecimal.valueOf(Long.MAX_VALUE);
+    private static final String NAME = "its cost";
+    private static final long NO_MAXIMUM = Long.MAX_VALUE;
 
     /** One token for each request. */
     public static final RequestCost ONE = of(1);
 
     private final @Nullable RequestExpression expression;
     private final long constant;
-    private final long most;
+    private final long maximum;
 
-    private RequestCost(@Nullable RequestExpression expression, long constant, long most) {
+    private RequestCost(@Nullable RequestExpression expression, long constant, long maximum) {
         this.expression = expression;
         this.constant = constant;
-        this.most = most;
+        this.maximum = maximum;
     }
 
-    /** The same for all requests. */
+    /** Creates a cost that is the same for all requests. */
     public static RequestCost of(long tokens) {
-        return new RequestCost(null, tokens, Long.MAX_VALUE);
+        return new RequestCost(null, tokens, NO_MAXIMUM);
     }
 
     /**
-     * Reads a number or an expression.
+     * Parses a number or an expression.
      *
-     * @throws IllegalArgumentException if it is neither, or the same fraction for all requests
+     * @throws IllegalArgumentException if the text is neither, or a constant that is not a whole number
      */
     public static RequestCost of(String text) {
-        BigDecimal number = number(text);
+        BigDecimal number = text.chars().allMatch(c -> c < 128) ? NumberText.read(text) : null;
         if (number != null) {
             return of(whole(number, text));
         }
         RequestExpression expression = RequestExpression.of(text);
         return expression.isConstant()
                 ? of(whole(constant(expression), text))
-                : new RequestCost(expression, 0, Long.MAX_VALUE);
+                : new RequestCost(expression, 0, NO_MAXIMUM);
     }
 
     private static BigDecimal constant(RequestExpression expression) {
-        BigDecimal number = expression.constant() instanceof Number value ? number(value.toString()) : null;
+        BigDecimal number = expression.constant() instanceof Number value && Double.isFinite(value.doubleValue())
+                ? NumberText.read(value.toString())
+                : null;
         if (number == null) {
-            throw new IllegalArgumentException("A cost must be a number, but '" + expression + "' is none");
+            throw new IllegalArgumentException("A cost must be a number, but '" + expression + "' is not a number");
         }
         return number;
     }
 
     private static long whole(BigDecimal number, String text) {
-        long tokens = ceiling(number);
+        long tokens = NumberText.ceiling(number);
         if (Math.abs(tokens) < Long.MAX_VALUE && number.compareTo(BigDecimal.valueOf(tokens)) != 0) {
             throw new IllegalArgumentException("A cost must be a whole number, but was " + text.strip());
         }
         return tokens;
     }
 
-    /** Cuts what is larger. */
-    public RequestCost atMost(long most) {
-        return new RequestCost(expression, constant, most);
+    /** Returns this cost with a maximum; a larger cost counts as the maximum. */
+    public RequestCost withMaximum(long maximum) {
+        return new RequestCost(expression, constant, maximum);
     }
 
-    /** The number that it is for all requests, as it is written and not cut; null if it depends on the request. */
+    /** Returns the number that was configured, regardless of the maximum; null if the cost depends on the request. */
     public @Nullable Long constant() {
         return expression == null ? constant : null;
     }
 
-    /** What every request takes at least. */
-    public long least() {
-        return expression == null ? Math.min(Math.max(constant, 1), most) : 1;
+    /** Returns the smallest number of tokens that a request takes. */
+    public long minTokens() {
+        return expression == null ? capped(Math.max(constant, 1)) : 1;
     }
 
-    /** From when on it can be told. */
-    public Known known() {
-        return expression == null ? Known.AT_ONCE : expression.known();
+    /** Returns when the facts of the cost are available. */
+    public Availability availability() {
+        return expression == null ? Availability.IMMEDIATE : expression.availability();
     }
 
     /**
-     * The tokens that a request takes, at least 1.
+     * Returns the tokens that a request takes, at least 1.
      *
-     * @param policy its name
-     * @param failures is told where an expression says nothing that could be taken
+     * @param request the facts of the request
+     * @param policy the name of the policy
+     * @param failures receives a call if the expression has no usable value
      */
     public long tokens(RequestFacts request, String policy, FailureListener failures) {
-        long tokens = expression == null ? constant : evaluate(expression, request, policy, failures);
-        return Math.min(Math.max(tokens, 1), most);
-    }
-
-    /** What a cost that is told elsewhere is cut to, where this one is. */
-    public long cut(long tokens) {
-        return Math.min(tokens, most);
-    }
-
-    private static long evaluate(
-            RequestExpression expression, RequestFacts request, String policy, FailureListener failures) {
-        try {
-            long tokens = tokens(expression.value(request));
-            if (tokens < 1) {
-                failures.failed(policy, WHAT, "below 1");
-            }
-            return tokens;
-        } catch (Exception failure) {
-            failures.failed(policy, WHAT, failure);
-            return 1;
-        }
+        return expression == null ? minTokens() : tokens(() -> expression.value(request), policy, NAME, failures);
     }
 
     /**
-     * The tokens that a value is, also one below 1; a text may be a number.
+     * Returns the tokens that the value of an expression comes to, at least 1. A missing or blank value and a number below 1
+     * count as 1. A value that is no number and an expression that throws count as the maximum, if the policy has one, and
+     * otherwise as 1.
      *
-     * @throws NumberFormatException if it is no number
+     * @param expression the expression
+     * @param policy the name of the policy
+     * @param name the cost as messages name it
+     * @param failures receives a call for each value that counts as 1 or as failed
      */
-    public static long tokens(@Nullable Object value) {
-        if (value instanceof Long number) {
-            return number;
-        } else if (value instanceof Integer number) {
-            return number;
-        } else if (value instanceof Double number && !number.isNaN()) {
-            return (long) Math.ceil(number);
-        } else if (value instanceof BigInteger number) {
-            return ceiling(new BigDecimal(number));
-        }
-        BigDecimal number = value instanceof BigDecimal decimal ? decimal : number(String.valueOf(value));
-        if (number == null) {
-            throw new NumberFormatException("it is no number");
-        }
-        return ceiling(number);
-    }
-
-    /** Compares first: a number such as 1e999999999 is short in text alone. */
-    private static long ceiling(BigDecimal number) {
-        if (number.abs().compareTo(LARGEST) >= 0) {
-            return number.signum() * Long.MAX_VALUE;
-        }
-        boolean small = number.abs().compareTo(BigDecimal.ONE) < 0;
-        return small
-                ? Math.max(number.signum(), 0)
-                : number.setScale(0, RoundingMode.CEILING).longValue();
-    }
-
-    /** As Spring reads the arguments of controllers, or some would be read there and not here. Null if it is none. */
-    static @Nullable BigDecimal number(String text) {
-        String digits = withoutLeadingZeros(StringUtils.trimAllWhitespace(text));
+    public long tokens(Callable<@Nullable Object> expression, String policy, String name, FailureListener failures) {
         try {
-            return digits.length() > LONGEST ? null : isHex(digits) ? hex(digits) : new BigDecimal(digits);
-        } catch (NumberFormatException none) {
-            return null;
+            Object value = expression.call();
+            boolean isMissing = value == null || value instanceof String text && text.isBlank();
+            long tokens = isMissing ? 0 : NumberText.ceiling(value);
+            if (tokens >= 1) {
+                return capped(tokens);
+            }
+            failures.failed(policy, name + ", which counted as 1", isMissing ? "missing" : "below 1");
+            return 1;
+        } catch (Exception failure) {
+            failures.failed(policy, name + ", which counted as " + failedTokens(), failure);
+            return failedTokens();
         }
     }
 
-    private static String withoutLeadingZeros(String text) {
-        int zeros = 0;
-        while (zeros < text.length() - 1 && text.charAt(zeros) == '0' && Character.isDigit(text.charAt(zeros + 1))) {
-            zeros++;
-        }
-        return text.substring(zeros);
+    /** Returns the cost that replaces a failed evaluation: the maximum if the policy has one, otherwise 1. */
+    private long failedTokens() {
+        return maximum == NO_MAXIMUM ? 1 : maximum;
     }
 
-    private static boolean isHex(String digits) {
-        return digits.startsWith("0x") || digits.startsWith("0X") || digits.startsWith("#");
+    /** Caps a cost that was computed elsewhere at this cost's maximum. */
+    public long capped(long tokens) {
+        return Math.min(tokens, maximum);
     }
 
-    private static BigDecimal hex(String digits) {
-        return new BigDecimal(new BigInteger(digits.substring(digits.startsWith("#") ? 1 : 2), 16));
-    }
-
-    /** What it comes to, in words: {@code 5 tokens a request}. */
+    /** Returns a description for the log, such as {@code 5 tokens a request}. */
     public String describe() {
         return expression == null
-                ? Math.min(Math.max(constant, 1), most) + " tokens a request"
-                : expression + " tokens a request" + (most == Long.MAX_VALUE ? "" : ", at most " + most);
+                ? minTokens() + " tokens a request"
+                : expression + " tokens a request" + (maximum == NO_MAXIMUM ? "" : ", at most " + maximum);
     }
 
-    /** As it is written. */
+    /** Returns the number or the expression. */
     @Override
     public String toString() {
         return expression == null ? Long.toString(constant) : expression.toString();

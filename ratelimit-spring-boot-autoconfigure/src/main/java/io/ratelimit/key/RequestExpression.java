@@ -1,5 +1,8 @@
 package io.ratelimit.key;
 
+import io.ratelimit.key.KeyPart.Availability;
+import io.ratelimit.key.expression.Arithmetic;
+import io.ratelimit.key.expression.ExpressionCheck;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.expression.EvaluationContext;
@@ -13,16 +16,18 @@ import org.springframework.expression.spel.support.DataBindingPropertyAccessor;
 import org.springframework.expression.spel.support.SimpleEvaluationContext;
 
 /**
- * What a policy works out of a request in Spring's expression language. It sees the {@link RequestFacts} and nothing
- * else: no types, no constructors, no beans, no reflection. Parsed and checked once, compiled after some use.
+ * An expression over the facts of a request, in Spring's expression language. It can read the {@link RequestFacts} and
+ * nothing else: no types, no constructors, no beans, no reflection. Parsed and checked once, compiled after some use.
  * Thread-safe.
  */
-public final class RequestExpression {
+final class RequestExpression {
+
+    private static final Set<String> CHOSEN_BY_CLIENT = Set.of("header", "query", "cookie", "pathVariable", "number");
 
     private static final SpelExpressionParser PARSER = new SpelExpressionParser(
             new SpelParserConfiguration(SpelCompilerMode.MIXED, RequestExpression.class.getClassLoader()));
 
-    /** The check of the parsed expression is the fence; that this context can do little is the second. */
+    /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
     private static final EvaluationContext CONTEXT = SimpleEvaluationContext.forPropertyAccessors(
                     DataBindingPropertyAccessor.forReadOnlyAccess())
             .withMethodResolvers(DataBindingMethodResolver.forInstanceMethodInvocation())
@@ -33,24 +38,24 @@ public final class RequestExpression {
     private final String text;
     private final SpelExpression parsed;
     private final Set<String> facts;
-    private final boolean reckons;
 
     private RequestExpression(String text, SpelExpression parsed, Set<String> facts) {
         this.text = text;
         this.parsed = parsed;
         this.facts = facts;
-        this.reckons = Arithmetic.isIn(parsed.getAST());
     }
 
     /**
-     * @throws IllegalArgumentException if the text can't be read, or asks for what isn't there; the message says what is
+     * Parses an expression.
+     *
+     * @throws IllegalArgumentException if the text is no expression, or uses something other than the facts of a request
      */
-    public static RequestExpression of(String text) {
+    static RequestExpression of(String text) {
         SpelExpression parsed = parse(text);
-        return new RequestExpression(text, parsed, ExpressionCheck.facts(parsed.getAST()));
+        return new RequestExpression(text, Arithmetic.exact(parsed), ExpressionCheck.facts(parsed.getAST()));
     }
 
-    /** Without the cause: the report of a failed start says but the first of all. */
+    /** Throws without a cause, because the report of a failed start shows only the message of the root cause. */
     private static SpelExpression parse(String text) {
         try {
             return PARSER.parseRaw(text);
@@ -61,50 +66,49 @@ public final class RequestExpression {
         }
     }
 
-    /** From when on it can be told. */
-    public Known known() {
-        return facts.contains("user") || facts.contains("roles") ? Known.WITH_USER : Known.AT_ONCE;
+    /** Returns when the facts of the expression are available. */
+    Availability availability() {
+        return facts.contains("user") || facts.contains("roles") ? Availability.NEEDS_USER : Availability.IMMEDIATE;
     }
 
-    /** Whether it asks for nothing but what clients can choose. */
+    /** Returns whether clients choose all facts of the expression. */
     boolean chosenByClient() {
-        return !facts.isEmpty()
-                && Set.of("header", "query", "cookie", "pathVariable", "number").containsAll(facts);
+        return !facts.isEmpty() && CHOSEN_BY_CLIENT.containsAll(facts);
     }
 
-    /** Whether it is the same for all requests. */
+    /** Returns whether the expression has the same value for all requests. */
     boolean isConstant() {
         return facts.isEmpty();
     }
 
-    /** What it is for all requests, if it {@linkplain #isConstant() is the same}; null where it can't be told. */
+    /** Returns the value of a {@linkplain #isConstant() constant} expression; null if its evaluation fails. */
     @Nullable
     Object constant() {
         try {
-            return reckons ? Arithmetic.value(parsed.getAST(), CONTEXT, null) : parsed.getValue(CONTEXT);
+            return parsed.getValue(CONTEXT);
         } catch (RuntimeException failure) {
             return null;
         }
     }
 
     /**
-     * What it is for a request.
+     * Returns the value for a request.
      *
-     * @throws RuntimeException if it can't be told
+     * @throws RuntimeException if the evaluation fails
      */
     @Nullable
     Object value(RequestFacts request) {
         try {
-            return reckons ? Arithmetic.value(parsed.getAST(), CONTEXT, request) : parsed.getValue(CONTEXT, request);
-        } catch (StackOverflowError tooDeep) { // as a regular expression may go into a text that is long
+            return parsed.getValue(CONTEXT, request);
+        } catch (StackOverflowError tooDeep) { // a regular expression may recurse once per character
             throw new IllegalStateException("too deep");
         }
     }
 
     /**
-     * What it is for a request, as text.
+     * Returns the value for a request as text.
      *
-     * @throws RuntimeException if it can't be told, or is neither text nor number nor boolean
+     * @throws RuntimeException if the evaluation fails, or the value is neither text nor number nor boolean
      */
     @Nullable
     String text(RequestFacts request) {
@@ -115,7 +119,7 @@ public final class RequestExpression {
         throw new IllegalStateException("The value must be text, a number or a boolean");
     }
 
-    /** As it is written. */
+    /** Returns the text of the expression. */
     @Override
     public String toString() {
         return text;

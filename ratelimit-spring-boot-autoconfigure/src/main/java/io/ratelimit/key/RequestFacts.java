@@ -1,60 +1,94 @@
 package io.ratelimit.key;
 
+import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What policies may know about a request. Each fact is found when it is first asked for. Expressions see all of them but
- * the session.
+ * The facts of a request on which policies may depend. A {@link KeyResolver} reads all of them; expressions of the
+ * configuration read all but the session. Each fact is determined on first use. One thread at a time uses an instance.
  */
 public interface RequestFacts {
 
-    /** The method, as the client sent it. */
+    /** Returns the HTTP method as the client sent it. */
     String method();
 
-    /** The path below the context path as the container reads it: decoded, without parameters and dots. */
+    /** Returns the path below the context path as the container reads it: decoded, without parameters and dots. */
     String path();
 
-    /** The endpoint that the request will reach, such as {@code GET /items/{id}}; one text for all that reach none. */
+    /**
+     * Returns the endpoint that handles the request, such as {@code GET /items/{id}}; {@code none} for each request
+     * without an endpoint.
+     */
     String endpoint();
 
-    /** The client's address in its one canonical form; one text for all whose address is none. */
+    /**
+     * Returns the client's address in canonical form: dotted IPv4, or an IPv6 network such as
+     * {@code 2001:db8:0:1::/64}; {@code none} for each request without an address.
+     */
     String ip();
 
-    /** The name of the authenticated user. */
+    /**
+     * Returns the name of the authenticated user; null without a user, and for a user whose name is not
+     * {@linkplain UserName stable}.
+     */
     @Nullable
     String user();
 
-    /** What the user is granted as Spring Security has it, roles with and without {@code ROLE_}; empty without it. */
+    /**
+     * Returns the user's granted authorities of Spring Security: roles both with and without the prefix {@code ROLE_};
+     * empty without Spring Security or without a user.
+     */
     Set<String> roles();
 
-    /** The bytes of the body as the client announces them, 2<sup>40</sup> at most; -1 where it doesn't. */
+    /** Returns the length of the body in bytes as the client announced it, at most 2<sup>40</sup>; -1 if it didn't. */
     long contentLength();
 
-    /** The first value of a header. */
+    /**
+     * Returns the first value of a header; null if the request has none.
+     *
+     * @param name the name of the header, in any case
+     */
     @Nullable
     String header(String name);
 
-    /** The first value of a parameter of the query string, decoded. Never reads the body. */
+    /**
+     * Returns the first value of a query parameter, decoded; null if the query string has none. Never reads the body.
+     *
+     * @param name the name of the parameter
+     */
     @Nullable
     String query(String name);
 
-    /** The first value of a cookie. */
+    /**
+     * Returns the first value of a cookie, decoded; null if the request has none.
+     *
+     * @param name the name of the cookie
+     */
     @Nullable
     String cookie(String name);
 
-    /** A variable of the endpoint's pattern, decoded; null where the endpoint has none of the name. */
+    /**
+     * Returns a variable of the endpoint's path pattern, decoded; null if the pattern has none of the name.
+     *
+     * @param name the name of the variable
+     */
     @Nullable
     String pathVariable(String name);
 
-    /** A text as a number, for expressions to reckon with: {@code number(query('rows'))}. Null where it is none. */
-    default @Nullable Double number(@Nullable String text) {
-        BigDecimal number = text == null ? null : RequestCost.number(text);
-        return number == null ? null : number.doubleValue();
+    /**
+     * Returns the number that a text spells, exact up to 40 digits. Equal numbers have equal texts, so
+     * {@code number(pathVariable('id'))} is one key for 5, 05 and +5.
+     *
+     * @param text the text; may be null
+     * @return the number; null if the text is null or spells none
+     */
+    default @Nullable BigDecimal number(@Nullable String text) {
+        return text == null ? null : NumberText.read(text);
     }
 
-    /** The id of the request's session, if it has one; none is made. */
+    /** Returns the id of the request's session; null if it has none. Never creates a session. */
     @Nullable
     String session();
 }

@@ -2,46 +2,48 @@ package io.ratelimit.key;
 
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
-import io.ratelimit.ThrottleEvent;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The key of a policy: which bucket a request asks. Immutable. */
+/** The key of a policy, which determines the bucket that a request charges. Thread-safe. */
 public final class RequestKey {
 
     private static final String GLOBAL = "";
 
     private final List<KeyPart> parts;
     private final MissingKey onMissing;
-    private final Overrides overrides;
+    private final OverrideTable overrides;
     private final FailureListener failures;
     private final ThrottleListener listener;
     private final @Nullable RequestTier tier;
+    private final boolean perClient;
 
     /**
-     * @param parts of the key, in order; none for a global policy
-     * @param onMissing what holds for a request that lacks a part
-     * @param failures is told of a part whose resolver throws, which is then as one that is missing
-     * @param listener is told of requests that lack a part
+     * Creates a key without overrides and tiers.
+     *
+     * @param parts the parts of the key, in order; none for a global policy
+     * @param onMissing the treatment of a request that lacks a part
+     * @param failures receives a call for each part whose resolver throws; the part counts as missing
+     * @param listener receives an event for each request that lacks a part
      */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
-        this(parts, onMissing, Overrides.NONE, null, failures, listener);
+        this(parts, onMissing, OverrideTable.NONE, null, failures, listener);
     }
 
     /**
-     * @param parts of the key, in order; none for a global policy
-     * @param onMissing what holds for a request that lacks a part
-     * @param overrides for which keys something else holds, whatever their tier
-     * @param tier which of the policy's tiers a request belongs to, if it has any
-     * @param failures is told of a part or a tier whose resolver throws, which is then as one that is missing
-     * @param listener is told of requests that lack a part, and of those that an override frees
+     * @param parts the parts of the key, in order; none for a global policy
+     * @param onMissing the treatment of a request that lacks a part
+     * @param overrides the overrides, which take precedence over tiers
+     * @param tier the selection of a tier; null if the policy has no tiers
+     * @param failures receives a call for each part or tier whose resolver throws; it counts as missing
+     * @param listener receives an event for each request that lacks a part, and for each that an override exempts
      */
     public RequestKey(
             List<KeyPart> parts,
             MissingKey onMissing,
-            Overrides overrides,
+            OverrideTable overrides,
             @Nullable RequestTier tier,
             FailureListener failures,
             ThrottleListener listener) {
@@ -51,41 +53,59 @@ public final class RequestKey {
         this.tier = tier;
         this.failures = failures;
         this.listener = listener;
+        List<String> names = KeyPart.names(parts);
+        boolean hasAccount = names.contains("user") || names.contains("session");
+        this.perClient = names.contains("ip") || hasAccount && onMissing != MissingKey.SHARED;
     }
 
+    /** Returns the parts of the key, in order; empty for a global policy. */
     public List<KeyPart> parts() {
         return parts;
     }
 
-    public Overrides overrides() {
+    /** Returns the overrides of the policy. */
+    public OverrideTable overrides() {
         return overrides;
     }
 
+    /** Returns the treatment of a request that lacks a part. */
     public MissingKey onMissing() {
         return onMissing;
     }
 
-    /** Which tier a request belongs to, if there are any. */
+    /**
+     * Returns whether each bucket belongs to one client: the key has its address, user or session. Clients share other
+     * buckets, also where requests without a user share a placeholder.
+     */
+    public boolean isPerClient() {
+        return perClient;
+    }
+
+    /** Returns the selection of a tier; null if the policy has no tiers. */
     public @Nullable RequestTier tier() {
         return tier;
     }
 
-    /** The tier that a request belongs to, by its name; null for none. */
+    /** Returns the name of a request's tier; null for none. */
     public @Nullable String tier(ThrottlePolicy policy, @Nullable RequestFacts request) {
         return tier == null || request == null ? null : tier.tier(request, policy, failures);
     }
 
     /**
-     * What the policy charges a request: without a key if the request lacks a part of it and is to be denied for that;
-     * null if the policy then doesn't apply, or is off for the key.
+     * Returns the charge of a request. A request that is denied for a missing part has a charge without a key.
      *
-     * @param request null for a call outside a web request, which lacks all parts and has no address either
+     * @param request the facts of the request; null for a call outside a web request, which lacks all parts and the address
+     * @return the charge; null if the policy doesn't apply to the request or is off for its key
      */
     public @Nullable Charge charge(ThrottlePolicy policy, long cost, @Nullable RequestFacts request) {
         return charge(policy, cost, request, tier(policy, request));
     }
 
-    /** What the policy charges a request that belongs to this tier, if to any. */
+    /**
+     * Returns the charge of a request in a given tier, as {@link #charge(ThrottlePolicy, long, RequestFacts)} does.
+     *
+     * @param tier the name of the tier; null for none
+     */
     public @Nullable Charge charge(
             ThrottlePolicy policy, long cost, @Nullable RequestFacts request, @Nullable String tier) {
         if (parts.isEmpty()) {
@@ -99,15 +119,17 @@ public final class RequestKey {
     }
 
     /**
-     * What the policy charges a key of these texts, of which null and blank ones are missing; null if it doesn't apply
-     * then, or is off for the key.
+     * Returns the charge of a key with given texts.
      *
-     * @param current asked for the address that stands in for a missing part
+     * @param texts the texts of the parts; null and blank ones are missing
+     * @param current supplies the address that becomes the placeholder of a missing part
+     * @param tier the name of the tier; null for none
+     * @return the charge, without a key if it is denied for a missing part; null if the policy doesn't apply or is off
      */
     public @Nullable Charge charge(
             ThrottlePolicy policy, @Nullable String[] texts, long cost, CurrentRequest current, @Nullable String tier) {
         if (lacksPart(texts)) {
-            listener.happened(policy, ThrottleEvent.MISSING_KEY);
+            listener.eventOccurred(policy, ThrottleListener.Event.MISSING_KEY);
             if (onMissing == MissingKey.SKIP || onMissing == MissingKey.DENY) {
                 return onMissing == MissingKey.DENY ? Charge.withoutKey(policy, cost) : null;
             }
@@ -115,7 +137,7 @@ public final class RequestKey {
         String[] composed = new String[texts.length];
         for (int i = 0; i < texts.length; i++) {
             String text = texts[i];
-            composed[i] = text == null || text.isBlank() ? standIn(current) : Keys.part(text, policy.ignoreCase());
+            composed[i] = text == null || text.isBlank() ? placeholder(current) : Keys.part(text, policy.ignoreCase());
         }
         return charge(policy, composed, cost, tier);
     }
@@ -129,22 +151,22 @@ public final class RequestKey {
         return false;
     }
 
-    private String standIn(CurrentRequest current) {
+    private String placeholder(CurrentRequest current) {
         RequestFacts request = onMissing == MissingKey.CLIENT_IP ? current.facts() : null;
-        return Keys.standIn(request == null ? "" : request.ip());
+        return Keys.placeholder(request == null ? "" : request.ip());
     }
 
     private @Nullable Charge charge(ThrottlePolicy policy, String[] composed, long cost, @Nullable String tier) {
         String key = Keys.join(composed);
-        boolean asWritten = composed.length == parts.size() && !overrides.isEmpty();
-        KeyOverride override = asWritten ? overrides.find(key, composed) : null;
+        boolean mayMatch = composed.length == parts.size() && !overrides.isEmpty();
+        OverrideTable.Rule override = mayMatch ? overrides.find(key, composed) : null;
         return override == null ? Charge.of(policy, tier, key, cost) : charge(policy, key, cost, override);
     }
 
-    private @Nullable Charge charge(ThrottlePolicy policy, String key, long cost, KeyOverride override) {
+    private @Nullable Charge charge(ThrottlePolicy policy, String key, long cost, OverrideTable.Rule override) {
         Charge charge = override.charge(policy, key, cost);
         if (charge == null) {
-            listener.happened(policy, ThrottleEvent.EXEMPT);
+            listener.eventOccurred(policy, ThrottleListener.Event.EXEMPT);
         }
         return charge;
     }

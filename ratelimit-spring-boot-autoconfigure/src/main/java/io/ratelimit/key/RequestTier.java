@@ -1,15 +1,25 @@
 package io.ratelimit.key;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.KeyPart.Availability;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Which tier of a policy a request belongs to: by a role of the user, or as a part of a key would say. Thread-safe. */
+/** The selection of a policy's tier for a request: by the user's roles, or by the text of a key part. Thread-safe. */
 public final class RequestTier {
 
     private static final String ROLE = "role";
-    private static final KeyPart BY_ROLE = new KeyPart(ROLE, request -> null, Known.WITH_USER, false);
+    private static final KeyPart BY_ROLE = new KeyPart(ROLE, request -> null, Availability.NEEDS_USER, false);
 
     private final KeyPart part;
     private final @Nullable RoleTiers roles;
@@ -20,10 +30,9 @@ public final class RequestTier {
     }
 
     /**
-     * Reads {@code role}, or what is also a part of a key. One that names a bean can't be resolved before it
-     * {@linkplain #withBean has it}.
+     * Parses {@code role}, or a part of a key. A part that names a bean fails until it {@linkplain #withBean has it}.
      *
-     * @throws IllegalArgumentException if it is neither
+     * @throws IllegalArgumentException if the text is neither
      */
     public static RequestTier of(String text) {
         try {
@@ -33,31 +42,36 @@ public final class RequestTier {
                 throw unreadable;
             }
             throw new IllegalArgumentException(
-                    "'" + text + "' is not what a tier can be told by: say role, or a part of a key, such as"
+                    "'" + text + "' can't select a tier: say role, or a part of a key, such as"
                             + " header:NAME, bean:NAME or expression:SPEL");
         }
     }
 
-    /** The same with the bean that it names, if it names one. */
+    /**
+     * Returns this selection with its bean; itself if it names none.
+     *
+     * @param beans finds a bean by its name
+     */
     public RequestTier withBean(Function<String, KeyResolver> beans) {
-        return new RequestTier(roles == null ? part.withBean(beans) : part);
+        return roles == null ? new RequestTier(part.withBean(beans)) : this;
     }
 
-    /** From when on it can be told. */
-    public Known known() {
-        return part.known();
+    /** Returns when the facts of the selection are available. */
+    public Availability availability() {
+        return part.availability();
     }
 
-    /** Whether clients can choose it. */
+    /** Returns whether a client can choose its tier. */
     public boolean chosenByClient() {
         return part.chosenByClient();
     }
 
-    /** The name of the tier; null, or a name that the policy doesn't have, for none. */
+    /** Returns the name of the tier; null, or a name that the policy doesn't have, for none. */
     @Nullable
     String tier(RequestFacts request, ThrottlePolicy policy, FailureListener failures) {
         try {
-            String text = roles == null ? part.resolver().resolve(request) : roles.of(request.roles(), policy.tiers());
+            String text =
+                    roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy.tiers());
             return text == null ? null : Keys.part(text, true);
         } catch (Exception failure) {
             failures.failed(policy.name(), "its tier, so its own rate held", failure);
@@ -65,9 +79,67 @@ public final class RequestTier {
         }
     }
 
-    /** As it is written. */
+    /** Returns the text of the configuration. */
     @Override
     public String toString() {
         return part.name();
+    }
+
+    /** The tiers of a policy by the roles that have the same names. Thread-safe; recomputed when the tiers change. */
+    private static final class RoleTiers {
+
+        /** A user with the roles of several tiers belongs to the tier with the highest rate. */
+        private static final Comparator<Map.Entry<String, BucketSpec>> HIGHEST_FIRST =
+                Comparator.<Map.Entry<String, BucketSpec>>comparingDouble(tier -> -perSecond(tier.getValue()))
+                        .thenComparing(tier -> -tier.getValue().capacity())
+                        .thenComparing(Map.Entry::getKey);
+
+        private volatile Ranking ranking = new Ranking(Map.of(), List.of());
+
+        /** Returns the name of the tier of a user with these roles; null for none. */
+        @Nullable
+        String find(Collection<String> roles, Map<String, BucketSpec> tiers) {
+            Ranking current = ranking;
+            if (current.tiers != tiers) {
+                current = rank(tiers);
+                ranking = current;
+            }
+            return first(current.ranked, roles);
+        }
+
+        private static Ranking rank(Map<String, BucketSpec> tiers) {
+            return new Ranking(
+                    tiers,
+                    tiers.entrySet().stream()
+                            .sorted(HIGHEST_FIRST)
+                            .map(tier -> new TierRoles(tier.getKey(), roles(tier.getKey())))
+                            .toList());
+        }
+
+        private static double perSecond(BucketSpec spec) {
+            return spec.rate().tokens() / (double) spec.rate().period().toNanos();
+        }
+
+        /** Returns the roles with the name of a tier: in upper or lower case, with dashes or underscores. */
+        private static Set<String> roles(String tier) {
+            return Stream.of(tier, tier.replace('-', '_'))
+                    .flatMap(name -> Stream.of(name, name.toUpperCase(Locale.ROOT)))
+                    .collect(Collectors.toUnmodifiableSet());
+        }
+
+        private static @Nullable String first(List<TierRoles> tiers, Collection<String> roles) {
+            for (int i = 0; i < tiers.size(); i++) {
+                for (String role : tiers.get(i).roles()) {
+                    if (roles.contains(role)) {
+                        return tiers.get(i).tier();
+                    }
+                }
+            }
+            return null;
+        }
+
+        private record Ranking(Map<String, BucketSpec> tiers, List<TierRoles> ranked) {}
+
+        private record TierRoles(String tier, Set<String> roles) {}
     }
 }

@@ -11,38 +11,39 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
 /**
- * Logs denials, at most one line a policy in ten seconds, with the count since the last: a flood of requests must not
- * become a flood of lines. The end of a flood is told as well. Nothing of a request is in a line.
+ * A listener that logs denials: for each policy at most one line in ten seconds, with the count since the previous line. A
+ * flood of requests thus causes no flood of lines, and the denials at its end are logged too. Lines contain no data of
+ * requests. Thread-safe.
  */
 public final class DenialLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(DenialLog.class);
 
     private final LineSampler enforced;
-    private final LineSampler shadows;
+    private final LineSampler shadow;
 
     public DenialLog(TimeSource time) {
-        this.enforced = new LineSampler(time, (policy, denied) -> log(policy, denied, ""));
-        this.shadows = new LineSampler(
-                time, (policy, denied) -> log(policy, denied, "; it is in shadow mode, so none was refused"));
+        this.enforced = new LineSampler(time, (policy, denials) -> log(policy, denials, ""));
+        this.shadow = new LineSampler(
+                time, (policy, denials) -> log(policy, denials, "; it is in shadow mode, so no call was rejected"));
     }
 
     @Override
     public void decided(Decision decision) {
         if (!decision.allowed()) {
-            for (Answer violation : decision.violations()) {
-                if (violation.decision().outcome() != Outcome.BACKEND_FAILED) {
-                    count(violation.policy());
+            for (Answer denial : decision.denials()) {
+                if (denial.outcome() != Outcome.BACKEND_FAILED) {
+                    count(denial.policy());
                 }
             }
         }
     }
 
     private void count(ThrottlePolicy policy) {
-        (policy.mode() == Mode.SHADOW ? shadows : enforced).count(policy.name());
+        (policy.mode() == Mode.SHADOW ? shadow : enforced).count(policy.name());
     }
 
-    private static void log(String policy, long denied, String shadow) {
-        logger.info("Throttle policy '" + policy + "' denied " + denied + " since it was last logged" + shadow);
+    private static void log(String policy, long denials, String suffix) {
+        logger.info("Throttle policy '" + policy + "' denied " + denials + " since it was last logged" + suffix);
     }
 }

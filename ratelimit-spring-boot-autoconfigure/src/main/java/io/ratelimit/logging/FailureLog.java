@@ -8,8 +8,8 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
 /**
- * Logs what a policy couldn't find out about requests, at most one line a policy in ten seconds, with the count since
- * the last. Nothing of a request is in a line, if it isn't in what it is given.
+ * Logs failures to determine a cost, a condition, a tier or a key part: for each policy at most one line in ten seconds,
+ * with the count since the previous line. Lines contain only the given texts and no data of requests. Thread-safe.
  */
 public final class FailureLog {
 
@@ -25,9 +25,11 @@ public final class FailureLog {
     }
 
     /**
-     * @param policy its name
-     * @param what could not be found out, and what holds instead
-     * @param why in words that are free of what clients send
+     * Logs a failure, or counts it for the next line.
+     *
+     * @param policy the name of the policy
+     * @param what the value that could not be determined, and the one used instead: {@code its cost, which counted as 1}
+     * @param why the reason, without data that clients send
      */
     public void failed(String policy, String what, String why) {
         latest.put(policy, new Failure(what, why));
@@ -36,7 +38,7 @@ public final class FailureLog {
 
     private void log(String policy, long failures) {
         Failure failure = Objects.requireNonNull(latest.get(policy));
-        logger.warn("Throttle policy '" + policy + "' could not tell " + failure.what + " (" + failure.why
+        logger.warn("Throttle policy '" + policy + "' could not determine " + failure.what + " (" + failure.why
                 + "); failures since it was last logged: " + failures);
     }
 }

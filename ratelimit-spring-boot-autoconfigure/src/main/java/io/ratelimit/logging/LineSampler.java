@@ -10,67 +10,67 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.ObjLongConsumer;
 
 /**
- * Counts what happens to each policy, and has a line written of it: at once, and then of what came since, ten seconds after
- * the last. Of everything that is counted there is a line in the end. Thread-safe.
+ * Counts events of policies and writes a line for them. The first event of a policy is written at once. The following ones
+ * are written together, ten seconds after the previous line. Each counted event is part of a line in the end. Thread-safe.
  */
 final class LineSampler {
 
-    private static final long PAUSE = Duration.ofSeconds(10).toNanos();
+    private static final long PAUSE_NANOS = Duration.ofSeconds(10).toNanos();
 
     private final TimeSource time;
-    private final ObjLongConsumer<String> line;
+    private final ObjLongConsumer<String> writer;
     private final Map<String, Tally> tallies = new ConcurrentHashMap<>();
 
-    /** @param line writes it, of a policy by its name and how often it happened since the last */
-    LineSampler(TimeSource time, ObjLongConsumer<String> line) {
+    /** @param writer writes a line, from the name of the policy and the number of events since the previous line */
+    LineSampler(TimeSource time, ObjLongConsumer<String> writer) {
         this.time = time;
-        this.line = line;
+        this.writer = writer;
     }
 
-    /** Counts once more. */
+    /** Counts an event, and writes a line if none was written in the last ten seconds. */
     void count(String policy) {
-        Tally known = tallies.get(policy);
-        Tally tally = known != null ? known : tallies.computeIfAbsent(policy, Tally::new);
+        Tally existing = tallies.get(policy);
+        Tally tally = existing != null ? existing : tallies.computeIfAbsent(policy, Tally::new);
         tally.count();
     }
 
     private final class Tally {
 
         private final String policy;
-        private final LongAdder count = new LongAdder();
+        private final LongAdder events = new LongAdder();
         private final AtomicLong due = new AtomicLong(time.nanoTime());
-        private final AtomicBoolean alarm = new AtomicBoolean();
+        private final AtomicBoolean scheduled = new AtomicBoolean();
 
         Tally(String policy) {
             this.policy = policy;
         }
 
-        /** While an alarm is set, it is what writes the next line: two at a time would come too soon. */
+        /** Leaves the next line to the scheduled call if there is one: a second line would come too early. */
         void count() {
-            count.increment();
-            if (alarm.get()) {
+            events.increment();
+            if (scheduled.get()) {
                 return;
             }
             long now = time.nanoTime();
             long seen = due.get();
-            if (now - seen >= 0 && due.compareAndSet(seen, now + PAUSE)) {
+            if (now - seen >= 0 && due.compareAndSet(seen, now + PAUSE_NANOS)) {
                 write();
-            } else if (alarm.compareAndSet(false, true)) {
-                time.callAt(due.get(), this::wake);
+            } else if (scheduled.compareAndSet(false, true)) {
+                time.maintainAt(due.get(), this::writeScheduled);
             }
         }
 
-        /** The alarm is off before it is counted: what comes later sets another. */
-        private void wake() {
-            due.set(time.nanoTime() + PAUSE);
-            alarm.set(false);
+        /** Clears the flag before the sum is read, so that a later event schedules another call. */
+        private void writeScheduled() {
+            due.set(time.nanoTime() + PAUSE_NANOS);
+            scheduled.set(false);
             write();
         }
 
         private void write() {
-            long happened = count.sumThenReset();
-            if (happened > 0) {
-                line.accept(policy, happened);
+            long count = events.sumThenReset();
+            if (count > 0) {
+                writer.accept(policy, count);
             }
         }
     }

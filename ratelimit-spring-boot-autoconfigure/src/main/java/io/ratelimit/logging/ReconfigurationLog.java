@@ -7,7 +7,7 @@ import io.ratelimit.ThrottlePolicy;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
-/** Logs each change of a policy while it runs, a line for what it was and is. */
+/** A listener that logs each change of a policy at runtime, with the limits before and after it. */
 public final class ReconfigurationLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(ReconfigurationLog.class);
@@ -24,9 +24,9 @@ public final class ReconfigurationLog implements ThrottleListener {
                         policy + " in tier '" + tier + "'", before.tiers().getOrDefault(tier, before.spec()), spec));
     }
 
-    private static void log(String what, BucketSpec before, BucketSpec after) {
+    private static void log(String limit, BucketSpec before, BucketSpec after) {
         if (!after.equals(before)) {
-            logger.info(what + " was changed while running: " + after + "; until now " + before);
+            logger.info(limit + " was changed at runtime: " + after + "; before: " + before);
         }
     }
 }

@@ -1,6 +1,6 @@
 /**
- * What the log says of decisions, failures and changes: {@link io.ratelimit.logging.DenialLog},
- * {@link io.ratelimit.logging.FailureLog}, {@link io.ratelimit.logging.ReconfigurationLog}.
+ * Log lines for denials ({@link io.ratelimit.logging.DenialLog}), failures ({@link io.ratelimit.logging.FailureLog}) and
+ * changes at runtime ({@link io.ratelimit.logging.ReconfigurationLog}).
  */
 @NullMarked
 package io.ratelimit.logging;

@@ -4,23 +4,23 @@ import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.ThrottleEvent;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The counters of one policy, found once. Thread-safe. */
+/** The meters of one policy, looked up once in the registry. Thread-safe. */
 final class PolicyMeters {
 
     private final Outcomes local;
     private final @Nullable Outcomes redis;
     private final Counter[] events;
     private final Timer wait;
-    private volatile double lastSeen = Double.NaN;
+    private volatile double lastRemaining = Double.NaN;
 
-    /** The counters of what comes from one place. */
+    /** The counters of the decisions that one backend made. */
     private record Outcomes(Counter allowed, Counter denied, Counter shadowDenied) {
 
         static Outcomes of(ThrottlePolicy policy, String backend, MeterRegistry registry) {
@@ -32,7 +32,7 @@ final class PolicyMeters {
 
         private static Counter counter(ThrottlePolicy policy, String outcome, String backend, MeterRegistry registry) {
             return Counter.builder("ratelimit.decisions")
-                    .description("What policies said of the requests and calls that they were asked about")
+                    .description("Decisions of policies about requests and calls")
                     .tag("policy", policy.name())
                     .tag("outcome", outcome)
                     .tag("backend", backend)
@@ -40,43 +40,43 @@ final class PolicyMeters {
         }
     }
 
-    /** @param onRedis whether its buckets are there, but for what stands in for them */
+    /** @param onRedis whether the policy has its buckets in Redis; a fallback can decide in place of Redis */
     PolicyMeters(ThrottlePolicy policy, boolean onRedis, MeterRegistry registry) {
         this.local = Outcomes.of(policy, "local", registry);
         this.redis = onRedis ? Outcomes.of(policy, "redis", registry) : null;
-        this.events = new Counter[ThrottleEvent.values().length];
-        for (ThrottleEvent event : ThrottleEvent.values()) {
+        this.events = new Counter[ThrottleListener.Event.values().length];
+        for (ThrottleListener.Event event : ThrottleListener.Event.values()) {
             events[event.ordinal()] = counter(policy, event, registry);
         }
         this.wait = Timer.builder("ratelimit.wait")
-                .description("How long calls wait in line for their tokens")
+                .description("Time that calls wait in the queue for their tokens")
                 .tag("policy", policy.name())
                 .register(registry);
     }
 
-    private static Counter counter(ThrottlePolicy policy, ThrottleEvent event, MeterRegistry registry) {
+    private static Counter counter(ThrottlePolicy policy, ThrottleListener.Event event, MeterRegistry registry) {
         return Counter.builder("ratelimit.events")
-                .description("What happened to policies beside their decisions")
+                .description("Events of policies apart from their decisions")
                 .tag("policy", policy.name())
                 .tag("event", event.name().toLowerCase(Locale.ROOT).replace('_', '-'))
                 .register(registry);
     }
 
-    /** @param allowed whether the call may go ahead, by all policies that were asked together */
+    /** @param allowed whether all policies of the decision allowed the call */
     void decided(Answer answer, boolean allowed) {
         if (allowed) {
             outcomes(answer).allowed.increment();
-            recordWait(answer.decision().waitNanos());
+            recordWait(answer.waitNanos());
         } else if (!answer.allowed()) {
             boolean shadow = answer.policy().mode() == Mode.SHADOW;
             Outcomes outcomes = outcomes(answer);
             (shadow ? outcomes.shadowDenied : outcomes.denied).increment();
         }
-        see(answer);
+        rememberRemaining(answer);
     }
 
     private Outcomes outcomes(Answer answer) {
-        return redis == null || answer.standIn() ? local : redis;
+        return redis == null || answer.fallback() ? local : redis;
     }
 
     private void recordWait(long nanos) {
@@ -85,18 +85,19 @@ final class PolicyMeters {
         }
     }
 
-    /** What a bucket in Redis had when it was last asked: nobody asks it for a meter. */
-    private void see(Answer answer) {
-        if (redis != null && !answer.standIn() && answer.charge().key().isEmpty()) {
-            lastSeen = answer.decision().remaining();
+    /** Stores the remaining tokens of a bucket in Redis, so that a gauge needs no call of Redis. */
+    private void rememberRemaining(Answer answer) {
+        if (redis != null && !answer.fallback() && answer.charge().key().isEmpty()) {
+            lastRemaining = answer.remaining();
         }
     }
 
-    double lastSeen() {
-        return lastSeen;
+    /** Returns the remaining tokens after the last decision in Redis; NaN before the first. */
+    double lastRemaining() {
+        return lastRemaining;
     }
 
-    void happened(ThrottleEvent event) {
+    void eventOccurred(ThrottleListener.Event event) {
         events[event.ordinal()].increment();
     }
 }

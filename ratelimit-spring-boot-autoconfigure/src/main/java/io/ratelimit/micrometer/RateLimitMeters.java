@@ -4,7 +4,6 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.ThrottleEvent;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -17,8 +16,8 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Meters what policies decide. The meters of a policy are there from the moment that it is known, and a decision costs a
- * look-up and a count for each policy that was asked. Thread-safe.
+ * A listener that records decisions and events of policies in meters. The meters of a policy are registered when the policy
+ * is added. A decision costs one lookup and one increment for each policy. Thread-safe.
  */
 public final class RateLimitMeters implements ThrottleListener {
 
@@ -28,8 +27,8 @@ public final class RateLimitMeters implements ThrottleListener {
     private final Map<String, PolicyMeters> policies = new ConcurrentHashMap<>();
 
     /**
-     * @param onRedis which policies have their buckets there
-     * @param throttlers asked for when gauges are read
+     * @param onRedis whether a policy has its buckets in Redis
+     * @param throttlers called when a gauge is read, since the throttlers are created after their listeners
      */
     public RateLimitMeters(MeterRegistry registry, Predicate<ThrottlePolicy> onRedis, Supplier<Throttlers> throttlers) {
         this.registry = registry;
@@ -37,7 +36,7 @@ public final class RateLimitMeters implements ThrottleListener {
         this.throttlers = throttlers;
     }
 
-    /** A policy that is off decides nothing, and has no meters. */
+    /** Registers the meters of a policy, unless it is off and makes no decisions. */
     @Override
     public void added(ThrottlePolicy policy) {
         if (policy.mode() != Mode.OFF) {
@@ -56,28 +55,30 @@ public final class RateLimitMeters implements ThrottleListener {
     }
 
     @Override
-    public void happened(ThrottlePolicy policy, ThrottleEvent event) {
-        meters(policy).happened(event);
+    public void eventOccurred(ThrottlePolicy policy, ThrottleListener.Event event) {
+        meters(policy).eventOccurred(event);
     }
 
     private PolicyMeters meters(ThrottlePolicy policy) {
-        PolicyMeters known = policies.get(policy.name());
-        return known != null ? known : policies.computeIfAbsent(policy.name(), name -> register(policy));
+        PolicyMeters existing = policies.get(policy.name());
+        return existing != null ? existing : policies.computeIfAbsent(policy.name(), name -> register(policy));
     }
 
     private PolicyMeters register(ThrottlePolicy policy) {
-        boolean away = onRedis.test(policy);
-        PolicyMeters meters = new PolicyMeters(policy, away, registry);
+        boolean remote = onRedis.test(policy);
+        PolicyMeters meters = new PolicyMeters(policy, remote, registry);
         String name = policy.name();
-        gauge(name, "ratelimit.queued", "Calls that wait in line", known -> known.waiting(name));
+        gauge(name, "ratelimit.queued", "Calls that wait in the queue", current -> current.waiting(name));
         if (policy.isGlobal()) {
             gauge(
                     name,
                     "ratelimit.available",
-                    "Whole tokens in the one bucket of a policy without a key",
-                    known -> away ? meters.lastSeen() : known.snapshot(name).available());
-        } else if (!away) {
-            gauge(name, "ratelimit.keys", "Buckets in memory", known -> known.size(name));
+                    "Whole tokens in the bucket of a policy without a key",
+                    current -> remote
+                            ? meters.lastRemaining()
+                            : current.snapshot(name).available());
+        } else if (!remote) {
+            gauge(name, "ratelimit.keys", "Buckets in memory", current -> current.size(name));
         }
         return meters;
     }

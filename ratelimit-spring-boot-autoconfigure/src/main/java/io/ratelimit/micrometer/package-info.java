@@ -1,9 +1,9 @@
 /**
- * Meters of what is decided, for Micrometer.
+ * Meters for Micrometer.
  *
- * <p>Start at {@link io.ratelimit.micrometer.RateLimitMeters}: it is told of each decision and counts it by policy, outcome
- * and backend. {@link io.ratelimit.micrometer.BackendMeters} times the calls of Redis. Names of policies are all that
- * tags have of an application, and nothing of a request.
+ * <p>Start at {@link io.ratelimit.micrometer.RateLimitMeters}: it counts each decision by policy, outcome and backend.
+ * {@link io.ratelimit.micrometer.BackendMeters} times the calls of Redis. Tags contain names of policies, and no data of a
+ * request.
  */
 @NullMarked
 package io.ratelimit.micrometer;

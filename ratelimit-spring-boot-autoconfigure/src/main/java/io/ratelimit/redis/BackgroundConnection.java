@@ -11,23 +11,22 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection that is made in the background: when it is first asked for, and where that fails again, not before half a
- * second has passed, as long as somebody asks. Once made, it is its own affair until somebody wants it made anew.
- * Thread-safe.
+ * A connection that is opened in the background when it is first requested. If that fails, a request half a second later
+ * tries again. An open connection is kept until a caller renews it. Thread-safe.
  */
 final class BackgroundConnection<T> {
 
     private static final long PAUSE = Duration.ofMillis(500).toNanos();
 
-    /** Nobody counts any more on an attempt that takes so long, but if it succeeds after all that is as good. */
+    /** An attempt that takes longer doesn't prevent another attempt, but its connection is used if it succeeds. */
     private static final long STUCK = Duration.ofSeconds(1).toNanos();
 
-    /** When another one is there, calls may still be on their way. */
-    private static final Executor LATER = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
+    /** Closes a replaced connection later, as calls may still be on their way. */
+    private static final Executor CLOSER = CompletableFuture.delayedExecutor(1, TimeUnit.SECONDS);
 
     private final Supplier<T> connect;
     private final Consumer<T> close;
-    private volatile @Nullable T made;
+    private volatile @Nullable T connection;
     private @Nullable Attempt<T> latest;
 
     private record Attempt<T>(CompletableFuture<T> connecting, long begunAt) {
@@ -51,16 +50,16 @@ final class BackgroundConnection<T> {
     }
 
     /**
-     * The connection.
+     * Returns the connection.
      *
-     * @throws BackendException if there is none yet
+     * @throws BackendException if it isn't open yet
      */
     T get() {
-        T known = made;
-        return known != null ? known : ofAttempt(begin());
+        T open = connection;
+        return open != null ? open : resultOf(begin());
     }
 
-    private static <T> T ofAttempt(CompletableFuture<T> connecting) {
+    private static <T> T resultOf(CompletableFuture<T> connecting) {
         if (!connecting.isDone()) {
             throw new BackendException("there is no connection to Redis yet");
         }
@@ -71,14 +70,14 @@ final class BackgroundConnection<T> {
         }
     }
 
-    /** The attempt to connect that is under way, or has just failed. Whoever has time may wait for it. */
+    /** Returns the present attempt to connect, which may have failed just now. Begins one if there is none. */
     synchronized CompletableFuture<T> begin() {
-        Attempt<T> known = latest;
-        boolean counts = known != null && !known.failed() && (known.connecting.isDone() || !known.isOver());
-        return known != null && counts ? known.connecting : attempt().connecting;
+        Attempt<T> attempt = latest;
+        boolean valid = attempt != null && !attempt.failed() && (attempt.connecting.isDone() || !attempt.isOver());
+        return attempt != null && valid ? attempt.connecting : attempt().connecting;
     }
 
-    /** Makes another one, which is used once it is there; the one that there is is closed then. */
+    /** Begins to open another connection. Once open, it replaces the present one, which is closed. */
     synchronized void renew() {
         Attempt<T> attempt = latest;
         if (attempt == null || attempt.isOver()) {
@@ -94,10 +93,10 @@ final class BackgroundConnection<T> {
     }
 
     private synchronized T use(T fresh) {
-        T old = made;
-        made = fresh;
+        T old = connection;
+        connection = fresh;
         if (old != null) {
-            LATER.execute(() -> close.accept(old));
+            CLOSER.execute(() -> close.accept(old));
         }
         return fresh;
     }

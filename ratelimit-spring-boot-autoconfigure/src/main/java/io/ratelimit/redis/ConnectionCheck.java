@@ -9,15 +9,15 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 /**
- * Finds out whether a connection has to be made anew, which it would not by itself: it leads nowhere any more and nobody
- * says so, or it leads to a server that was the master once. Thread-safe.
+ * Finds out whether a connection has to be renewed because it doesn't notice that it is useless. The other end may have
+ * disappeared without closing it, or the server may no longer be the master. Thread-safe.
  *
- * <p>A call that wasn't answered in time may mean that the server is slow. To give it more connections to make wouldn't
- * help it, so a ping decides, which has more time.
+ * <p>A late answer may mean that the server is slow. More connections wouldn't help a slow server, so a ping with more
+ * time decides.
  */
 final class ConnectionCheck {
 
-    private static final long PATIENCE = Duration.ofMillis(500).toNanos();
+    private static final long PING_TIMEOUT = Duration.ofMillis(500).toNanos();
 
     private final Supplier<CompletableFuture<?>> ping;
     private final Runnable renew;
@@ -28,7 +28,7 @@ final class ConnectionCheck {
         this.renew = renew;
     }
 
-    /** Thinks about a call that failed; takes no time. */
+    /** Checks the connection after a call that failed. It doesn't block. */
     void failed(BackendException failure) {
         Throwable cause = failure.getCause();
         if (cause != null && RedisFailures.isReadOnly(cause)) {
@@ -39,8 +39,8 @@ final class ConnectionCheck {
     }
 
     private void ping() {
-        answer().thenApply(pong -> pong)
-                .orTimeout(PATIENCE, TimeUnit.NANOSECONDS)
+        reply().thenApply(pong -> pong)
+                .orTimeout(PING_TIMEOUT, TimeUnit.NANOSECONDS)
                 .whenComplete((pong, failure) -> {
                     pinging.set(false);
                     if (failure instanceof TimeoutException) {
@@ -49,8 +49,8 @@ final class ConnectionCheck {
                 });
     }
 
-    /** Where nothing can be sent, that is a failure like any other. */
-    private CompletableFuture<?> answer() {
+    /** Returns the reply to a ping. A ping that can't be sent is a failure like any other. */
+    private CompletableFuture<?> reply() {
         try {
             return ping.get();
         } catch (RuntimeException unsent) {

@@ -3,10 +3,10 @@ package io.ratelimit.redis;
 import io.ratelimit.BackendException;
 
 /**
- * Redis answered, but as it is set up it can't keep the buckets: it is read-only, full, forbids a command, or what is
- * there under a key of ours is none of ours. Time alone doesn't mend it.
+ * A failure that Redis answers because of its configuration or its data. It is read-only, full, forbids a command, or
+ * holds another kind of value under a key of a bucket. Such a failure doesn't end by itself.
  */
-public final class MisconfiguredRedisException extends BackendException {
+final class MisconfiguredRedisException extends BackendException {
 
     private static final long serialVersionUID = 1;
 

@@ -3,113 +3,126 @@ package io.ratelimit.redis;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
-import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import java.time.Duration;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.SpecCache;
 import java.util.List;
+import java.util.function.Function;
 
 /**
- * Buckets in Redis, which go by the clock of its server. All that one call does there ends by one deadline. Where Redis
- * doesn't answer in time, or not as it must, a call throws a {@link BackendException}: it has decided nothing, but tokens
- * may have been taken. Thread-safe.
+ * A store of buckets in Redis, on the clock of its server. All Redis commands of a call end by one deadline. A call throws a
+ * {@link BackendException} if Redis fails or is late: nothing is decided then, but tokens may have been taken. Thread-safe.
  */
-public abstract class RedisBucketStore implements BucketStore {
+abstract class RedisBucketStore implements Deadline.Bounded {
 
-    /** The time of the server itself. */
+    /** Stands for the time of the server, where tests pass a time of their own. */
     static final long SERVER_TIME = -1;
 
-    private final Duration timeout;
     private final RedisKeys keys;
-    private final PerSpec<BucketSpec, RedisTicks> ticks = new PerSpec<>(RedisTicks::of);
+    private final Deadline deadline;
+    private final FailureJudge judge;
+    private final SpecCache<BucketSpec, RedisTickScale> ticks = new SpecCache<>(RedisTickScale::of);
 
-    RedisBucketStore(RedisKeys keys, Duration timeout) {
+    /** Decides whether a failure is one of Redis or of this process. */
+    interface FailureJudge {
+
+        /**
+         * Returns the exception to throw.
+         *
+         * @param began when the call began, as {@link System#nanoTime}
+         */
+        BackendException judge(BackendException failure, long began);
+    }
+
+    RedisBucketStore(RedisKeys keys, Deadline deadline, FailureJudge judge) {
         this.keys = keys;
-        this.timeout = timeout;
+        this.deadline = deadline;
+        this.judge = judge;
     }
 
-    /**
-     * Buckets that are counted by a script in Redis.
-     *
-     * @param prefix what their keys begin with
-     * @param secret without which nobody can tell whose a key is; empty for none
-     * @param timeout how long all that one call does in Redis may take
-     */
-    public static RedisBucketStore script(
-            RedisConnections connections, String prefix, String secret, Duration timeout) {
+    /** Returns a store that counts by a script in Redis. */
+    static RedisBucketStore script(RedisConnections connections, RedisKeys keys, Deadline deadline) {
         return new RedisScriptBucketStore(
-                connections::shared,
-                new RedisKeys(prefix, secret),
-                timeout,
-                connections.isCluster(),
-                () -> SERVER_TIME);
+                connections::shared, keys, deadline, connections::failed, connections.isCluster(), () -> SERVER_TIME);
     }
 
     /**
-     * Buckets that are read, counted with here, and written by transactions, for servers that allow no scripts.
+     * Returns a store that reads, counts in this process and writes by transactions, for servers that don't allow scripts.
      *
-     * @param connections that don't reconnect by themselves, to a single server
-     * @param prefix what their keys begin with
-     * @param secret without which nobody can tell whose a key is; empty for none
-     * @param timeout how long all that one call does in Redis may take
+     * @param connections connections to a single server that don't reconnect by themselves
      */
-    public static RedisBucketStore transaction(
-            RedisConnections connections, String prefix, String secret, Duration timeout) {
+    static RedisBucketStore transaction(RedisConnections connections, RedisKeys keys, Deadline deadline) {
         return new RedisTransactionBucketStore(
-                connections.toThemselves(), new RedisKeys(prefix, secret), timeout, () -> SERVER_TIME);
+                connections.dedicated(), keys, deadline, connections::failed, () -> SERVER_TIME);
+    }
+
+    private <T> T call(Function<Deadline.Call, T> work) {
+        Deadline.Call call = deadline.call(RedisFailures::of);
+        try {
+            return work.apply(call);
+        } catch (BackendException failure) {
+            throw judge.judge(failure, call.began());
+        }
     }
 
     @Override
     public final Decision take(List<Charge> charges) {
-        return take(charges, false, Deadline.in(timeout));
+        return call(call -> take(charges, false, call));
     }
 
     @Override
     public final Decision reserve(List<Charge> charges) {
-        return take(charges, true, Deadline.in(timeout));
+        return call(call -> take(charges, true, call));
     }
 
     @Override
     public final void giveBack(List<Answer> taken) {
-        giveBack(taken, Deadline.in(timeout));
+        call(call -> {
+            giveBack(taken, call);
+            return true;
+        });
     }
 
     @Override
-    public final BucketSnapshot look(Charge charge) {
-        return look(charge, Deadline.in(timeout));
+    public final BucketSnapshot snapshot(Charge charge) {
+        return call(call -> snapshot(charge, call));
     }
 
     @Override
-    public final void forget(Charge charge) {
-        forget(charge, Deadline.in(timeout));
+    public final void reset(Charge charge) {
+        call(call -> {
+            reset(charge, call);
+            return true;
+        });
     }
 
-    /** Makes what calls would have to wait for otherwise. */
-    void prepare(Deadline deadline) {}
+    /** Opens the connections that calls would have to wait for otherwise. */
+    void prepare(Deadline.Call call) {}
 
     /**
      * Takes all of the charges or none.
      *
-     * @param ahead whether tokens that come within the charges' longest wait are taken ahead
+     * @param ahead whether to take tokens ahead that come within the maximum wait of the charges
      */
-    abstract Decision take(List<Charge> charges, boolean ahead, Deadline deadline);
+    abstract Decision take(List<Charge> charges, boolean ahead, Deadline.Call call);
 
-    abstract void giveBack(List<Answer> taken, Deadline deadline);
+    abstract void giveBack(List<Answer> taken, Deadline.Call call);
 
-    abstract BucketSnapshot look(Charge charge, Deadline deadline);
+    abstract BucketSnapshot snapshot(Charge charge, Deadline.Call call);
 
-    abstract void forget(Charge charge, Deadline deadline);
+    abstract void reset(Charge charge, Deadline.Call call);
 
     final byte[] key(Charge charge) {
         return keys.of(charge);
     }
 
-    final RedisTicks ticks(Charge charge) {
-        return ticks.of(charge.spec());
+    final RedisTickScale ticks(Charge charge) {
+        return ticks.get(charge.spec());
     }
 
-    /** How long a charge may wait, in microseconds. */
+    /** Returns how long a charge may wait, in microseconds. */
     static long waitMicros(Charge charge, boolean ahead) {
         return ahead ? charge.maxWait().toNanos() / 1_000 : 0;
     }

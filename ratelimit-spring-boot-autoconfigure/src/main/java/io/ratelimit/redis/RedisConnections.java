@@ -11,35 +11,39 @@ import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.resource.ClientResources;
 import io.ratelimit.BackendException;
+import io.ratelimit.failover.CongestedException;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
- * Connections to the Redis of the application, made by a client of our own: the application's would wait as long as suits
- * the application. They are made in the background, and nobody waits for one longer than his deadline. Thread-safe.
+ * Connections to the Redis of the application, by a separate client: the timeouts of the application's own client suit the
+ * application. They are opened in the background, and no call waits for one longer than its deadline. Thread-safe.
  */
-public final class RedisConnections implements AutoCloseable {
+final class RedisConnections implements AutoCloseable {
 
-    private final LettuceConnectionFactory own;
+    private final LettuceConnectionFactory factory;
+    private final EventLoopDelays delays;
     private final Runnable endThreads;
     private final AbstractRedisClient client;
     private final BackgroundConnection<Shared> shared;
     private final ConnectionCheck check;
 
-    /** @param endThreads of the connections, if they are not the application's */
-    private RedisConnections(LettuceConnectionFactory own, Runnable endThreads) {
-        this.own = own;
+    /** @param endThreads ends the threads of the connections, unless they belong to the application */
+    private RedisConnections(LettuceConnectionFactory factory, EventLoopDelays delays, Runnable endThreads) {
+        this.factory = factory;
+        this.delays = delays;
         this.endThreads = endThreads;
-        this.client = own.getRequiredNativeClient();
+        this.client = factory.getRequiredNativeClient();
         this.shared = new BackgroundConnection<>(this::connectShared, Shared::close);
         this.check = new ConnectionCheck(this::ping, shared::renew);
     }
 
-    /** The one connection that all calls share, with its commands. */
+    /** The connection that all calls share, with its commands. */
     private record Shared(
             StatefulConnection<byte[], byte[]> connection, RedisClusterAsyncCommands<byte[], byte[]> commands) {
 
@@ -49,22 +53,22 @@ public final class RedisConnections implements AutoCloseable {
     }
 
     /**
-     * Connections to where the application's lead, made again by themselves when they are lost; none is made yet.
+     * Returns connections to the Redis of the application that reconnect by themselves. None is open yet.
      *
-     * @throws IllegalArgumentException if it is a {@link #isFixedList fixed list}
+     * @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas
      */
-    public static RedisConnections forScripts(LettuceConnectionFactory application) {
+    static RedisConnections forScripts(LettuceConnectionFactory application) {
         return of(application, true);
     }
 
     /**
-     * Connections to where the application's lead, closed when they are lost: a new one would watch nothing of what the
-     * server was told to watch. None is made yet.
+     * Returns connections to the Redis of the application that don't reconnect: a new connection watches no keys. None is
+     * open yet.
      *
-     * @throws IllegalArgumentException if it is a {@link #isFixedList fixed list}, or a cluster, where one transaction
-     *     can't have keys of several nodes
+     * @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas, or a cluster, where a
+     *     transaction can't have keys of several nodes
      */
-    public static RedisConnections forTransactions(LettuceConnectionFactory application) {
+    static RedisConnections forTransactions(LettuceConnectionFactory application) {
         if (application.isClusterAware()) {
             throw new IllegalArgumentException("transactions need a single Redis or Sentinel, not a cluster");
         }
@@ -74,39 +78,35 @@ public final class RedisConnections implements AutoCloseable {
     private static RedisConnections of(LettuceConnectionFactory application, boolean reconnects) {
         LettuceClientConfiguration client = application.getClientConfiguration();
         RedisConfiguration location = RedisLocation.of(application);
-        Optional<ClientResources> theirs = client.getClientResources();
-        ClientResources threads = theirs.orElseGet(ClientResources::create);
-        LettuceConnectionFactory own =
-                new LettuceConnectionFactory(location, new OwnClientConfiguration(client, threads, reconnects));
-        own.afterPropertiesSet();
-        own.start();
-        return new RedisConnections(own, theirs.isPresent() ? () -> {} : threads::shutdown);
-    }
-
-    /** Whether the application's are to a fixed list of a master and its replicas, with which ours can't be made. */
-    public static boolean isFixedList(LettuceConnectionFactory application) {
-        return RedisLocation.isFixedList(application);
+        Optional<ClientResources> applicationThreads = client.getClientResources();
+        ClientResources threads = applicationThreads.orElseGet(ClientResources::create);
+        EventLoopDelays delays = new EventLoopDelays(threads.nettyCustomizer());
+        LettuceConnectionFactory factory = new LettuceConnectionFactory(
+                location, new LimiterClientConfiguration(client, threads, delays, reconnects));
+        factory.afterPropertiesSet();
+        factory.start();
+        return new RedisConnections(factory, delays, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
     }
 
     AbstractRedisClient client() {
         return client;
     }
 
-    /** Whether it is a cluster, so that a script may have one key. */
-    public boolean isCluster() {
+    /** Returns whether Redis is a cluster, where a script may have one key only. */
+    boolean isCluster() {
         return client instanceof RedisClusterClient;
     }
 
     /**
-     * The commands of the one connection that all calls share.
+     * Returns the commands of the connection that all calls share.
      *
-     * @throws BackendException if there is none yet; it is being made
+     * @throws BackendException if it isn't open yet
      */
     RedisClusterAsyncCommands<byte[], byte[]> shared() {
         return shared.get().commands;
     }
 
-    /** What there is may be outdated, so where the nodes of a cluster are is asked each time. */
+    /** Opens the shared connection. The known nodes of a cluster may be outdated, so they are refreshed each time. */
     private Shared connectShared() {
         if (client instanceof RedisClusterClient cluster) {
             cluster.refreshPartitions();
@@ -117,9 +117,21 @@ public final class RedisConnections implements AutoCloseable {
         return new Shared(connection, connection.async());
     }
 
-    /** Notes that a call on the shared connection failed, which may be because of the connection. */
-    void failed(BackendException failure) {
+    /**
+     * Checks the connection after a call that failed.
+     *
+     * @param began when the call began, as {@link System#nanoTime}
+     * @return the failure; a {@link CongestedException} if this process was too busy to read a reply in time
+     */
+    BackendException failed(BackendException failure, long began) {
+        if (failure instanceof CongestedException) {
+            return failure;
+        }
+        if (failure.getCause() instanceof TimeoutException && delays.wasDelayedSince(began)) {
+            return new CongestedException("this process was too busy to read a reply", failure.getCause());
+        }
         check.failed(failure);
+        return failure;
     }
 
     private CompletableFuture<?> ping() {
@@ -128,19 +140,20 @@ public final class RedisConnections implements AutoCloseable {
                 : shared().ping().toCompletableFuture();
     }
 
-    /** Begins to make the connection that all calls share; whoever has time may wait for it. */
-    public CompletableFuture<?> connect() {
+    /** Begins to open the connection that all calls share. */
+    CompletableFuture<?> connect() {
         return shared.begin();
     }
 
-    /** Connections to a single server that calls have to themselves. */
-    OwnConnections toThemselves() {
-        return new OwnConnections(() -> inBackground(() -> ((RedisClient) client).connect(ByteArrayCodec.INSTANCE)));
+    /** Returns connections to a single server, each for one call at a time. */
+    DedicatedConnections dedicated() {
+        return new DedicatedConnections(
+                () -> inBackground(() -> ((RedisClient) client).connect(ByteArrayCodec.INSTANCE)));
     }
 
-    /** To connect may take long, so it has a thread of its own; there are few. */
-    static <T> CompletableFuture<T> inBackground(Supplier<T> connect) {
-        return CompletableFuture.supplyAsync(connect, work -> {
+    /** Runs a task that may take long, such as connecting, on a thread of its own. There are few such tasks. */
+    static <T> CompletableFuture<T> inBackground(Supplier<T> task) {
+        return CompletableFuture.supplyAsync(task, work -> {
             Thread thread = new Thread(work, "ratelimit-redis-connect");
             thread.setDaemon(true);
             thread.start();
@@ -149,7 +162,7 @@ public final class RedisConnections implements AutoCloseable {
 
     @Override
     public void close() {
-        own.destroy();
+        factory.destroy();
         endThreads.run();
     }
 }

@@ -2,59 +2,74 @@ package io.ratelimit.redis;
 
 import io.lettuce.core.RedisCommandExecutionException;
 import io.ratelimit.BackendException;
+import io.ratelimit.failover.CongestedException;
+import io.ratelimit.failover.Deadline;
+import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Tells apart why Redis failed. */
+/** The conversion of failures into exceptions of the core, by their reasons. */
 final class RedisFailures {
 
-    /** What Redis answers while it comes, goes, or is busy: an outage, which ends by itself. */
-    private static final List<String> PASSING =
+    /** Errors of Redis while it starts, stops or is busy. They are outages, which end by themselves. */
+    private static final List<String> TEMPORARY =
             List.of("TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "MOVED", "ASK", "BUSY", "LOADING", "UNBLOCKED");
+
+    /** Messages of Lettuce when more commands are on their way than it may send. */
+    private static final List<String> QUEUE_FULL =
+            List.of("Request queue size exceeded", "Internal stack size exceeded");
 
     private RedisFailures() {}
 
-    /** The failure of a call, as the caller of a store sees it: an error that Redis answered says most. */
+    /** Begins a call of Redis that belongs to no request. */
+    static Deadline.Call callWithin(Duration timeout) {
+        return Deadline.Call.within(timeout, RedisFailures::of);
+    }
+
+    /** Returns the exception for the failure of a call. An error that Redis answered is preferred to other causes. */
     static BackendException of(Throwable failure) {
         Throwable innermost = failure;
         for (Throwable cause = failure; cause != null; cause = reason(cause)) {
-            if (cause instanceof BackendException known) {
-                return known;
+            if (cause instanceof BackendException converted) {
+                return converted;
             }
             if (cause instanceof RedisCommandExecutionException) {
-                return ofAnswer(cause);
+                return ofErrorReply(cause);
             }
             innermost = cause;
         }
-        return new BackendException("Redis failed: " + innermost, innermost);
+        Throwable last = innermost;
+        return QUEUE_FULL.stream().anyMatch(words -> startsWith(last, words))
+                ? new CongestedException("too many commands were on their way to Redis", last)
+                : new BackendException("Redis failed: " + last, last);
     }
 
-    /** Where the nodes of a cluster don't tell who they are, each has its own reason. */
+    /** Returns the cause of a failure. If no node of a cluster returns the topology, each has its own suppressed failure. */
     private static @Nullable Throwable reason(Throwable failure) {
         return failure.getCause() == null && failure.getSuppressed().length > 0
                 ? failure.getSuppressed()[0]
                 : failure.getCause();
     }
 
-    private static BackendException ofAnswer(Throwable error) {
+    private static BackendException ofErrorReply(Throwable error) {
         String message = "Redis failed: " + error.getMessage();
-        return PASSING.stream().anyMatch(word -> startsWith(error, word))
+        return TEMPORARY.stream().anyMatch(word -> startsWith(error, word))
                 ? new BackendException(message, error)
                 : new MisconfiguredRedisException(message, error);
     }
 
-    /** Whether it is an error of Redis's own that begins with the word. */
+    /** Returns whether the message of an error begins with the word. */
     static boolean startsWith(Throwable cause, String word) {
         return String.valueOf(cause.getMessage()).startsWith(word);
     }
 
-    /** Whether it is a replica that was asked, which before Redis 7 stands at the end of a script's error. */
+    /** Returns whether a replica answered. Before Redis 7 a script's error ends with READONLY. */
     static boolean isReadOnly(Throwable failure) {
         return failure instanceof RedisCommandExecutionException
                 && String.valueOf(failure.getMessage()).contains("READONLY");
     }
 
-    /** Whether the keys of a script lie on more than one node of a cluster. */
+    /** Returns whether the keys of a script are on more than one node of a cluster. */
     static boolean isCrossSlot(Throwable failure) {
         return failure instanceof RedisCommandExecutionException && startsWith(failure, "CROSSSLOT");
     }

@@ -12,12 +12,13 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The keys that buckets have in Redis: {@code prefix:policy:} and 22 characters of a keyed hash. They are as long for
- * each key, no byte of a client's is in them, and without the secret nobody can tell whose they are. Thread-safe.
+ * The Redis keys of buckets: {@code prefix:policy:} and 22 characters of a keyed hash. Their length is the same for all
+ * clients and they contain nothing that a client sent. Without the secret they don't show which client they belong to.
+ * Thread-safe.
  */
 final class RedisKeys {
 
-    /** Without a secret: it hides nothing that can be guessed. */
+    /** The key of the hash if there is no secret. It hides nothing that can be guessed. */
     private static final String NO_SECRET = "io.ratelimit";
 
     private static final String ALGORITHM = "HmacSHA256";
@@ -27,7 +28,7 @@ final class RedisKeys {
     private final String prefix;
     private final Mac mac;
     private final AtomicReferenceArray<Mac> spare = new AtomicReferenceArray<>(SPARE_MACS);
-    private final Map<String, byte[]> beginnings = new ConcurrentHashMap<>();
+    private final Map<String, byte[]> policyPrefixes = new ConcurrentHashMap<>();
     private final Base64.Encoder encoder = Base64.getUrlEncoder().withoutPadding();
 
     /**
@@ -45,30 +46,30 @@ final class RedisKeys {
         }
     }
 
-    /** The key of a charge's bucket. */
+    /** Returns the Redis key of the bucket of a charge. */
     byte[] of(Charge charge) {
-        byte[] beginning = beginnings.get(charge.policy().name());
-        if (beginning == null) {
+        byte[] policyPrefix = policyPrefixes.get(charge.policy().name());
+        if (policyPrefix == null) {
             String text = prefix + ":" + charge.policy().name() + ":";
-            beginning = text.getBytes(StandardCharsets.UTF_8);
-            beginnings.put(charge.policy().name(), beginning);
+            policyPrefix = text.getBytes(StandardCharsets.UTF_8);
+            policyPrefixes.put(charge.policy().name(), policyPrefix);
         }
         byte[] hash = encoder.encode(hash(charge.key()));
-        byte[] key = Arrays.copyOf(beginning, beginning.length + hash.length);
-        System.arraycopy(hash, 0, key, beginning.length, hash.length);
+        byte[] key = Arrays.copyOf(policyPrefix, policyPrefix.length + hash.length);
+        System.arraycopy(hash, 0, key, policyPrefix.length, hash.length);
         return key;
     }
 
     private byte[] hash(String key) {
         int slot = (int) Thread.currentThread().getId() & (SPARE_MACS - 1);
-        Mac found = spare.getAndSet(slot, null);
-        Mac own = found != null ? found : copy();
-        byte[] hash = own.doFinal(bytes(key));
-        spare.set(slot, own);
+        Mac spareMac = spare.getAndSet(slot, null);
+        Mac mac = spareMac != null ? spareMac : copy();
+        byte[] hash = mac.doFinal(bytes(key));
+        spare.set(slot, mac);
         return Arrays.copyOf(hash, HASH_BYTES);
     }
 
-    /** To set one up costs several times as much as to use it, and a thread may be a virtual one. */
+    /** Copies the MAC, as setting one up costs several times as much as using it. Threads may be virtual, so none keeps one. */
     private Mac copy() {
         try {
             return (Mac) mac.clone();
@@ -77,7 +78,7 @@ final class RedisKeys {
         }
     }
 
-    /** Both bytes of each char: UTF-8 would make one of all halves of surrogate pairs. */
+    /** Returns both bytes of each char. UTF-8 would encode all lone surrogates alike. */
     private static byte[] bytes(String key) {
         byte[] bytes = new byte[2 * key.length()];
         for (int i = 0; i < key.length(); i++) {

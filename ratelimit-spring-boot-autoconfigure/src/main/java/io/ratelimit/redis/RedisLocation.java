@@ -5,46 +5,46 @@ import org.springframework.beans.DirectFieldAccessor;
 import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** Where the application's Redis is. */
+/** The address of the application's Redis. */
 final class RedisLocation {
 
     private RedisLocation() {}
 
     /**
-     * What a connection factory was told.
+     * Returns the configuration of a connection factory.
      *
      * @throws IllegalArgumentException if it is a fixed list of a master and its replicas
      */
     static RedisConfiguration of(LettuceConnectionFactory application) {
-        RedisConfiguration told = told(application);
-        if (RedisConfiguration.isStaticMasterReplicaConfiguration(told)) {
-            throw new IllegalArgumentException("nothing tells which node of a fixed list may be written to");
+        RedisConfiguration configuration = configuration(application);
+        if (RedisConfiguration.isStaticMasterReplicaConfiguration(configuration)) {
+            throw new IllegalArgumentException("a fixed list doesn't show which of its nodes is the master");
         }
-        return told;
+        return configuration;
     }
 
-    /** Whether it is a fixed list, of which nothing tells who is the master after a failover. */
+    /** Returns whether it is a fixed list, which doesn't show the master after a failover. */
     static boolean isFixedList(LettuceConnectionFactory application) {
-        return RedisConfiguration.isStaticMasterReplicaConfiguration(told(application));
+        return RedisConfiguration.isStaticMasterReplicaConfiguration(configuration(application));
     }
 
     /**
-     * By its methods a factory with a list of a master and replicas looks like one of localhost, and so does one whose
-     * single server was passed as any configuration. Hence the look at what it keeps; the methods are for the day on which
-     * it keeps it elsewhere.
+     * Reads a field of the factory. By its methods a factory with a list of a master and replicas looks like one for
+     * localhost, and so does one whose single server was passed as any configuration. The methods are used only if a later
+     * version renames the field.
      */
-    private static RedisConfiguration told(LettuceConnectionFactory application) {
+    private static RedisConfiguration configuration(LettuceConnectionFactory application) {
         try {
             return new DirectFieldAccessor(application).getPropertyValue("configuration")
-                            instanceof RedisConfiguration kept
-                    ? kept
-                    : shown(application);
-        } catch (BeansException elsewhere) {
-            return shown(application);
+                            instanceof RedisConfiguration configuration
+                    ? configuration
+                    : byMethods(application);
+        } catch (BeansException renamed) {
+            return byMethods(application);
         }
     }
 
-    private static RedisConfiguration shown(LettuceConnectionFactory application) {
+    private static RedisConfiguration byMethods(LettuceConnectionFactory application) {
         if (application.getClusterConfiguration() != null) {
             return application.getClusterConfiguration();
         }

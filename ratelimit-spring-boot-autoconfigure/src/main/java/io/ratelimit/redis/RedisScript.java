@@ -3,12 +3,15 @@ package io.ratelimit.redis;
 import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
+import io.ratelimit.failover.Deadline;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -17,8 +20,9 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
-/** The script that counts, called by its SHA; where the server doesn't know it (any more), by its text. */
+/** The script that counts in Redis. It is called by its SHA, or by its text if the server hasn't loaded it. Thread-safe. */
 final class RedisScript {
 
     private static final String RESOURCE = "bucket.lua";
@@ -31,31 +35,94 @@ final class RedisScript {
         this.redis = redis;
     }
 
-    /** A call that runs; {@link #result} waits for it. */
-    CompletableFuture<long[]> start(Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
+    /**
+     * A script call that was started.
+     *
+     * @param arguments writes the keys and the arguments
+     */
+    record Running(
+            Consumer<CommandArgs<byte[], byte[]>> arguments, CompletableFuture<Reply> reply, TimedArguments sent) {}
+
+    /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
+    static final class Reply {
+
+        private long now;
+        private long[] numbers = new long[2];
+
+        /** Returns the time of the server in microseconds. */
+        long now() {
+            return now;
+        }
+
+        /** Returns the missing ticks of a bucket; below zero as the script returned them. */
+        long missing(int bucket) {
+            return numbers[2 * bucket];
+        }
+
+        /** Returns the ticks that had been given back to a bucket. */
+        long returned(int bucket) {
+            return numbers[2 * bucket + 1];
+        }
+    }
+
+    /** Reads a reply: one text, or an array of one text for each bucket. */
+    private static final class ReplyOutput extends CommandOutput<byte[], byte[], Reply> {
+
+        private int read;
+
+        ReplyOutput() {
+            super(ByteArrayCodec.INSTANCE, new Reply());
+        }
+
+        @Override
+        public void multi(int count) {
+            output.numbers = new long[2 * Math.max(count, 0)];
+        }
+
+        @Override
+        public void set(@Nullable ByteBuffer text) {
+            if (text != null) {
+                output.now = (long) text.getDouble();
+                output.numbers[2 * read] = (long) text.getDouble();
+                output.numbers[2 * read + 1] = text.hasRemaining() ? (long) text.getDouble() : 0;
+                read++;
+            }
+        }
+    }
+
+    /** Starts a call. The method {@link #result} waits for the reply. */
+    Running start(Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
         return call(CommandType.EVALSHA, sha, keysAndArguments);
     }
 
-    /** What the script returned to a call that was started. */
-    long[] result(
-            CompletableFuture<long[]> started,
-            Consumer<CommandArgs<byte[], byte[]>> keysAndArguments,
-            Deadline deadline) {
+    /**
+     * Waits for the reply to a call.
+     *
+     * @throws BackendException if the call failed, or its reply is late
+     */
+    Reply result(Running script, Deadline.Call call) {
         try {
-            return deadline.await(started);
+            return await(script, call);
         } catch (BackendException failed) {
             if (failed.getCause() instanceof RedisNoScriptException) {
-                return deadline.await(call(CommandType.EVAL, text, keysAndArguments));
+                return await(call(CommandType.EVAL, text, script.arguments), call);
             }
             throw failed;
         }
     }
 
-    private CompletableFuture<long[]> call(
-            CommandType how, byte[] script, Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
-        CommandArgs<byte[], byte[]> arguments = new CommandArgs<>(ByteArrayCodec.INSTANCE).add(script);
+    private static Reply await(Running script, Deadline.Call call) {
+        return call.await(script.reply, script.sent::sentAt);
+    }
+
+    private Running call(CommandType command, byte[] script, Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
+        TimedArguments arguments = new TimedArguments();
+        arguments.add(script);
         keysAndArguments.accept(arguments);
-        return redis.get().dispatch(how, new LevelsOutput(), arguments).toCompletableFuture();
+        return new Running(
+                keysAndArguments,
+                redis.get().dispatch(command, new ReplyOutput(), arguments).toCompletableFuture(),
+                arguments);
     }
 
     private static byte[] read() {

@@ -1,22 +1,22 @@
 package io.ratelimit.redis;
 
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
-import io.lettuce.core.protocol.CommandArgs;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisScript.Reply;
+import io.ratelimit.redis.RedisScript.Running;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
@@ -24,113 +24,113 @@ import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Buckets in Redis, counted by a script there. On a single server all charges of a call are one script: all or nothing,
- * seen by nobody half done. A cluster allows a script one key: there the buckets are taken from one after the other, in
- * the order of the charges, and given back to as well as can be when one denies.
+ * A store that counts by a script in Redis. On a single server one script handles all charges of a call, all or nothing. A
+ * cluster allows one key for each script. The buckets are then taken from one by one, in the order of the charges; when one
+ * denies, tokens of the earlier buckets are given back if possible. Thread-safe.
  */
-public final class RedisScriptBucketStore extends RedisBucketStore {
+final class RedisScriptBucketStore extends RedisBucketStore {
 
     private static final Log logger = LogFactory.getLog(RedisScriptBucketStore.class);
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
     private final LongSupplier time;
-    private final ScriptArguments arguments = new ScriptArguments();
-    private volatile boolean oneKeyAScript;
+    private final ScriptArguments scriptArguments = new ScriptArguments();
+    private volatile boolean oneKeyPerScript;
 
     /**
-     * @param oneKeyAScript whether it is a cluster
-     * @param time {@link #SERVER_TIME}, or in tests a time in microseconds
+     * @param oneKeyPerScript whether Redis is a cluster
+     * @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds
      */
     RedisScriptBucketStore(
             Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
             RedisKeys keys,
-            Duration timeout,
-            boolean oneKeyAScript,
+            Deadline deadline,
+            FailureJudge judge,
+            boolean oneKeyPerScript,
             LongSupplier time) {
-        super(keys, timeout);
+        super(keys, deadline, judge);
         this.redis = redis;
         this.script = new RedisScript(redis);
-        this.oneKeyAScript = oneKeyAScript;
+        this.oneKeyPerScript = oneKeyPerScript;
         this.time = time;
     }
 
-    /** A call of the script for some buckets. */
-    private record Call(Consumer<CommandArgs<byte[], byte[]>> arguments, CompletableFuture<long[]> running) {}
-
     @Override
-    Decision take(List<Charge> charges, boolean ahead, Deadline deadline) {
+    Decision take(List<Charge> charges, boolean ahead, Deadline.Call call) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());
         }
-        if (oneKeyAScript || charges.size() == 1) {
-            return takeOneByOne(charges, ahead, deadline);
+        if (oneKeyPerScript || charges.size() == 1) {
+            return takeOneByOne(charges, ahead, call);
         }
         try {
-            return Decision.of(ask(Operation.TAKE, charges, ahead, deadline));
+            return Decision.of(run(Operation.TAKE, charges, ahead, call));
         } catch (BackendException failed) {
-            learnFrom(failed);
-            return takeOneByOne(charges, ahead, deadline);
+            rethrowUnlessCluster(failed);
+            return takeOneByOne(charges, ahead, call);
         }
     }
 
-    private void learnFrom(BackendException failed) {
+    /** Detects a cluster by its error, and throws any other failure. */
+    private void rethrowUnlessCluster(BackendException failed) {
         Throwable cause = failed.getCause();
         if (cause == null || !RedisFailures.isCrossSlot(cause)) {
             throw failed;
         }
-        if (!oneKeyAScript) {
-            oneKeyAScript = true;
-            logger.warn("Redis turns out to be a cluster behind a single address: from now on each bucket is asked"
-                    + " apart. Configure it by 'spring.data.redis.cluster.nodes'.");
+        if (!oneKeyPerScript) {
+            oneKeyPerScript = true;
+            logger.warn("Redis is a cluster behind a single address: from now on there is one script call for each"
+                    + " bucket. Configure the cluster by 'spring.data.redis.cluster.nodes'.");
         }
     }
 
-    private Decision takeOneByOne(List<Charge> charges, boolean ahead, Deadline deadline) {
+    private Decision takeOneByOne(List<Charge> charges, boolean ahead, Deadline.Call call) {
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
-            answers[i] = takeOrGiveBack(charges.get(i), Arrays.asList(answers).subList(0, i), ahead, deadline);
+            answers[i] = takeOrGiveBack(charges.get(i), Arrays.asList(answers).subList(0, i), ahead, call);
             if (!answers[i].allowed()) {
-                return denied(charges, answers, i, ahead, deadline);
+                return denied(charges, answers, i, ahead, call);
             }
         }
         return Decision.of(List.of(answers));
     }
 
-    /** Where that fails, what was taken before is given back, if it can be, and nobody waits for it. */
-    private Answer takeOrGiveBack(Charge charge, List<Answer> before, boolean ahead, Deadline deadline) {
+    /** Takes from one bucket. If that fails, gives back the tokens of the earlier buckets without waiting for the reply. */
+    private Answer takeOrGiveBack(Charge charge, List<Answer> taken, boolean ahead, Deadline.Call call) {
         try {
-            return ask(Operation.TAKE, List.of(charge), ahead, deadline).get(0);
+            return run(Operation.TAKE, List.of(charge), ahead, call).get(0);
         } catch (BackendException failed) {
-            startGivingBackEach(before);
+            startGivingBackEach(taken);
             throw failed;
         }
     }
 
     /**
-     * Gives back what was taken before one denied, and looks at the others: a server serves a connection in order, so what
-     * it is asked last is what all that was given back left. Where either fails the denial stands, which is known; who
-     * can't be seen is left out.
+     * Gives back the tokens that were taken before one bucket denied, and looks at the other buckets. A server executes the
+     * commands of a connection in order, so the looks see the tokens that were given back. If a command fails, the denial
+     * still holds; buckets that can't be seen are left out.
      */
-    private Decision denied(List<Charge> charges, Answer[] answers, int denied, boolean ahead, Deadline deadline) {
-        List<Call> back = startGivingBackEach(Arrays.asList(answers).subList(0, denied));
-        Map<Integer, Call> looks = new HashMap<>();
+    private Decision denied(List<Charge> charges, Answer[] answers, int denied, boolean ahead, Deadline.Call call) {
+        List<Running> gives = startGivingBackEach(Arrays.asList(answers).subList(0, denied));
+        Map<Integer, Running> looks = new HashMap<>();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
                 looks.put(i, start(Operation.LOOK, List.of(charges.get(i)), ahead));
             }
         }
-        back.forEach(call -> resultIfAny(call, deadline));
-        List<Answer> said = new ArrayList<>(answers.length);
+        gives.forEach(give -> resultOrNull(give, call));
+        List<Answer> seen = new ArrayList<>(answers.length);
         for (int i = 0; i < answers.length; i++) {
-            Call look = looks.get(i);
-            said.addAll(look == null ? List.of(answers[i]) : seen(charges.get(i), look, ahead, deadline));
+            Running look = looks.get(i);
+            seen.addAll(look == null ? List.of(answers[i]) : answerOf(look, charges.get(i), ahead, call));
         }
-        return Decision.of(said);
+        return Decision.of(seen);
     }
 
-    private List<Answer> seen(Charge charge, Call look, boolean ahead, Deadline deadline) {
-        long[] reply = resultIfAny(look, deadline);
+    /** Returns the answer of a look; empty if it failed. */
+    private List<Answer> answerOf(Running look, Charge charge, boolean ahead, Deadline.Call call) {
+        Reply reply = resultOrNull(look, call);
         return reply == null ? List.of() : answers(Operation.LOOK, List.of(charge), ahead, reply);
     }
 
@@ -142,27 +142,27 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         private final byte[] word = name().toLowerCase(Locale.ROOT).getBytes(StandardCharsets.US_ASCII);
     }
 
-    private List<Answer> ask(Operation operation, List<Charge> charges, boolean ahead, Deadline deadline) {
-        return answers(operation, charges, ahead, result(start(operation, charges, ahead), deadline));
+    private List<Answer> run(Operation operation, List<Charge> charges, boolean ahead, Deadline.Call call) {
+        return answers(operation, charges, ahead, script.result(start(operation, charges, ahead), call));
     }
 
-    private Call start(Operation operation, List<Charge> charges, boolean ahead) {
+    private Running start(Operation operation, List<Charge> charges, boolean ahead) {
         byte[][] keys = new byte[charges.size()][];
-        byte[][] wanted = new byte[keys.length][];
+        byte[][] arguments = new byte[keys.length][];
         for (int i = 0; i < keys.length; i++) {
             Charge charge = charges.get(i);
             keys[i] = key(charge);
-            wanted[i] = arguments.toTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
+            arguments[i] = scriptArguments.toTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
         }
-        return start(operation, keys, wanted);
+        return start(operation, keys, arguments);
     }
 
-    private Call start(Operation operation, byte[][] keys, byte[][] wanted) {
+    private Running start(Operation operation, byte[][] keys, byte[][] arguments) {
         long now = time.getAsLong();
-        return start(to -> {
+        return script.start(to -> {
             to.add(keys.length).addKeys(keys);
-            for (byte[] one : wanted) {
-                to.add(one);
+            for (byte[] argument : arguments) {
+                to.add(argument);
             }
             if (operation != Operation.TAKE || now != SERVER_TIME) {
                 to.add(operation.word);
@@ -173,87 +173,85 @@ public final class RedisScriptBucketStore extends RedisBucketStore {
         });
     }
 
-    private Call start(Consumer<CommandArgs<byte[], byte[]>> arguments) {
-        return new Call(arguments, script.start(arguments));
-    }
-
-    private long[] result(Call call, Deadline deadline) {
-        return script.result(call.running(), call.arguments(), deadline);
-    }
-
-    private long @Nullable [] resultIfAny(Call call, Deadline deadline) {
+    private @Nullable Reply resultOrNull(Running running, Deadline.Call call) {
         try {
-            return result(call, deadline);
+            return script.result(running, call);
         } catch (BackendException failed) {
             return null;
         }
     }
 
-    private List<Answer> answers(Operation operation, List<Charge> charges, boolean ahead, long[] reply) {
+    private List<Answer> answers(Operation operation, List<Charge> charges, boolean ahead, Reply reply) {
         boolean taken = operation == Operation.TAKE;
-        for (int i = 1; i < reply.length; i++) {
-            taken &= reply[i] >= 0;
+        for (int i = 0; i < charges.size(); i++) {
+            taken &= reply.missing(i) >= 0;
         }
         List<Answer> answers = new ArrayList<>(charges.size());
         for (int i = 0; i < charges.size(); i++) {
-            answers.add(answer(charges.get(i), reply[i + 1], taken, ahead, reply[0]));
+            answers.add(answer(charges.get(i), i, reply, taken, ahead));
         }
         return answers;
     }
 
-    private Answer answer(Charge charge, long told, boolean taken, boolean ahead, long now) {
-        RedisTicks ticks = ticks(charge);
-        if (told < 0) {
-            return RedisAnswers.lacks(charge, ticks, -told - 1, ahead, now);
+    private Answer answer(Charge charge, int i, Reply reply, boolean taken, boolean ahead) {
+        RedisTickScale ticks = ticks(charge);
+        long now = reply.now();
+        long missing = reply.missing(i);
+        if (missing < 0) {
+            return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now);
         }
-        long before = told - ticks.of(charge.cost());
-        return taken ? RedisAnswers.taken(charge, ticks, before, now) : RedisAnswers.has(charge, ticks, before, now);
+        long before = missing - ticks.of(charge.cost());
+        return taken
+                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now)
+                : RedisAnswers.available(charge, ticks, before, now);
     }
 
     @Override
-    void giveBack(List<Answer> taken, Deadline deadline) {
-        if (oneKeyAScript || taken.size() == 1) {
-            startGivingBackEach(taken).forEach(call -> result(call, deadline));
+    void giveBack(List<Answer> taken, Deadline.Call call) {
+        if (oneKeyPerScript || taken.size() == 1) {
+            startGivingBackEach(taken).forEach(give -> script.result(give, call));
             return;
         }
         try {
-            result(startGivingBack(taken), deadline);
+            script.result(startGivingBack(taken), call);
         } catch (BackendException failed) {
-            learnFrom(failed);
-            startGivingBackEach(taken).forEach(call -> result(call, deadline));
+            rethrowUnlessCluster(failed);
+            startGivingBackEach(taken).forEach(give -> script.result(give, call));
         }
     }
 
-    private List<Call> startGivingBackEach(List<Answer> taken) {
-        List<Call> calls = new ArrayList<>(taken.size());
-        for (int i = taken.size() - 1; i >= 0; i--) { // a second take from a bucket stands behind the first
-            calls.add(startGivingBack(List.of(taken.get(i))));
+    private List<Running> startGivingBackEach(List<Answer> taken) {
+        List<Running> gives = new ArrayList<>(taken.size());
+        for (int i = taken.size() - 1; i >= 0; i--) { // of two takes from one bucket the second is due later
+            gives.add(startGivingBack(List.of(taken.get(i))));
         }
-        return calls;
+        return gives;
     }
 
-    private Call startGivingBack(List<Answer> taken) {
+    private Running startGivingBack(List<Answer> taken) {
         byte[][] keys = new byte[taken.size()][];
-        byte[][] back = new byte[keys.length][];
+        byte[][] arguments = new byte[keys.length][];
         for (int i = 0; i < keys.length; i++) {
             Charge charge = taken.get(i).charge();
-            RedisTicks ticks = ticks(charge);
+            RedisTickScale ticks = ticks(charge);
             keys[i] = key(charge);
-            back[i] = ScriptArguments.toGiveBack(ticks, charge.cost(), Position.of(taken.get(i), ticks));
+            Receipt receipt = (Receipt) taken.get(i).receipt();
+            arguments[i] = ScriptArguments.toGiveBack(
+                    ticks, charge.cost(), QueuePosition.of(receipt, ticks), receipt == null ? 0 : receipt.before());
         }
-        return start(Operation.GIVE, keys, back);
+        return start(Operation.GIVE, keys, arguments);
     }
 
     @Override
-    BucketSnapshot look(Charge charge, Deadline deadline) {
-        long[] reply = result(start(Operation.LOOK, List.of(charge), false), deadline);
-        RedisTicks ticks = ticks(charge);
-        long missing = reply[1] >= 0 ? reply[1] - ticks.of(charge.cost()) : -reply[1] - 1;
-        return RedisAnswers.snapshot(charge, ticks, missing, reply[0]);
+    BucketSnapshot snapshot(Charge charge, Deadline.Call call) {
+        Reply reply = script.result(start(Operation.LOOK, List.of(charge), false), call);
+        RedisTickScale ticks = ticks(charge);
+        long missing = reply.missing(0) >= 0 ? reply.missing(0) - ticks.of(charge.cost()) : -reply.missing(0) - 1;
+        return RedisAnswers.snapshot(charge, ticks, missing, reply.now());
     }
 
     @Override
-    void forget(Charge charge, Deadline deadline) {
-        deadline.await(redis.get().del(key(charge)).toCompletableFuture());
+    void reset(Charge charge, Deadline.Call call) {
+        call.await(redis.get().del(key(charge)).toCompletableFuture());
     }
 }

@@ -1,17 +1,21 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisFuture;
-import io.lettuce.core.SetArgs;
 import io.lettuce.core.TransactionResult;
 import io.lettuce.core.api.async.RedisAsyncCommands;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.IntegerOutput;
+import io.lettuce.core.output.StatusOutput;
+import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.failover.CongestedException;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.redis.RedisAnswers.Receipt;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,53 +23,60 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Buckets in Redis, counted here: read, and written if nobody wrote them meanwhile, for servers on which scripts are not
- * allowed. Who was not first tries again until the deadline, and then has failed: that is no answer. It keeps buckets as
- * {@link RedisScriptBucketStore} does, so both may be used at once.
+ * A store that counts in this process, for servers that don't allow scripts. It reads the buckets and writes them in a
+ * transaction, which Redis discards if another call wrote to a bucket meanwhile. A discarded call tries again until the
+ * deadline, and then fails. The buckets have the same form as those of {@link RedisScriptBucketStore}, so both stores may be
+ * used at the same time. Thread-safe.
  */
-public final class RedisTransactionBucketStore extends RedisBucketStore {
+final class RedisTransactionBucketStore extends RedisBucketStore {
 
-    private final OwnConnections connections;
+    private final DedicatedConnections connections;
     private final LongSupplier time;
 
     /**
-     * @param time {@link #SERVER_TIME}, or in tests a time in microseconds
+     * @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds
      */
-    RedisTransactionBucketStore(OwnConnections connections, RedisKeys keys, Duration timeout, LongSupplier time) {
-        super(keys, timeout);
+    RedisTransactionBucketStore(
+            DedicatedConnections connections,
+            RedisKeys keys,
+            Deadline deadline,
+            FailureJudge judge,
+            LongSupplier time) {
+        super(keys, deadline, judge);
         this.connections = connections;
         this.time = time;
     }
 
-    /** Buckets as they were read at one moment. */
+    /** The values of buckets at one moment. */
     private record Reading(long now, Map<ByteBuffer, byte[]> values) {
 
-        RedisBucket bucket(ByteBuffer key, RedisTicks ticks) {
-            return RedisBucket.read(values.get(key), ticks, now);
+        RedisBucketState bucket(ByteBuffer key, RedisTickScale ticks) {
+            return RedisBucketState.read(values.get(key), ticks, now);
         }
 
         boolean ranAhead(ByteBuffer key) {
-            return RedisBucket.ranAhead(values.get(key), now);
+            return RedisBucketState.ranAhead(values.get(key), now);
         }
     }
 
-    /** What follows from a reading: an answer, and the buckets to write. */
-    private record Change<T>(T answer, Map<ByteBuffer, RedisBucket> buckets) {}
+    /** The result of a call for a reading: the answer, and the buckets to write. */
+    private record Change<T>(T answer, Map<ByteBuffer, RedisBucketState> buckets) {}
 
     @Override
-    void prepare(Deadline deadline) {
-        connections.openAll(deadline);
+    void prepare(Deadline.Call call) {
+        connections.openAll(call);
     }
 
     @Override
-    Decision take(List<Charge> charges, boolean ahead, Deadline deadline) {
+    Decision take(List<Charge> charges, boolean ahead, Deadline.Call call) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());
         }
         List<ByteBuffer> keys = charges.stream().map(this::keyOf).toList();
-        return transact(keys, deadline, reading -> take(charges, keys, ahead, reading));
+        return transact(keys, call, reading -> take(charges, keys, ahead, reading));
     }
 
     private ByteBuffer keyOf(Charge charge) {
@@ -73,64 +84,76 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     private Change<Decision> take(List<Charge> charges, List<ByteBuffer> keys, boolean ahead, Reading reading) {
-        Map<ByteBuffer, RedisBucket> buckets = new LinkedHashMap<>();
-        Map<ByteBuffer, RedisBucket> anyway = new LinkedHashMap<>();
-        List<RedisBucket> before = new ArrayList<>(charges.size());
+        Map<ByteBuffer, RedisBucketState> buckets = new LinkedHashMap<>();
+        Map<ByteBuffer, RedisBucketState> changedAnyway = new LinkedHashMap<>();
+        List<RedisBucketState> before = new ArrayList<>(charges.size());
         boolean all = true;
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            RedisBucket found = bucket(keys.get(i), ticks(charge), reading, buckets);
-            RedisBucket bucket = found.under(ticks(charge));
-            boolean changed = bucket != found || bucket.at() > reading.now && reading.ranAhead(keys.get(i));
-            if (changed && !buckets.containsKey(keys.get(i))) {
-                anyway.put(keys.get(i), bucket);
-            }
+            RedisBucketState stored = bucket(keys.get(i), ticks(charge), reading, buckets);
+            RedisBucketState bucket = stored.under(ticks(charge));
             boolean has = bucket.has(charge.cost(), waitMicros(charge, ahead));
+            boolean changed = bucket != stored
+                    ? !has
+                            && ticks(charge).fits(charge.cost())
+                            && bucket.microsUntil(charge.cost()) < stored.microsUntil(charge.cost())
+                    : bucket.at() > reading.now && reading.ranAhead(keys.get(i));
+            if (changed && !buckets.containsKey(keys.get(i))) {
+                changedAnyway.put(keys.get(i), bucket);
+            }
             before.add(bucket);
             buckets.put(keys.get(i), has ? bucket.take(charge.cost()) : bucket);
             all &= has;
         }
         Decision decision = Decision.of(answers(charges, before, all, ahead, reading.now));
-        return new Change<>(decision, all ? buckets : anyway);
+        return new Change<>(decision, all ? buckets : changedAnyway);
     }
 
-    private static RedisBucket bucket(
-            ByteBuffer key, RedisTicks ticks, Reading reading, Map<ByteBuffer, RedisBucket> seen) {
-        RedisBucket bucket = seen.get(key);
+    private static RedisBucketState bucket(
+            ByteBuffer key, RedisTickScale ticks, Reading reading, Map<ByteBuffer, RedisBucketState> seen) {
+        RedisBucketState bucket = seen.get(key);
         return bucket != null ? bucket : reading.bucket(key, ticks);
     }
 
-    private List<Answer> answers(List<Charge> charges, List<RedisBucket> before, boolean all, boolean ahead, long now) {
+    private List<Answer> answers(
+            List<Charge> charges, List<RedisBucketState> before, boolean all, boolean ahead, long now) {
         List<Answer> answers = new ArrayList<>(charges.size());
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            RedisTicks ticks = ticks(charge);
+            RedisTickScale ticks = ticks(charge);
             long missing = before.get(i).missing();
+            long returned = before.get(i).returned();
             answers.add(
                     all
-                            ? RedisAnswers.taken(charge, ticks, missing, now)
+                            ? RedisAnswers.taken(charge, ticks, missing, returned, now)
                             : before.get(i).has(charge.cost(), waitMicros(charge, ahead))
-                                    ? RedisAnswers.has(charge, ticks, missing, now)
-                                    : RedisAnswers.lacks(charge, ticks, missing, ahead, now));
+                                    ? RedisAnswers.available(charge, ticks, missing, now)
+                                    : RedisAnswers.denied(charge, ticks, missing, ahead, now));
         }
         return answers;
     }
 
     @Override
-    void giveBack(List<Answer> taken, Deadline deadline) {
+    void giveBack(List<Answer> taken, Deadline.Call call) {
         List<ByteBuffer> keys =
                 taken.stream().map(answer -> keyOf(answer.charge())).toList();
-        transact(keys, deadline, reading -> giveBack(taken, keys, reading));
+        transact(keys, call, reading -> giveBack(taken, keys, reading));
     }
 
     private Change<Boolean> giveBack(List<Answer> taken, List<ByteBuffer> keys, Reading reading) {
-        Map<ByteBuffer, RedisBucket> changed = new LinkedHashMap<>();
-        for (int i = keys.size() - 1; i >= 0; i--) { // a second take from a bucket stands behind the first
+        Map<ByteBuffer, RedisBucketState> changed = new LinkedHashMap<>();
+        for (int i = keys.size() - 1; i >= 0; i--) { // of two takes from one bucket the second is due later
             Answer answer = taken.get(i);
-            RedisTicks ticks = ticks(answer.charge());
-            RedisBucket bucket = bucket(keys.get(i), ticks, reading, changed);
-            Position due = bucket.ticks().equals(ticks) ? Position.of(answer, ticks) : null;
-            RedisBucket after = bucket.giveBack(answer.charge().cost(), due);
+            RedisTickScale ticks = ticks(answer.charge());
+            RedisBucketState bucket = bucket(keys.get(i), ticks, reading, changed);
+            Receipt receipt = (Receipt) answer.receipt();
+            boolean incomparable = receipt != null && !bucket.ticks().equals(ticks);
+            RedisBucketState after = incomparable
+                    ? bucket
+                    : bucket.giveBack(
+                            answer.charge().cost(),
+                            QueuePosition.of(receipt, ticks),
+                            receipt == null ? 0 : receipt.before());
             if (after != bucket) {
                 changed.put(keys.get(i), after);
             }
@@ -139,47 +162,64 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     @Override
-    BucketSnapshot look(Charge charge, Deadline deadline) {
+    BucketSnapshot snapshot(Charge charge, Deadline.Call call) {
         ByteBuffer key = keyOf(charge);
-        RedisTicks ticks = ticks(charge);
-        return transact(List.of(key), deadline, reading -> {
-            RedisBucket bucket = reading.bucket(key, ticks).under(ticks);
+        RedisTickScale ticks = ticks(charge);
+        return transact(List.of(key), call, reading -> {
+            RedisBucketState bucket = reading.bucket(key, ticks).under(ticks);
             BucketSnapshot snapshot = RedisAnswers.snapshot(charge, ticks, bucket.missing(), reading.now);
             return new Change<>(snapshot, Map.of());
         });
     }
 
     @Override
-    void forget(Charge charge, Deadline deadline) {
-        connections.with(
-                deadline, redis -> deadline.await(redis.del(key(charge)).toCompletableFuture()));
+    void reset(Charge charge, Deadline.Call call) {
+        connections.with(call, redis -> call.await(redis.del(key(charge)).toCompletableFuture()));
     }
 
-    private <T> T transact(List<ByteBuffer> keys, Deadline deadline, Function<Reading, Change<T>> work) {
-        return connections.with(deadline, redis -> {
-            do {
-                Reading reading = read(redis, keys, deadline);
-                Change<T> change = work.apply(reading);
-                if (write(redis, change.buckets, reading.now, deadline)) {
-                    return change.answer;
-                }
-            } while (deadline.left() > 0);
-            throw new BackendException("others were always first to write to a bucket in Redis");
-        });
+    private <T> T transact(List<ByteBuffer> keys, Deadline.Call call, Function<Reading, Change<T>> work) {
+        Change<T> written = connections.with(call, redis -> tryUntilWritten(redis, keys, call, work));
+        if (written == null) {
+            throw new CongestedException("other calls were always first to write to a bucket in Redis", null);
+        }
+        return written.answer;
     }
 
-    private Reading read(RedisAsyncCommands<byte[], byte[]> redis, List<ByteBuffer> keys, Deadline deadline) {
-        CompletableFuture<?> watched = redis.watch(
-                        keys.stream().map(ByteBuffer::array).toArray(byte[][]::new))
+    /** Returns the written change; null if other calls always wrote first until too little time was left for another round. */
+    private <T> @Nullable Change<T> tryUntilWritten(
+            RedisAsyncCommands<byte[], byte[]> redis,
+            List<ByteBuffer> keys,
+            Deadline.Call call,
+            Function<Reading, Change<T>> work) {
+        long began;
+        long took;
+        do {
+            began = System.nanoTime();
+            Reading reading = read(redis, keys, call);
+            Change<T> change = work.apply(reading);
+            if (write(redis, change.buckets, reading.now, call)) {
+                return change;
+            }
+            call.spentInProcess(began);
+            took = System.nanoTime() - began;
+        } while (call.leftNanos() > took);
+        return null;
+    }
+
+    private Reading read(RedisAsyncCommands<byte[], byte[]> redis, List<ByteBuffer> keys, Deadline.Call call) {
+        TimedArguments watch = new TimedArguments();
+        keys.forEach(key -> watch.addKey(key.array()));
+        CompletableFuture<?> watched = redis.dispatch(
+                        CommandType.WATCH, new StatusOutput<>(ByteArrayCodec.INSTANCE), watch)
                 .toCompletableFuture();
         CompletableFuture<List<byte[]>> clock = redis.time().toCompletableFuture();
         List<CompletableFuture<byte[]>> values = new ArrayList<>(keys.size());
         keys.forEach(key -> values.add(redis.get(key.array()).toCompletableFuture()));
-        deadline.await(watched);
-        long now = now(deadline.await(clock));
+        call.await(watched, watch::sentAt);
+        long now = now(call.await(clock));
         Map<ByteBuffer, byte[]> read = new LinkedHashMap<>();
         for (int i = 0; i < values.size(); i++) {
-            byte[] value = deadline.await(values.get(i));
+            byte[] value = call.await(values.get(i));
             if (value != null) {
                 read.put(keys.get(i), value);
             }
@@ -188,36 +228,38 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     private long now(List<byte[]> clock) {
-        long ofTests = time.getAsLong();
-        return ofTests != SERVER_TIME ? ofTests : 1_000_000 * number(clock.get(0)) + number(clock.get(1));
+        long testTime = time.getAsLong();
+        return testTime != SERVER_TIME ? testTime : 1_000_000 * number(clock.get(0)) + number(clock.get(1));
     }
 
     private static long number(byte[] digits) {
         return Long.parseLong(new String(digits, StandardCharsets.US_ASCII));
     }
 
-    /** Whether nobody had written meanwhile. */
+    /** Writes buckets. Returns false if another call wrote to one meanwhile, so that nothing was written. */
     private static boolean write(
             RedisAsyncCommands<byte[], byte[]> redis,
-            Map<ByteBuffer, RedisBucket> buckets,
+            Map<ByteBuffer, RedisBucketState> buckets,
             long now,
-            Deadline deadline) {
+            Deadline.Call call) {
         if (buckets.isEmpty()) {
-            deadline.await(redis.unwatch().toCompletableFuture());
+            call.await(redis.unwatch().toCompletableFuture());
             return true;
         }
         redis.multi();
         List<CompletableFuture<?>> writes = new ArrayList<>(buckets.size());
-        buckets.forEach((key, bucket) -> writes.add(write(redis, key.array(), bucket, now)));
+        TimedArguments first = new TimedArguments();
+        buckets.forEach((key, bucket) ->
+                writes.add(write(redis, key.array(), bucket, now, writes.isEmpty() ? first : new TimedArguments())));
         CompletableFuture<TransactionResult> committed = redis.exec().toCompletableFuture();
         try {
-            return !deadline.await(committed).wasDiscarded();
+            return !call.await(committed, first::sentAt).wasDiscarded();
         } catch (MisconfiguredRedisException discarded) {
             throw reason(writes, discarded);
         }
     }
 
-    /** Why the transaction was discarded: what the first write that was not taken in says. */
+    /** Returns the reason of a discarded transaction: the error of the first write that Redis didn't queue. */
     private static BackendException reason(List<CompletableFuture<?>> writes, BackendException discarded) {
         for (CompletableFuture<?> write : writes) {
             if (write.isCompletedExceptionally()) {
@@ -229,10 +271,19 @@ public final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     private static CompletableFuture<?> write(
-            RedisAsyncCommands<byte[], byte[]> redis, byte[] key, RedisBucket bucket, long now) {
+            RedisAsyncCommands<byte[], byte[]> redis,
+            byte[] key,
+            RedisBucketState bucket,
+            long now,
+            TimedArguments arguments) {
         byte[] value = bucket.value();
-        RedisFuture<?> written =
-                value == null ? redis.del(key) : redis.set(key, value, SetArgs.Builder.px(bucket.millisToKeep(now)));
-        return written.toCompletableFuture();
+        arguments.addKey(key);
+        if (value == null) {
+            return redis.dispatch(CommandType.DEL, new IntegerOutput<>(ByteArrayCodec.INSTANCE), arguments)
+                    .toCompletableFuture();
+        }
+        arguments.addValue(value).add("PX").add(bucket.millisToKeep(now));
+        return redis.dispatch(CommandType.SET, new StatusOutput<>(ByteArrayCodec.INSTANCE), arguments)
+                .toCompletableFuture();
     }
 }

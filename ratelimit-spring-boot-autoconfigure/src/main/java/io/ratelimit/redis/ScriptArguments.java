@@ -1,30 +1,31 @@
 package io.ratelimit.redis;
 
+import io.ratelimit.failover.SpecCache;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the script is told of a bucket: numbers as it has them, eight bytes each, and the name of the spec behind them. What
- * is asked most, a token at once, is written out once for each spec. Thread-safe.
+ * The arguments of the script for one bucket: numbers of eight bytes each, and then the name of the spec. The most frequent
+ * ones, for one token at once, are computed once for each spec. Thread-safe.
  */
 final class ScriptArguments {
 
     private static final int NUMBERS_TO_TAKE = 5;
-    private static final int NUMBERS_TO_GIVE_BACK = 4;
+    private static final int NUMBERS_TO_GIVE_BACK = 5;
 
-    /** No bucket has so many ticks. */
-    private static final long NEVER = RedisTicks.MOST + 1;
+    /** The price of a cost that never fits: no bucket has so many ticks. */
+    private static final long NEVER = RedisTickScale.MAX_TICKS + 1;
 
-    private final PerSpec<RedisTicks, byte[]> toTakeOne = new PerSpec<>(ticks -> numbers(ticks, 1, 0));
+    private final SpecCache<RedisTickScale, byte[]> toTakeOne = new SpecCache<>(ticks -> numbers(ticks, 1, 0));
 
-    /** To take so many tokens, or to look whether they are there. The caller must not change the bytes. */
-    byte[] toTake(RedisTicks ticks, long cost, long waitMicros) {
-        return cost == 1 && waitMicros == 0 ? toTakeOne.of(ticks) : numbers(ticks, cost, waitMicros);
+    /** Returns the arguments to take tokens, or to look. The caller must not change the bytes. */
+    byte[] toTake(RedisTickScale ticks, long cost, long waitMicros) {
+        return cost == 1 && waitMicros == 0 ? toTakeOne.get(ticks) : numbers(ticks, cost, waitMicros);
     }
 
-    private static byte[] numbers(RedisTicks ticks, long cost, long waitMicros) {
-        return with(ticks, NUMBERS_TO_TAKE)
+    private static byte[] numbers(RedisTickScale ticks, long cost, long waitMicros) {
+        return bufferFor(ticks, NUMBERS_TO_TAKE)
                 .putDouble(ticks.perStep())
                 .putDouble(ticks.stepMicros())
                 .putDouble(ticks.full())
@@ -34,20 +35,24 @@ final class ScriptArguments {
     }
 
     /**
-     * To give so many tokens back.
+     * Returns the arguments to give tokens back.
      *
-     * @param due when they were due, if that was noted
+     * @param due when the tokens were due; null if it isn't recorded
+     * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
      */
-    static byte[] toGiveBack(RedisTicks ticks, long cost, @Nullable Position due) {
-        ByteBuffer numbers = with(ticks, NUMBERS_TO_GIVE_BACK).putDouble(cost);
+    static byte[] toGiveBack(RedisTickScale ticks, long cost, @Nullable QueuePosition due, long before) {
+        ByteBuffer numbers = bufferFor(ticks, NUMBERS_TO_GIVE_BACK).putDouble(cost);
         if (due != null) {
-            numbers.putDouble(due.step()).putDouble(due.steps()).putDouble(due.rest());
+            numbers.putDouble(due.step())
+                    .putDouble(due.steps())
+                    .putDouble(due.rest())
+                    .putDouble(before);
         }
         return numbers.array();
     }
 
-    /** Room for so many numbers, zero as yet, before the name. */
-    private static ByteBuffer with(RedisTicks ticks, int numbers) {
+    /** Returns a buffer with the name of the spec after room for the numbers, which are zero. */
+    private static ByteBuffer bufferFor(RedisTickScale ticks, int numbers) {
         byte[] name = ticks.name().getBytes(StandardCharsets.US_ASCII);
         ByteBuffer bytes = ByteBuffer.allocate(numbers * Double.BYTES + name.length);
         return bytes.put(numbers * Double.BYTES, name);

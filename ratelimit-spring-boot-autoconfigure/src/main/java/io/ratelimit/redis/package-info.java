@@ -1,11 +1,11 @@
 /**
  * Buckets in Redis, which all instances of an application share.
  *
- * <p>Start at {@link io.ratelimit.redis.RedisBucketStore}. The idea of it, how a bucket becomes two whole numbers and how
- * they are counted with, is told in {@code bucket.lua}; {@link io.ratelimit.redis.RedisTicks} says in which unit, and
- * {@link io.ratelimit.redis.RedisBucket} is the same arithmetic in Java. {@link io.ratelimit.redis.FailoverBucketStore} asks it,
- * within a deadline and as long as that makes sense, and otherwise goes by each policy's
- * {@link io.ratelimit.redis.FailureRule}.
+ * <p>Start at {@link io.ratelimit.redis.RedisStorage}, the only public type, and at {@code RedisBucketStore}, which has a
+ * subclass for scripts and one for transactions. The comment of {@code bucket.lua} explains how a bucket becomes two whole
+ * numbers. {@code RedisTickScale} defines their unit, and {@code RedisBucketState} has the same arithmetic in Java. {@link
+ * io.ratelimit.failover.FailoverBucketStore} calls the store within a deadline, and answers by the {@link
+ * io.ratelimit.failover.FailureRule} of each policy when Redis fails.
  */
 @NullMarked
 package io.ratelimit.redis;

@@ -1,57 +1,65 @@
 --[[
-Takes from token buckets, looks at them, or gives back.
+Takes tokens from buckets, looks at buckets, or gives tokens back.
 
-What is kept. A bucket is what it is missing for being full, and the moment at which that was counted, in microseconds of
-the server's clock. Time brings tokens, so what is missing shrinks by itself; a bucket that is missing nothing isn't kept.
-Both numbers are whole. The unit, the tick, is chosen (in Java, once for each spec) so that a step of the clock is n ticks
-and a token is d: counting rounds nothing. A spec is those numbers, "n/d/c/s", c being the capacity in tokens and s the
-microseconds of a step: one, a thousand where no microsecond fits, or the period where tokens come back in batches. The
-value is
+State. A bucket is two numbers: what it lacks for being full (missing), and the moment of that count in microseconds of the
+server's clock (at). Time brings tokens, so missing shrinks by itself. A full bucket has no key. Both numbers are whole. The
+unit is the tick, chosen in Java for each spec so that a step of the clock is n ticks and a token is d ticks: no counting
+rounds. A spec is written "n/d/c/s": c is the capacity in tokens, s the microseconds of a step. A step is 1 microsecond; 1000
+if the rate fits no microsecond; the period if tokens come back in batches. The value of a key is
 
-    the moment, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until]
+    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned]
 
-the first two as Lua has numbers, doubles, the highest byte first: to write digits and to read them again would cost as much
-as all the rest. At 600/1m and a capacity of 800, n is 1, d is 100000, and 1795000000000000, 250000, "1/100000/800/1" is a
-bucket that is two and a half tokens short, and full again a quarter of a second after that moment.
+The first two are doubles, the numbers of Lua, with the highest byte first: to write and read digits would cost as much as all
+the rest. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value 1795000000000000, 250000, "1/100000/800/1"
+is a bucket that lacks two and a half tokens, and is full a quarter of a second after that moment.
 
-Taking adds the price of the tokens to what is missing, if the sum is not more than a full bucket holds. A call that may
-wait takes ahead: then the sum may be more by what comes back within its wait. What is beyond full is the bucket's debt,
-and the wait. While there is a debt nobody else takes at once, so the first to come is the first served.
+Take. A take adds the price of the tokens to missing, if the sum is at most a full bucket. A call that may wait takes ahead:
+the sum may exceed a full bucket by the ticks that come back within the wait. The excess is the debt of the bucket, and the
+wait of the call. During a debt no call takes at once, so calls are served in their order.
 
-Giving back takes the price away again, but undercuts no promise: those who took ahead later count on these tokens being
-gone. Only what nobody behind stands on comes back. After that the debt no longer shows how far the last promise reaches,
-so its ticks are kept as the fourth part of the value, and shrink with time like what is missing.
+Give. A give subtracts the price from missing, but keeps all promises: later calls that took ahead rely on these tokens being
+gone. Only the part beyond the later promises comes back. The debt then no longer shows how far the last promise reaches, so
+these ticks are kept in the value (promised), and shrink with time as missing does.
 
-When a value was written under another spec, that counts until the last who was promised a moment is served, or until now;
-the tokens that are there then are kept, cut to the new capacity. Where somebody waits, the moment is kept as a promise,
-with a minus before it: until then nothing comes back, since places in the line tell nothing any more. A change is written
-even where the call is denied, so that from now on time counts by the new spec. And until the bucket would have been full
-under the old one, the value is kept, in whole seconds and with a plus before them, even if nothing is missing: a key that is
-not there is a full bucket under any spec, and where nodes differ, as while a new version is rolled out, the quick one of two
-specs would have the slow one's bucket forgotten.
+A late give must not add to what time has brought already. Time first pays for what was missing before the take, then for the
+price of the tokens; only the unpaid part of the price comes back. Ticks given back since the take count as paid too, since
+they may have been missing before the take. Therefore the value counts all ticks given back (returned). A take replies this
+count, and the give of its tokens passes it. The count, and so the key, is kept until time has passed for missing and returned
+together; while the bucket is full, time reduces returned. The count isn't written if the bucket was full before the take and
+is full again.
 
-A value that is none of these is somebody else's, and an error: it is neither counted with nor written over.
+Another spec. A value written under another spec counts under that spec until the last promised moment, or until now. The
+tokens present then are kept, cut to the new capacity. After a promise, the moment is kept as promised, with a minus sign. A
+conversion is written by a successful take. A denied take writes it only if its tokens come sooner under the new spec: a
+conversion may cut off a fraction of a token, and if calls under two specs were denied in turn, the bucket would never refill.
+The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing is
+missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a deployment,
+the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the bucket: tokens taken
+under the old spec can't be told from tokens taken since.
 
-Numbers. Lua has only doubles, which are exact for whole numbers up to 2^53, about 9.007e15. What is kept is at most MOST.
-A product that could be more is only compared with less, or bounded by it: rounding keeps the order. The quotient of two
-such numbers, rounded down or up, is exact too. tostring keeps 14 digits, hence the formats.
+A value of another form is an error. It isn't used and isn't overwritten.
 
-Time. The clock is the server's, read once; tests pass their own. If it steps back, a bucket's time stands still until the
-moment that was counted. Where that is more than a minute and a step ahead, the clock had run ahead and was set right: then the
-moment is taken to be the first to come that is at the same place within a step. So what is missing stays missing, no batch
-comes twice, and time counts again. That is written even where the call is denied, or it would begin anew with each.
+Numbers. Doubles are exact for whole numbers up to 2^53, about 9.007e15. Kept numbers are at most MOST. A product that could
+be larger is only compared with a smaller number, or limited by one: rounding keeps the order. The rounded quotient of two such
+numbers is exact too. tostring keeps 14 digits, hence the formats.
 
-All is computed before the first write, so an error leaves nothing half done, and a denial takes nothing and mostly writes
+Time. The clock is the server's, read once; tests pass a time. If it steps back, the time of a bucket stands still until its
+moment. If that moment is more than a minute and a step ahead, the clock was ahead and has been corrected. The moment then
+becomes the next one at the same place within a step. So missing stays, no batch comes twice, and time counts again. This is
+written by a denied take too, as otherwise each denial would repeat it.
+
+Everything is computed before the first write, so an error leaves nothing half done. A denial takes nothing and mostly writes
 nothing.
 
-KEYS     the buckets; one may be named twice
-ARGV     for each bucket numbers as in a value, and the spec behind them
+KEYS     the buckets; one may occur twice
+ARGV     for each bucket numbers as in a value, followed by the spec
            to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
-           to give back: the tokens, and, if noted, when they were due: the step, modulo the third (else 0), and the ticks
-         then take (that goes without saying), look (says what take would, and writes nothing) or give
+           to give: the tokens; if recorded, when they were due: the step modulo the third number (else 0), and the ticks;
+             then the ticks missing before them at that time, plus the ticks given back until the take
+         then take (the default), look (replies as take and writes nothing) or give
          then, in tests only, the time
-Returns, to take or look, for each bucket the time and what it is missing then, as in a value; if it hasn't the tokens,
-what it is missing without them and one more, negative. What may follow says nothing.
+Returns, to take or look, for each bucket the time and the missing ticks, as in a value; if the tokens are short, the missing
+ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then.
 ]]
 
 local MOST = 8e15
@@ -62,16 +70,15 @@ local pack, unpack = struct.pack, struct.unpack
 local operation, now = ARGV[#KEYS + 1] or 'take', ARGV[#KEYS + 2]
 if now then
     now = tonumber(now)
-    SLACK = 600000 -- The time of tests may stand still while the server's goes on.
+    SLACK = 600000 -- the time of a test may stand still while the server's clock runs
 else
     local time = redis.call('TIME')
     now = time[1] * 1000000 + time[2]
 end
 
--- What is asked most, without the tables and functions that the rest needs: to take at once from a bucket that is under the
--- spec already. It is the same arithmetic as below, and more than twice as fast. Returns what is written, and for how long;
--- where the tokens are short, what is replied alone; and nothing where it takes more to tell. All it needs is passed to it:
--- what a function finds around it costs Lua more.
+-- The most frequent case: a take at once from a bucket under the same spec. It has the arithmetic of the code below without
+-- its tables and functions, and is more than twice as fast. Returns the value to write and its time to live; only the reply if
+-- the tokens are short; nothing if the code below has to decide. All it needs are parameters, since upvalues cost Lua more.
 local function take_at_once(key, wanted, now, slack)
     local pack, unpack = struct.pack, struct.unpack
     local n, s, full, price, wait = unpack('>ddddd', wanted)
@@ -139,7 +146,9 @@ local function pass(bucket)
     local at, s = bucket.at, bucket.s
     if now > at then
         local steps = s == 1 and now - at or math.floor(now / s) - math.floor(at / s)
-        bucket.missing = math.max(bucket.missing - steps * bucket.n, 0)
+        local passed = steps * bucket.n
+        bucket.returned = math.max(bucket.returned - math.max(passed - bucket.missing, 0), 0)
+        bucket.missing = math.max(bucket.missing - passed, 0)
         if bucket.promised > 0 then
             bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)
             bucket.moved = bucket.moved and bucket.promised > 0
@@ -151,25 +160,35 @@ local function pass(bucket)
     end
 end
 
--- How far the last promise reaches, in ticks.
+-- The ticks until the last promised moment.
 local function last_promise(bucket)
     return math.max(bucket.missing - bucket.full, bucket.promised)
 end
 
--- When so much won't be missing any more.
+-- The ticks until the value expires.
+local function longest(bucket)
+    return math.min(math.max(bucket.missing, bucket.promised) + bucket.returned, MOST)
+end
+
+-- The moment at which time has paid the given ticks.
 local function full_at(bucket, missing)
     return bucket.at + math.ceil(missing / bucket.n) * bucket.s - bucket.at % bucket.s
 end
 
--- Puts a bucket under another spec.
+-- The microseconds until a bucket has the ticks, or more than any wait.
+local function micros_until(bucket, ticks)
+    local micros = math.ceil(ticks / bucket.n) * bucket.s
+    return micros > MOST and MOST or micros - bucket.at % bucket.s
+end
+
+-- Converts a bucket to another spec.
 local function convert(bucket, spec)
     local _, old_d = numbers(bucket.spec)
     local n, d, c, s = numbers(spec)
     local full, kept = c * d, 0
     local promised = last_promise(bucket)
-    local longest = math.max(bucket.missing, promised)
-    if longest > 0 then
-        bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest), MOST) / 1000000))
+    if longest(bucket) > 0 then
+        bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest(bucket)), MOST) / 1000000))
     end
     local served, steps = bucket.at, 0
     if promised > 0 then
@@ -193,25 +212,26 @@ local function convert(bucket, spec)
     bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, full
 end
 
-local NO_BUCKET = 'BADVALUE what a key of ratelimit holds is no bucket'
+local NO_BUCKET = 'BADVALUE the value of a key of ratelimit is no bucket'
 
--- Whether it is a number that a value may have.
+-- Returns whether a value may have the number.
 local function counts(number, least)
     return number >= least and number <= MOST
 end
 
--- The bucket of a key, as it is now under the spec it was written under.
+-- Returns the present state of the bucket of a key, under the spec in its value.
 local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
-        return {missing = 0, promised = 0, kept_until = 0, at = now, spec = spec, n = n, s = s, full = full}
+        return {missing = 0, promised = 0, kept_until = 0, returned = 0, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local written, promised, kept_until = string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*)$', 17)
+    local written, promised, kept_until, returned =
+        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*)$', 17)
     if not written then
         error(NO_BUCKET)
     end
     local at, missing = unpack('>dd', value)
-    promised, kept_until = tonumber(promised) or 0, tonumber(kept_until) or 0
+    promised, kept_until, returned = tonumber(promised) or 0, tonumber(kept_until) or 0, tonumber(returned) or 0
     if written ~= spec then
         local d, c
         n, d, c, s = numbers(written)
@@ -220,7 +240,8 @@ local function read(key, spec, n, s, full)
             error(NO_BUCKET)
         end
     end
-    if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)) then
+    if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)
+            and counts(returned, 0)) then
         error(NO_BUCKET)
     end
     local ran_ahead = at - now > AHEAD + s
@@ -228,14 +249,14 @@ local function read(key, spec, n, s, full)
         at = now + 1 + (at - now - 1) % s
     end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
+        returned = returned, ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     return bucket
 end
 
 local function write(key, bucket)
-    local longest = math.max(bucket.missing, bucket.promised)
-    if longest == 0 and bucket.kept_until == 0 then
+    local ticks = longest(bucket)
+    if ticks == 0 and bucket.kept_until == 0 then
         redis.call('DEL', key)
         return
     end
@@ -245,10 +266,13 @@ local function write(key, bucket)
     elseif bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
         value = value .. string.format(' %.0f', bucket.promised)
     end
-    local last = longest > 0 and full_at(bucket, longest) or bucket.at
+    local last = ticks > 0 and full_at(bucket, ticks) or bucket.at
     if bucket.kept_until > 0 then
         value = value .. string.format(' +%.0f', bucket.kept_until)
         last = math.max(last, bucket.kept_until * 1000000)
+    end
+    if bucket.returned > 0 then
+        value = value .. string.format(' *%.0f', bucket.returned)
     end
     local micros = math.min(last - now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
@@ -258,29 +282,39 @@ local buckets = {}
 local changed = {}
 
 if operation == 'give' then
-    for i = #KEYS, 1, -1 do -- where a bucket was taken from twice, the second take stands behind the first
-        local key, spec = KEYS[i], string.sub(ARGV[i], 33)
-        local tokens, step, modulus, rest = unpack('>dddd', ARGV[i])
+    for i = #KEYS, 1, -1 do -- of two takes from one bucket the second is due later
+        local key, spec = KEYS[i], string.sub(ARGV[i], 41)
+        local tokens, step, modulus, rest, before = unpack('>ddddd', ARGV[i])
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
-        if bucket.missing > 0 then
+        if bucket.missing > 0 and bucket.kept_until == 0 then
             local _, own_d, own_c = numbers(bucket.spec)
             local price = math.min(tokens, own_c) * own_d
             local promised = last_promise(bucket)
-            local after = 0
-            if promised > 0 then
-                after = price
-                if modulus > 0 and bucket.spec == spec and not bucket.moved then
+            local back = promised > 0 and 0 or price
+            local missing_before = before - bucket.returned
+            if modulus > 0 then
+                back = 0
+                if bucket.spec == spec then
                     local half = math.floor(modulus / 2)
                     local steps = (step - math.floor(bucket.at / s) + half) % modulus - half
                     local behind = promised - (steps * n + rest)
-                    after = behind < 0 and price or behind
+                    if behind >= 0 then
+                        local room = promised > 0 and 0 or math.max(missing_before, 0)
+                        back = math.min(math.max(price + room - behind, 0), price)
+                    end
                 end
             end
-            if after < price then
-                bucket.missing = math.max(bucket.missing - price + after, 0)
-                bucket.promised = after > 0 and promised or bucket.promised
+            local pulled = math.min(back, bucket.missing)
+            if pulled > 0 and bucket.returned + pulled <= MOST / 2 then
+                bucket.missing = bucket.missing - pulled
+                if back < price and promised > 0 then
+                    bucket.promised = promised
+                end
+                if modulus == 0 or missing_before ~= 0 or bucket.missing > 0 then
+                    bucket.returned = bucket.returned + pulled
+                end
                 changed[key] = bucket
             end
         end
@@ -299,9 +333,12 @@ for i, key in ipairs(KEYS) do
     local seen = buckets[key]
     local bucket = seen or read(key, spec, n, s, full)
     buckets[key] = bucket
+    local old_wait
     if bucket.spec ~= spec then
+        local _, old_d, old_c = numbers(bucket.spec)
+        local tokens = price / (full / string.match(spec, '/(%d+)/%d+$'))
+        old_wait = tokens <= old_c and micros_until(bucket, bucket.missing + tokens * old_d - bucket.full) or math.huge
         convert(bucket, spec)
-        bucket.anyway = not seen and bucket.missing
     elseif bucket.ran_ahead and not seen then
         bucket.anyway = bucket.missing
     end
@@ -313,8 +350,14 @@ for i, key in ipairs(KEYS) do
     if missing + price <= limit then
         bucket.missing = missing + price
         reply[i] = pack('>dd', now, missing + price)
+        if bucket.returned > 0 then
+            reply[i] = reply[i] .. pack('>d', bucket.returned)
+        end
     else
         all = false
+        if old_wait and not seen and price <= full and micros_until(bucket, missing + price - full) < old_wait then
+            bucket.anyway = missing
+        end
         reply[i] = pack('>dd', now, -missing - 1)
     end
 end

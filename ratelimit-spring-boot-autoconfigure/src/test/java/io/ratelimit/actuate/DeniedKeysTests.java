@@ -14,6 +14,8 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.UpkeepTimeSource;
+import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +30,7 @@ class DeniedKeysTests {
     private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("1/1d"));
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final DeniedKeys denied = new DeniedKeys(time);
+    private final DeniedKeys denied = new DeniedKeys(new UpkeepTimeSource(time));
     private final Throttlers throttlers =
             new Throttlers(List.of(USER, CANDIDATE, GLOBAL), BucketStore.local(time), time, denied);
 
@@ -39,7 +41,7 @@ class DeniedKeysTests {
     }
 
     @Test
-    void theTenKeysThatWereDeniedMostAreThoseFirstThatWereDeniedMost() {
+    void topReturnsTheTenKeysWithMostDenialsInDescendingOrder() {
         IntStream.rangeClosed(1, 12).forEach(i -> deny("per-user", "user" + i, i));
 
         assertThat(denied.top("per-user")).hasSize(10);
@@ -51,10 +53,10 @@ class DeniedKeysTests {
     }
 
     @Test
-    void onlyThePolicyIsCountedThatDeniedAndOnlyWhereThereIsAKey() {
-        throttlers.get("global").decide(1);
+    void onlyDenialsOfThePolicyItselfWithAKeyAreCounted() {
+        throttlers.global("global").decide(1);
         Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
-        throttlers.decide(List.of(alice, throttlers.get("global").charge(1)));
+        throttlers.decide(List.of(alice, throttlers.global("global").charge(1)));
         throttlers.decide(List.of(Charge.withoutKey(USER, 1)));
 
         assertThat(denied.top("per-user")).isEmpty();
@@ -62,10 +64,10 @@ class DeniedKeysTests {
     }
 
     @Test
-    void aFailedBackendDeniesNobodyInParticular() {
+    void aFailedBackendCountsForNoKey() {
         Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
-        Decision failed = new Decision(Outcome.BACKEND_FAILED, 0, 1, 0, 0, 0, List.of());
-        denied.decided(Decision.of(List.of(new Answer(alice, failed))));
+        Answer failed = Answer.denied(alice, Outcome.BACKEND_FAILED, Duration.ofNanos(1));
+        denied.decided(Decision.of(List.of(failed)));
 
         assertThat(denied.top("per-user")).isEmpty();
     }
@@ -80,7 +82,7 @@ class DeniedKeysTests {
     }
 
     @Test
-    void afterTenMinutesADenialIsForgotten() {
+    void aDenialExpiresAfterTenMinutes() {
         deny("per-user", "alice", 3);
         time.advance(Duration.ofMinutes(6));
         throttlers.get("per-user").forKey("alice").decide(1);
@@ -98,11 +100,11 @@ class DeniedKeysTests {
         assertThat(time.waiting()).isEqualTo(1);
         time.advance(Duration.ofDays(2));
         assertThat(denied.top("per-user")).isEmpty();
-        assertThat(time.waiting()).as("nothing is left to forget").isZero();
+        assertThat(time.waiting()).as("no denial is left to expire").isZero();
     }
 
     @Test
-    void aHashIsTheSameForTheSameKeyInOneProcessAndAnotherInAnother() {
+    void aHashIsStableInOneInstanceAndDiffersBetweenInstances() {
         deny("per-user", "alice", 1);
         DeniedKey alice = denied.top("per-user").get(0);
 
@@ -112,7 +114,7 @@ class DeniedKeysTests {
     }
 
     @Test
-    void ofALongKeyTheBeginningIsKeptAndItIsTakenForNoOther() {
+    void aLongKeyIsShortenedAndStaysDistinct() {
         String one = "a".repeat(7999) + "1";
         String other = "a".repeat(7999) + "2";
         deny("per-user", one, 2);
@@ -128,7 +130,7 @@ class DeniedKeysTests {
     }
 
     @Test
-    void aKeyInATierIsKeptWithIt() {
+    void aKeyKeepsItsTier() {
         ThrottlePolicy tiered = ThrottlePolicy.of("tiered", BucketSpec.of("1/1d"), "user", "endpoint")
                 .withTiers(Map.of("pro", BucketSpec.of("2/1d")));
         throttlers.add(tiered);

@@ -17,7 +17,7 @@ class FrequentKeysTests {
     private static final int KEPT = FrequentKeys.SETS * FrequentKeys.SLOTS;
 
     @Test
-    void countsAreExactWhileAllKeysHaveRoom() {
+    void countsAreExactWhileNoKeyIsReplaced() {
         FrequentKeys keys = new FrequentKeys();
         for (int i = 0; i < 400; i++) {
             for (int n = 0; n <= i % 7; n++) {
@@ -29,9 +29,9 @@ class FrequentKeysTests {
         counts.forEach((key, count) -> assertThat(count).as(key).isEqualTo(Integer.parseInt(key.substring(3)) % 7 + 1));
     }
 
-    /** Half of the counts are spread over 100,000 keys, half are of a thousand of which few have most (Zipf). */
+    /** Spreads half of the counts over 100,000 keys, and the other half over a thousand by Zipf's law. */
     @RepeatedTest(10)
-    void ofAFloodOfKeysTheFrequentOnesAreKept(RepetitionInfo run) {
+    void frequentKeysAreKeptDuringAFloodOfOtherKeys(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         FrequentKeys keys = new FrequentKeys();
         Map<String, Long> truth = new HashMap<>();
@@ -46,10 +46,10 @@ class FrequentKeysTests {
         counts.forEach((key, count) -> assertThat(count)
                 .as("seed %d, %s", run.getCurrentRepetition(), key)
                 .isLessThanOrEqualTo(truth.get(key)));
-        long most = 2L * total / KEPT;
+        long maxError = 2L * total / KEPT;
         truth.forEach((key, count) -> assertThat(count - counts.getOrDefault(key, 0L))
                 .as("seed %d, %s", run.getCurrentRepetition(), key)
-                .isLessThanOrEqualTo(most));
+                .isLessThanOrEqualTo(maxError));
         assertThat(top(counts)).as("seed %d", run.getCurrentRepetition()).isEqualTo(top(truth));
     }
 
@@ -65,9 +65,9 @@ class FrequentKeysTests {
                 .toList();
     }
 
-    /** Whoever knows how String hashes can pick keys that fall together; here they must not. */
+    /** Keys chosen by their String.hashCode must not fall into one set. */
     @Test
-    void nobodyCanAimAFloodAtAKey() {
+    void aFloodCannotBeDirectedAtAKey() {
         FrequentKeys keys = new FrequentKeys();
         int total = 50_000;
         for (int i = 0; i < 500; i++) {
@@ -83,7 +83,7 @@ class FrequentKeysTests {
     }
 
     @Test
-    void keysOfOneHashCodeAreToldApartAndTakeNoMoreRoomThanOthers() {
+    void keysWithEqualHashCodesAreDistinctAndReplaceNoFrequentKey() {
         FrequentKeys keys = new FrequentKeys();
         List<String> colliding = IntStream.range(0, 4096)
                 .mapToObj(bits -> IntStream.range(0, 12)

@@ -34,7 +34,7 @@ class RateLimitHealthIndicatorTests {
     }
 
     @Test
-    void aBackendThatNoPolicyHasBucketsInIsNotAsked() {
+    void aBackendWithoutBucketsIsNotProbed() {
         Health health = health(
                 ThrottlePolicy.of("local-deny", SPEC),
                 ThrottlePolicy.of("off", SPEC).withMode(Mode.OFF));
@@ -44,14 +44,14 @@ class RateLimitHealthIndicatorTests {
 
     @ParameterizedTest
     @EnumSource
-    void itIsTriedOutOnceWhateverItWasBefore(Condition condition) {
+    void theBackendIsProbedOnceInAnyCondition(Condition condition) {
         remote.condition = condition;
         health(ThrottlePolicy.of("one", SPEC), ThrottlePolicy.of("two", SPEC, "user"));
         assertThat(remote.probes).isEqualTo(1);
     }
 
     @Test
-    void whatThatShowsIsTold() {
+    void theConditionAfterTheProbeIsReported() {
         remote.afterProbe = Condition.DOWN;
         assertThat(health(ThrottlePolicy.of("deny", SPEC)).getStatus()).isEqualTo(Status.DOWN);
         remote.afterProbe = Condition.UP;
@@ -62,7 +62,7 @@ class RateLimitHealthIndicatorTests {
     @EnumSource(
             value = Condition.class,
             names = {"DOWN", "MISCONFIGURED"})
-    void itIsDownWhereThatRefusesRequests(Condition condition) {
+    void isDownIfAPolicyDeniesBecauseOfTheFailure(Condition condition) {
         remote.condition = condition;
         Health health = health(
                 ThrottlePolicy.of("lenient", SPEC),
@@ -78,7 +78,7 @@ class RateLimitHealthIndicatorTests {
     }
 
     @Test
-    void itIsUpWhereSomethingElseHolds() {
+    void isUpIfAFallbackDecides() {
         remote.condition = Condition.DOWN;
         Health health = health(
                 ThrottlePolicy.of("lenient", SPEC),

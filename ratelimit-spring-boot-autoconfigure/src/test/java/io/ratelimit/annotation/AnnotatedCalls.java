@@ -11,7 +11,7 @@ import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ConfigurableApplicationContext;
 
-/** An application with two policies for annotated methods, and what their calls come to. */
+/** The base of tests that call annotated methods: an application with two policies for them. */
 abstract class AnnotatedCalls {
 
     final ApplicationContextRunner runner = new ApplicationContextRunner()
@@ -48,7 +48,7 @@ abstract class AnnotatedCalls {
         return context.getBean(Throttlers.class).snapshot(policy, key).available();
     }
 
-    static void refused(Runnable call) {
+    static void assertDenied(Runnable call) {
         assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(call::run);
     }
 
@@ -56,7 +56,7 @@ abstract class AnnotatedCalls {
         try {
             call.run();
             return true;
-        } catch (RateLimitExceededException refused) {
+        } catch (RateLimitExceededException denied) {
             return false;
         }
     }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
-import io.ratelimit.ThrottleEvent;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
@@ -17,20 +16,20 @@ import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
-/** What listeners hear of calls beside the decisions on them. */
+/** The events that calls of annotated methods report to listeners. */
 class RateLimitedEventTests {
 
-    private final List<String> told = new ArrayList<>();
+    private final List<String> events = new ArrayList<>();
     private final ThrottleListener listener = new ThrottleListener() {
 
         @Override
         public void decided(Decision decision) {
-            told.add(decision.answers().get(0).policy().name() + " decided");
+            events.add(decision.answers().get(0).policy().name() + " decided");
         }
 
         @Override
-        public void happened(ThrottlePolicy policy, ThrottleEvent event) {
-            told.add(policy.name() + " " + event);
+        public void eventOccurred(ThrottlePolicy policy, ThrottleListener.Event event) {
+            events.add(policy.name() + " " + event);
         }
     };
 
@@ -52,27 +51,27 @@ class RateLimitedEventTests {
     }
 
     @Test
-    void aCallWithoutItsKeyIsOneEventAndIsDecidedAllTheSame() {
+    void aCallWithoutItsKeyReportsOneEventAndIsDecided() {
         calling(service -> {
             service.byId(null);
             service.byId("7");
             service.own(" ");
         });
 
-        assertThat(told)
+        assertThat(events)
                 .containsExactly(
                         "by-id MISSING_KEY", "by-id decided", "by-id decided", "own MISSING_KEY", "own decided");
     }
 
     @Test
-    void aCallThatAnOverrideFreesIsAnEventEachTime() {
+    void eachCallThatAnOverrideExemptsReportsAnEvent() {
         calling(service -> {
             service.byId("free");
             service.alwaysFree();
             service.alwaysFree();
         });
 
-        assertThat(told).containsExactly("by-id EXEMPT", "by-id EXEMPT", "by-id EXEMPT");
+        assertThat(events).containsExactly("by-id EXEMPT", "by-id EXEMPT", "by-id EXEMPT");
     }
 
     static class Service {

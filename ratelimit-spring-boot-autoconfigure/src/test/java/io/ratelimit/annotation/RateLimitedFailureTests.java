@@ -26,7 +26,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.ModelAttribute;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What stops the start, so that no limit is off in silence. */
+/** Mistakes that stop the start, so that no limit is silently off. */
 @ExtendWith(OutputCaptureExtension.class)
 class RateLimitedFailureTests {
 
@@ -40,32 +40,38 @@ class RateLimitedFailureTests {
 
     static Stream<Arguments> mistakes() {
         return Stream.of(
-                Arguments.of(Unknown.class, "names the throttle policy 'serach', and there is none of that name"),
+                Arguments.of(Unknown.class, "names the throttle policy 'serach', which doesn't exist"),
                 Arguments.of(OfRequests.class, "names the throttle policy 'requests', which limits requests"),
-                Arguments.of(Both.class, "names a policy and has a rate"),
-                Arguments.of(Neither.class, "names no policy and has no rate"),
+                Arguments.of(Both.class, "has both a policy and a rate"),
+                Arguments.of(Neither.class, "has neither a policy nor a rate"),
                 Arguments.of(NameAlone.class, "has a name or a capacity, but no rate"),
-                Arguments.of(TierOfItsOwn.class, "has a rate and a tier"),
-                Arguments.of(TierOfNone.class, "has a tier, and the throttle policy 'search' has none"),
+                Arguments.of(TierOfInlineLimit.class, "has both a rate and a tier"),
+                Arguments.of(MissingTiers.class, "has a tier, but the throttle policy 'search' has no tiers"),
                 Arguments.of(BadRate.class, "'100' has no unit"),
                 Arguments.of(BadCapacity.class, "capacity must be a whole number, but was 'ten'"),
+                Arguments.of(ArabicCapacity.class, "capacity must be a whole number, but was '\u0661\u0660'"),
                 Arguments.of(BadName.class, "the name of a policy must be lower-case letters"),
-                Arguments.of(NameOfAPolicy.class, "'search' is the name of a policy of the configuration already"),
-                Arguments.of(Overloaded.class, "'o-call' is the name of another limit already: o.call(String)"),
-                Arguments.of(TwoUnnamed.class, "has two limits of the name 'o-call'"),
+                Arguments.of(NameOfAPolicy.class, "'search' is already the name of a policy of the configuration"),
+                Arguments.of(Overloaded.class, "'o-call' is already the name of another limit: o.call(String)"),
+                Arguments.of(TwoUnnamed.class, "has two limits with the name 'o-call'"),
                 Arguments.of(
-                        SameNameOtherRate.class, "'shared' is the name of another limit already: 1/1h, capacity 1"),
-                Arguments.of(BadSpel.class, "has the key '#id +' that can't be: it can't be read as SpEL"),
-                Arguments.of(NoSuchParameter.class, "it has '#other', and the method has no parameter of that name"),
-                Arguments.of(Nested.class, "it has '#other', and the method has no parameter of that name"),
-                Arguments.of(Unquoted.class, "it has 'all', which belongs to nothing"),
-                Arguments.of(ArgumentOfAnElement.class, "it has 'id', which belongs to nothing"),
-                Arguments.of(BadCost.class, "has the cost '#' that can't be"),
-                Arguments.of(NoNumber.class, "has the cost ''two'' that can't be: it is no number"),
-                Arguments.of(NeverFits.class, "has the cost 3, and the capacity of 'search' is 2"),
-                Arguments.of(NoFallback.class, "has the fallback 'later' that can't be: there is none"),
-                Arguments.of(WrongFallback.class, "it returns java.lang.Object, which is no java.lang.String"),
-                Arguments.of(FallbackOnType.class, "has the fallback 'later', which can't be for itself or for all"),
+                        SameNameOtherRate.class, "'shared' is already the name of another limit: 1/1h, capacity 1"),
+                Arguments.of(BadSpel.class, "has an invalid key '#id +': SpEL can't parse it"),
+                Arguments.of(NoSuchParameter.class, "the method has no parameter '#other', only: "),
+                Arguments.of(Nested.class, "the method has no parameter '#other', only: "),
+                Arguments.of(Unquoted.class, "'all' is neither an argument,"),
+                Arguments.of(ArgumentOfAnElement.class, "'id' is neither an argument,"),
+                Arguments.of(BadCost.class, "has an invalid cost '#':"),
+                Arguments.of(NoNumber.class, "has an invalid cost ''two'': it is no number"),
+                Arguments.of(NeverFits.class, "has the cost 3, but the capacity of 'search' is 2"),
+                Arguments.of(
+                        NoFallback.class,
+                        "has an invalid fallback 'later': " + NoFallback.class.getName()
+                                + " has no method of that name with"),
+                Arguments.of(
+                        WrongFallback.class, "it returns java.lang.Object, which isn't assignable to java.lang.String"),
+                Arguments.of(FallbackOnType.class, "has the fallback 'later', but stands on a type"),
+                Arguments.of(FallbackToItself.class, "has the method itself as the fallback 'call'"),
                 Arguments.of(PrivateMethod.class, "the method is private"),
                 Arguments.of(StaticMethod.class, "the method is static"),
                 Arguments.of(FinalMethod.class, "the method is final"),
@@ -77,16 +83,17 @@ class RateLimitedFailureTests {
 
     @ParameterizedTest
     @MethodSource("mistakes")
-    void aMistakeStopsTheStartAlsoWhereTheBeanIsLazy(Class<?> type, String message) {
-        runner.withBean("o", type)
-                .run(context -> assertThat(all(context.getStartupFailure())).contains(message));
+    void aMistakeStopsTheStartEvenIfTheBeanIsLazy(Class<?> type, String message) {
+        runner.withBean("o", type).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains(message));
         runner.withInitializer(context -> context.addBeanFactoryPostProcessor(
                         beans -> beans.getBeanDefinition("o").setLazyInit(true)))
                 .withBean("o", type)
-                .run(context -> assertThat(all(context.getStartupFailure())).contains(message));
+                .run(context ->
+                        assertThat(messages(context.getStartupFailure())).contains(message));
     }
 
-    private static String all(Throwable failure) {
+    private static String messages(Throwable failure) {
         StringBuilder messages = new StringBuilder();
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             messages.append(cause.getMessage()).append('\n');
@@ -100,24 +107,24 @@ class RateLimitedFailureTests {
             InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
             assertThat(failure)
                     .hasMessage("@RateLimited on " + Unknown.class.getName()
-                            + ".call() names the throttle policy 'serach', and there is none of that name. For"
-                            + " annotated methods there are: search.");
+                            + ".call() names the throttle policy 'serach', which doesn't exist. The policies"
+                            + " for annotated methods are: search.");
             assertThat(failure.action())
                     .isEqualTo("Define 'ratelimit.policies.serach' with 'applies-to: annotated', or correct the name:"
-                            + " 'search', perhaps.");
+                            + " did you mean 'search'?");
         });
     }
 
     @Test
-    void aFinalClassCanNotBeLimited() {
-        runner.withBean(FinalClass.class).run(context -> assertThat(all(context.getStartupFailure()))
+    void aFinalClassStopsTheStart() {
+        runner.withBean(FinalClass.class).run(context -> assertThat(messages(context.getStartupFailure()))
                 .contains("@RateLimited on " + FinalClass.class.getName()
                         + ".call() can't be enforced: the class is final")
                 .doesNotContain("CGLIB"));
     }
 
     @Test
-    void aFinalClassBehindItsInterfaceCanBeLimited() {
+    void aFinalClassBehindAnInterfaceIsLimited() {
         runner.withPropertyValues("spring.aop.proxy-target-class=false")
                 .withBean(FinalCalls.class)
                 .run(context -> assertThat(context).hasNotFailed());
@@ -128,24 +135,25 @@ class RateLimitedFailureTests {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "MissingRate | has the rate '${my.rate}', and there is no property 'my.rate'. | Define 'my.rate', or say"
-                        + " '${my.rate:5/1m}'.",
-                "MissingPolicy | has the policy '${a}-${b}', and there is no property 'a'. | Define 'a', or say '${a:…}'.",
-                "LikeARate | names the throttle policy '5/1m', which reads like a rate. | Say '@RateLimited(rate ="
-                        + " \"5/1m\")', if it is one.",
-                "OfAnother | names 'classy', which is no policy of the configuration: it is the limit that another"
-                        + " @RateLimited has of its own. | To share it, say '@RateLimited(name = \"classy\", rate ="
+                "MissingRate | has the rate '${my.rate}', but there is no property 'my.rate'. | Define 'my.rate', or"
+                        + " write a default: '${my.rate:5/1m}'.",
+                "MissingPolicy | has the policy '${a}-${b}', but there is no property 'a'. | Define 'a', or write a"
+                        + " default: '${a:…}'.",
+                "LikeARate | names the throttle policy '5/1m', which looks like a rate. | If it is a rate, write"
+                        + " '@RateLimited(rate = \"5/1m\")'.",
+                "NameOfAnother | names 'classy', which isn't a policy of the configuration, but the inline limit of"
+                        + " another @RateLimited. | To share the limit, write '@RateLimited(name = \"classy\", rate ="
                         + " \"5/1m\", capacity = \"9\")' in both places, or move it to 'ratelimit.policies.classy' with"
                         + " 'applies-to: annotated'.",
-                "OfTheRequest | has the key 'user' that can't be: it has 'user', which belongs to nothing: an argument is"
-                        + " written '#name', and a text in quotes. | Parts of the request belong to a policy:"
-                        + " 'ratelimit.policies.NAME: { key: user, rate: 5/1m, applies-to: annotated }', and"
+                "PartOfTheRequest | has an invalid key 'user': 'user' is neither an argument, which is written '#name', nor"
+                        + " a text, which is written in quotes. | Only policies have keys made from the request: define"
+                        + " 'ratelimit.policies.NAME: { key: user, rate: 5/1m, applies-to: annotated }', and write"
                         + " '@RateLimited(\"NAME\")'.",
-                "AnArgument | has the key 'user' that can't be: it has 'user', which belongs to nothing: an argument is"
-                        + " written '#name', and a text in quotes. | Say an expression over the arguments, such as '#id',"
+                "AnArgument | has an invalid key 'user': 'user' is neither an argument, which is written '#name', nor"
+                        + " a text, which is written in quotes. | Write an expression over the arguments, such as '#id',"
                         + " '#p0' or '#tenant.id'."
             })
-    void whatToTypeIsSaid(String type, String problem, String action) throws ClassNotFoundException {
+    void theActionNamesTheCorrection(String type, String problem, String action) throws ClassNotFoundException {
         Class<?> bean = Class.forName(RateLimitedFailureTests.class.getName() + "$" + type);
         runner.withConfiguration(AutoConfigurations.of(PropertyPlaceholderAutoConfiguration.class))
                 .withBean("first", Classy.class)
@@ -160,7 +168,7 @@ class RateLimitedFailureTests {
     }
 
     @Test
-    void noPolicyThatLimitsRequestsIsOffered() {
+    void aPolicyThatLimitsRequestsIsNotSuggested() {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
                         RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
@@ -169,32 +177,33 @@ class RateLimitedFailureTests {
                 .run(context -> {
                     InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
                     assertThat(failure)
-                            .hasMessageEndingWith("there is none of that name. There are none for annotated methods.");
+                            .hasMessageEndingWith("which doesn't exist. No policy is for annotated methods.");
                     assertThat(failure.action()).endsWith("or correct the name.");
                 });
     }
 
     @Test
-    void aBeanThatWasProxiedByHandIsNotLimited() {
-        runner.withUserConfiguration(ByHand.class).run(context -> assertThat(all(context.getStartupFailure()))
-                .contains("would not be enforced: the bean 'calls' has no proxy that does"));
+    void aBeanThatWasProxiedByHandStopsTheStart() {
+        runner.withUserConfiguration(ByHand.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("would not be enforced: the bean 'calls' has no proxy that enforces limits"));
     }
 
     @Test
-    void aBeanThatWasMadeTooEarlyIsNotLimited() {
-        runner.withUserConfiguration(TooEarly.class).run(context -> assertThat(all(context.getStartupFailure()))
-                .contains("would not be enforced: the bean 'calls' has no proxy that does"));
+    void aBeanThatWasCreatedTooEarlyStopsTheStart() {
+        runner.withUserConfiguration(TooEarly.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("would not be enforced: the bean 'calls' has no proxy that enforces limits"));
     }
 
     @Test
-    void aLimitOfTwoBeansNeedsAName() {
-        runner.withBean("one", OfItsOwn.class).withBean("two", OfItsOwn.class).run(context -> assertThat(
-                        all(context.getStartupFailure()))
-                .contains("there are several beans of the class " + OfItsOwn.class.getName() + ": one, two"));
+    void anInlineLimitOfTwoBeansNeedsAName() {
+        runner.withBean("one", Inline.class).withBean("two", Inline.class).run(context -> assertThat(
+                        messages(context.getStartupFailure()))
+                .contains("the class " + Inline.class.getName()
+                        + " has several beans (one, two), so the limit can't be named"));
     }
 
     @Test
-    void placesMayShareALimitByItsName() {
+    void annotationsMayShareAnInlineLimitByItsName() {
         runner.withBean("one", Named.class).withBean("two", Named.class).run(context -> assertThat(context)
                 .hasNotFailed());
     }
@@ -202,33 +211,33 @@ class RateLimitedFailureTests {
     @ParameterizedTest
     @ValueSource(
             strings = {"paths=/a", "exclude-paths=/a", "methods=GET", "phase=after-authentication", "condition=true"})
-    void aPolicyForAnnotatedMethodsHasNoRequests(String property) {
+    void aPolicyForAnnotatedMethodsSelectsNoRequests(String property) {
         runner.withPropertyValues("ratelimit.policies.search." + property)
-                .run(context -> assertThat(all(context.getStartupFailure()))
+                .run(context -> assertThat(messages(context.getStartupFailure()))
                         .contains("applies-to: annotated")
                         .contains("ratelimit.policies.search." + property.replaceAll("=.*", "")));
     }
 
     @Test
-    void theLogSaysWhatIsEnforcedWhereAndWhatIsNot(CapturedOutput output) {
+    void theLogNamesTheMethodsOfEachPolicyAndPoliciesWithoutMethods(CapturedOutput output) {
         runner.withPropertyValues(
                         "ratelimit.policies.unused.rate=1/1h",
                         "ratelimit.policies.unused.applies-to=annotated",
                         "ratelimit.policies.keyed.rate=1/1h",
                         "ratelimit.policies.keyed.applies-to=annotated")
-                .withBean("o", OfItsOwn.class)
+                .withBean("o", Inline.class)
                 .withBean(Used.class)
                 .run(context -> assertThat(output)
                         .contains(
                                 "Throttle policy 'o-call' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
-                                        + OfItsOwn.class.getName() + ".call(), limit written there")
+                                        + Inline.class.getName() + ".call(), limit written there")
                         .contains(
                                 "Throttle policy 'search' is enforced: 2/1h, capacity 2, one bucket, in memory; calls of"
                                         + " 2 methods, such as " + Used.class.getName() + ".call()")
                         .contains(
                                 "Throttle policy 'keyed' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
                                         + Used.class.getName() + ".keyed(String), a bucket for each #id")
-                        .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, and no"
+                        .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, but no"
                                 + " @RateLimited names it")
                         .doesNotContain("'search' limits no requests"));
     }
@@ -245,7 +254,7 @@ class RateLimitedFailureTests {
     }
 
     @Test
-    void theLogSaysAllOfAPolicy(CapturedOutput output) {
+    void theLogDescribesAllSettingsOfAPolicy(CapturedOutput output) {
         runner.withPropertyValues(
                         "ratelimit.policies.keyed.rate=7/1h",
                         "ratelimit.policies.keyed.applies-to=annotated",
@@ -271,7 +280,7 @@ class RateLimitedFailureTests {
         void call() {}
     }
 
-    static class OfAnother {
+    static class NameOfAnother {
         @RateLimited("classy")
         void call() {}
     }
@@ -291,7 +300,7 @@ class RateLimitedFailureTests {
         void call() {}
     }
 
-    static class OfTheRequest {
+    static class PartOfTheRequest {
         @RateLimited(policy = "search", key = "user")
         void call() {}
     }
@@ -326,12 +335,12 @@ class RateLimitedFailureTests {
         void call() {}
     }
 
-    static class TierOfItsOwn {
+    static class TierOfInlineLimit {
         @RateLimited(rate = "1/1h", tier = "'gold'")
         void call() {}
     }
 
-    static class TierOfNone {
+    static class MissingTiers {
         @RateLimited(policy = "search", tier = "'gold'")
         void call() {}
     }
@@ -343,6 +352,11 @@ class RateLimitedFailureTests {
 
     static class BadCapacity {
         @RateLimited(rate = "1/1h", capacity = "ten")
+        void call() {}
+    }
+
+    static class ArabicCapacity {
+        @RateLimited(rate = "1/1h", capacity = "\u0661\u0660")
         void call() {}
     }
 
@@ -447,6 +461,11 @@ class RateLimitedFailureTests {
         void later() {}
     }
 
+    static class FallbackToItself {
+        @RateLimited(policy = "search", fallback = "call")
+        void call() {}
+    }
+
     static class PrivateMethod {
         @RateLimited("search")
         private void call() {}
@@ -508,7 +527,7 @@ class RateLimitedFailureTests {
         void call() {}
     }
 
-    static class OfItsOwn {
+    static class Inline {
         @RateLimited(rate = "1/1h")
         void call() {}
     }

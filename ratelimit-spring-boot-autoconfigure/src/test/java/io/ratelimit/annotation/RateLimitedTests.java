@@ -29,18 +29,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
-/** What calls of annotated methods are charged. */
+/** The charges of calls of annotated methods. */
 class RateLimitedTests extends AnnotatedCalls {
 
     @Test
-    void aRefusedCallIsNotMadeAndThrows() {
+    void aDeniedCallIsNotMadeAndThrows() {
         runner.withBean(Searches.class).run(context -> {
             Searches searches = context.getBean(Searches.class);
             assertThat(searches.search()).isEqualTo(1);
             assertThat(searches.search()).isEqualTo(2);
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(searches::search)
-                    .withMessage("the call is throttled by 'search' policy, retry after 1800000 ms")
+                    .withMessage("The call is throttled by 'search' policy, please retry after 1800000 ms.")
                     .satisfies(refused -> {
                         assertThat(refused.policy()).isEqualTo("search");
                         assertThat(refused.retryAfter()).isEqualTo(Duration.ofMinutes(30));
@@ -55,7 +55,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void aCallOfABeanToItselfIsNotSeen() {
+    void aCallOfABeanToItselfIsNotLimited() {
         runner.withBean(Searches.class)
                 .run(context ->
                         assertThat(context.getBean(Searches.class).all(10)).isEqualTo(10));
@@ -83,7 +83,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void aBatchOfAHundredCallsPaysAHundred() {
+    void aBatchOfAHundredCallsTakesAHundredTokens() {
         runner.withBean(Exports.class).withBean(Batch.class).run(context -> {
             context.getBean(Batch.class).run(100);
             assertThat(available(context, "one", "key")).isEqualTo(900);
@@ -123,31 +123,31 @@ class RateLimitedTests extends AnnotatedCalls {
     public record Tenant(String id) {}
 
     @Test
-    void theKeySaysWhoseBucket() {
+    void eachKeyHasItsOwnBucket() {
         runner.withBean(Keys.class).run(context -> {
             Keys keys = context.getBean(Keys.class);
             keys.argument("a");
             keys.argument("b");
-            refused(() -> keys.argument("A"));
+            assertDenied(() -> keys.argument("A"));
             keys.argument(1);
-            refused(() -> keys.argument(1L));
+            assertDenied(() -> keys.argument(1L));
             keys.place("x", "a");
-            refused(() -> keys.place("y", "a"));
+            assertDenied(() -> keys.place("y", "a"));
             keys.place("x", "b");
             keys.property(new Tenant("a"));
-            refused(() -> keys.property(new Tenant("a")));
+            assertDenied(() -> keys.property(new Tenant("a")));
             keys.property(new Tenant("b"));
             keys.pair("a", 1);
             keys.pair("a", 2);
-            refused(() -> keys.pair("a", 1));
+            assertDenied(() -> keys.pair("a", 1));
             keys.array("a", "b");
             keys.array("ab");
-            refused(() -> keys.array("a", "b"));
+            assertDenied(() -> keys.array("a", "b"));
             keys.elements(List.of(new Tenant("aa"), new Tenant("b"), new Tenant("cc")));
-            refused(() -> keys.elements(List.of(new Tenant("aa"), new Tenant("cc"))));
+            assertDenied(() -> keys.elements(List.of(new Tenant("aa"), new Tenant("cc"))));
             keys.elements(List.of(new Tenant("aa"), new Tenant("bb")));
             keys.constant();
-            refused(keys::constant);
+            assertDenied(keys::constant);
             assertThat(available(context, "constant", "all")).isZero();
         });
     }
@@ -161,11 +161,11 @@ class RateLimitedTests extends AnnotatedCalls {
         "10E999999998, 1E999999999",
         "1.0000000000000000000000000000000000000000000000000000, 1"
     })
-    void aDecimalIsOneKeyHoweverManyZerosItHas(BigDecimal one, BigDecimal same) {
+    void equalDecimalsWithDifferentZerosAreOneKey(BigDecimal one, BigDecimal same) {
         runner.withBean(Keys.class).run(context -> {
             Keys keys = context.getBean(Keys.class);
             keys.argument(one);
-            refused(() -> keys.argument(same));
+            assertDenied(() -> keys.argument(same));
             keys.argument(one.add(BigDecimal.ONE, MathContext.DECIMAL32).multiply(new BigDecimal("1.01")));
         });
     }
@@ -177,7 +177,7 @@ class RateLimitedTests extends AnnotatedCalls {
             Keys keys = context.getBean(Keys.class);
             BigDecimal number = new BigDecimal(BigInteger.TEN, scale);
             keys.argument(number);
-            refused(() -> keys.argument(number));
+            assertDenied(() -> keys.argument(number));
         });
     }
 
@@ -187,23 +187,23 @@ class RateLimitedTests extends AnnotatedCalls {
             Keys keys = context.getBean(Keys.class);
             keys.global("a");
             keys.global("a");
-            refused(() -> keys.global("a"));
+            assertDenied(() -> keys.global("a"));
             keys.global("b");
             assertThat(available(context, "search"))
-                    .as("the bucket without a key")
+                    .as("tokens of the bucket without a key")
                     .isEqualTo(2);
         });
     }
 
-    /** Compiled SpEL has other ways to fail than interpreted. */
+    /** Compiled SpEL can fail where interpreted SpEL doesn't. */
     @Test
-    void aKeyIsTheSameWhenItsExpressionHasBeenCompiled() {
+    void aCompiledExpressionGivesTheSameKey() {
         runner.withBean(Compiled.class).run(context -> {
             Compiled compiled = context.getBean(Compiled.class);
             for (int i = 0; i < 1000; i++) {
                 compiled.property(new Tenant("a"));
             }
-            refused(() -> compiled.property(new Tenant("a")));
+            assertDenied(() -> compiled.property(new Tenant("a")));
             compiled.property(new Tenant("b"));
             compiled.property(null);
             assertThat(available(context, "compiled", "b")).isEqualTo(999);
@@ -218,7 +218,7 @@ class RateLimitedTests extends AnnotatedCalls {
 
     @ParameterizedTest
     @CsvSource({"client-ip, 2", "shared, 2", "skip, 5", "deny, 0"})
-    void aKeyThatIsNoneIsLeftToTheRuleOfThePolicy(String rule, int allowed) {
+    void aMissingKeyFollowsTheRuleOfThePolicy(String rule, int allowed) {
         runner.withPropertyValues("ratelimit.policies.search.on-missing-key=" + rule)
                 .withBean(Missing.class)
                 .run(context -> {
@@ -244,14 +244,14 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void withoutARequestThePartsOfAPolicysOwnKeyAreMissing() {
+    void outsideARequestThePartsOfAPolicysKeyAreMissing() {
         runner.withPropertyValues("ratelimit.policies.search.key=user,ip")
                 .withBean(Searches.class)
                 .run(context -> {
                     Searches searches = context.getBean(Searches.class);
                     searches.search();
                     searches.search();
-                    refused(searches::search);
+                    assertDenied(searches::search);
                 });
     }
 
@@ -278,17 +278,17 @@ class RateLimitedTests extends AnnotatedCalls {
             assertThat(available(context, "export")).isEqualTo(7);
             costs.number();
             assertThat(available(context, "export")).isEqualTo(2);
-            refused(costs::number);
+            assertDenied(costs::number);
             costs.expression(200);
             assertThat(available(context, "export")).isZero();
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(() -> costs.expression(1100))
-                    .withMessage("the call can never be allowed by 'export' policy, it costs more than the limit");
+                    .withMessage("The call can never be allowed by 'export' policy, it costs more than the limit.");
         });
     }
 
     @Test
-    void aCostBelowOneOrNoneCountsAsOne() {
+    void aMissingCostAndACostBelowOneCountAsOne() {
         runner.withBean(Costs.class).run(context -> {
             Costs costs = context.getBean(Costs.class);
             costs.expression(0);
@@ -301,12 +301,12 @@ class RateLimitedTests extends AnnotatedCalls {
             assertThat(available(context, "export")).isEqualTo(3);
             costs.anything("2");
             assertThat(available(context, "export")).isEqualTo(1);
-            refused(() -> costs.anything(1e30));
+            assertDenied(() -> costs.anything(1e30));
         });
     }
 
     @Test
-    void whatCanNotBeToldOfACallIsToldToTheListenerOfFailures() {
+    void failuresOfKeysAndCostsAreReportedToTheFailureListener() {
         List<String> failures = new ArrayList<>();
         FailureListener listener = (policy, what, why) -> failures.add(policy + ": " + what + ": " + why);
         runner.withBean(FailureListener.class, () -> listener)
@@ -339,7 +339,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void overridesHoldForCallsAsForRequests() {
+    void overridesApplyToKeysOfAnnotations() {
         runner.withPropertyValues(
                         "ratelimit.policies.search.key=user",
                         "ratelimit.policies.search.overrides[0].keys=root",
@@ -354,10 +354,10 @@ class RateLimitedTests extends AnnotatedCalls {
                         keys.global("Big");
                     }
                     keys.global("root");
-                    refused(() -> keys.global("big"));
+                    assertDenied(() -> keys.global("big"));
                     keys.global("a");
                     keys.global("a");
-                    refused(() -> keys.global("a"));
+                    assertDenied(() -> keys.global("a"));
                 });
     }
 
@@ -368,7 +368,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void theTierIsThatOfTheCall() {
+    void eachTierHasItsOwnLimit() {
         ThrottlePolicy policy = ThrottlePolicy.of("tiered", BucketSpec.of("1/1h"), "id")
                 .withTiers(Map.of("gold", BucketSpec.of("3/1h")));
         new ApplicationContextRunner()
@@ -397,10 +397,10 @@ class RateLimitedTests extends AnnotatedCalls {
                     for (int i = 0; i < 3; i++) {
                         tiers.call("a", "gold");
                     }
-                    refused(() -> tiers.call("a", "gold"));
+                    assertDenied(() -> tiers.call("a", "gold"));
                     tiers.call("a", "unknown");
-                    refused(() -> tiers.call("a", null));
-                    refused(() -> tiers.call(null, "gold"));
+                    assertDenied(() -> tiers.call("a", null));
+                    assertDenied(() -> tiers.call(null, "gold"));
                     assertThat(throttlers
                                     .get("tiered")
                                     .forKey("a")
@@ -411,7 +411,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void aCostIsCutToTheMostOfThePolicy() {
+    void aCostIsCutToTheMaximumOfThePolicy() {
         runner.withPropertyValues("ratelimit.policies.export.max-cost=4")
                 .withBean(Costs.class)
                 .run(context -> {
@@ -421,8 +421,6 @@ class RateLimitedTests extends AnnotatedCalls {
                     assertThat(available(context, "export")).isEqualTo(2);
                 });
     }
-
-    // Several
 
     static class Several {
 
@@ -435,25 +433,25 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void severalLimitsAllowACallTogetherOrNoneIsCharged() {
+    void allLimitsAllowACallOrNoneIsCharged() {
         runner.withBean(Several.class).run(context -> {
             Several several = context.getBean(Several.class);
             several.call("a");
             several.call("a");
-            refused(() -> several.call("a"));
-            assertThat(available(context, "burst")).as("given back").isEqualTo(1);
+            assertDenied(() -> several.call("a"));
+            assertThat(available(context, "burst"))
+                    .as("tokens left after the returned one")
+                    .isEqualTo(1);
             several.call("b");
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(() -> several.call("b"))
-                    .satisfies(refused -> assertThat(refused.policy()).isEqualTo("burst"));
+                    .satisfies(denied -> assertThat(denied.policy()).isEqualTo("burst"));
             several.both();
             several.both();
-            refused(several::both);
+            assertDenied(several::both);
             assertThat(available(context, "export")).isEqualTo(4);
         });
     }
-
-    // Limits of their own
 
     @RateLimited(rate = "5/1h")
     static class HTTPReportService {
@@ -467,7 +465,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void aLimitOfItsOwnIsNamedByBeanAndMethod() {
+    void anInlineLimitIsNamedAfterBeanAndMethod() {
         runner.withBean("HTTPReportService", HTTPReportService.class)
                 .withPropertyValues("my.rate=3/1h")
                 .run(context -> {
@@ -478,7 +476,7 @@ class RateLimitedTests extends AnnotatedCalls {
                     reports.onType();
                     reports.onTypeAsWell();
                     assertThat(available(context, "http-report-service"))
-                            .as("one bucket for all methods, and none for the one with its own")
+                            .as("one bucket for all methods without an annotation of their own")
                             .isEqualTo(3);
                     assertThat(reports).hasToString(reports.toString());
                     assertThat(available(context, "http-report-service")).isEqualTo(3);
@@ -486,7 +484,7 @@ class RateLimitedTests extends AnnotatedCalls {
     }
 
     @Test
-    void theModeOfTheApplicationHoldsForThem() {
+    void theModeOfTheApplicationAppliesToInlineLimits() {
         runner.withPropertyValues("ratelimit.mode=shadow", "my.rate=1/1h", "my.capacity=1")
                 .withBean("r", HTTPReportService.class)
                 .run(context -> {
@@ -514,15 +512,14 @@ class RateLimitedTests extends AnnotatedCalls {
         void draw(int width, int height) {}
     }
 
-    /** As integers they would come to less than a token. */
+    /** The costs would overflow to less than one token with plain integer arithmetic. */
     @Test
-    void aCostDoesNotWrapAround() {
+    void aCostDoesNotOverflow() {
         runner.withBean(Rows.class).run(context -> {
             Rows rows = context.getBean(Rows.class);
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(() -> rows.read(2_147_484))
-                    .satisfies(
-                            refused -> assertThat(refused.decision().outcome()).isEqualTo(Outcome.NEVER_FITS));
+                    .satisfies(denied -> assertThat(denied.decision().outcome()).isEqualTo(Outcome.NEVER_FITS));
             assertThatExceptionOfType(RateLimitExceededException.class).isThrownBy(() -> rows.draw(65_536, 65_536));
             rows.draw(100, 50);
             assertThat(context.getBean(Throttlers.class).snapshot("export").available())

@@ -24,7 +24,7 @@ import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoCon
 import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
-/** Calls of annotated methods that wait in line. */
+/** Calls of annotated methods that wait for their tokens. */
 @Timeout(60)
 class RateLimitedWaitTests {
 
@@ -64,8 +64,8 @@ class RateLimitedWaitTests {
             return id;
         }
 
-        String late(String id, RateLimitExceededException refused) {
-            return refused.getMessage();
+        String late(String id, RateLimitExceededException denied) {
+            return denied.getMessage();
         }
 
         @RateLimited(policy = "strict", key = "#id", maxWait = " ${the.wait} ")
@@ -85,7 +85,7 @@ class RateLimitedWaitTests {
     }
 
     @Test
-    void aCallWaitsAsItsPolicyHasIt() {
+    void aCallWaitsUnderThePolicysLimits() {
         run(work -> work.work.patient("0"), work -> {
             CompletableFuture<Void> waiting = work.start(() -> work.work.patient("1"));
             work.time.advance(Duration.ofSeconds(1));
@@ -95,12 +95,12 @@ class RateLimitedWaitTests {
     }
 
     @Test
-    void whereTooManyWaitTheNextIsRefusedAtOnce() {
+    void aCallIsDeniedAtOnceIfTheQueueIsFull() {
         run(work -> work.work.patient("0"), work -> {
             CompletableFuture<Void> waiting = work.start(() -> work.work.patient("1"));
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(() -> work.work.patient("2"))
-                    .withMessage("too many calls wait for 'patient' policy already, retry after 2000 ms")
+                    .withMessage("Too many calls already wait for 'patient' policy, please retry after 2000 ms.")
                     .satisfies(refused -> {
                         assertThat(refused.decision().outcome()).isEqualTo(Outcome.QUEUE_FULL);
                         assertThat(refused.retryAfter()).isEqualTo(Duration.ofSeconds(2));
@@ -111,23 +111,23 @@ class RateLimitedWaitTests {
     }
 
     @Test
-    void theAnnotationsWaitReplacesThePolicys() {
+    void theMaxWaitOfTheAnnotationReplacesThePolicys() {
         run(work -> work.work.patient("0"), work -> {
             assertThat(work.work.hasty("1"))
-                    .isEqualTo("the call is throttled by 'patient' policy, retry after 1000 ms");
+                    .isEqualTo("The call is throttled by 'patient' policy, please retry after 1000 ms.");
             assertThat(work.time.waiting()).isZero();
         });
     }
 
     @Test
-    void aPolicyWithoutAWaitGetsTheAnnotationsForEachKey() {
+    void theMaxWaitOfTheAnnotationAppliesToAPolicyWithoutOne() {
         run(work -> work.work.keyed("a"), work -> {
             CompletableFuture<Void> waiting = work.start(() -> work.work.keyed("a"));
             work.work.keyed("b");
             assertThatExceptionOfType(RateLimitExceededException.class)
-                    .as("the queue is the policy's")
+                    .as("the keys share the policy's queue")
                     .isThrownBy(() -> work.work.keyed("b"))
-                    .withMessageStartingWith("too many calls wait for 'strict' policy already");
+                    .withMessageStartingWith("Too many calls already wait for 'strict' policy");
             work.time.advance(Duration.ofSeconds(1));
             waiting.join();
             assertThat(work.work.made()).containsExactly("a", "b", "a");
@@ -135,24 +135,24 @@ class RateLimitedWaitTests {
     }
 
     @Test
-    void aLimitOfItsOwnMayLetSomeOfItsCallsWait() {
+    void oneOfSeveralMethodsThatShareAnInlineLimitMayWait() {
         run(work -> work.work.own("0"), work -> {
             CompletableFuture<Void> waiting = work.start(() -> work.work.own("1"));
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(() -> work.work.own("2"))
-                    .withMessage("the call would have to wait too long for 'own' policy, retry after 2000 ms")
+                    .withMessage("The call would have to wait too long for 'own' policy, please retry after 2000 ms.")
                     .satisfies(
                             refused -> assertThat(refused.decision().outcome()).isEqualTo(Outcome.TOO_LONG));
             assertThatExceptionOfType(RateLimitExceededException.class)
                     .isThrownBy(() -> work.work.ownAtOnce("3"))
-                    .withMessage("the call is throttled by 'own' policy, retry after 2000 ms");
+                    .withMessage("The call is throttled by 'own' policy, please retry after 2000 ms.");
             work.time.advance(Duration.ofSeconds(1));
             waiting.join();
         });
     }
 
     @Test
-    void anInterruptedCallIsNotMadeAndItsTokensAreBack() {
+    void anInterruptedCallIsNotMadeAndItsTokensAreReturned() {
         run(work -> work.work.patient("0"), work -> {
             AtomicReference<Thread> caller = new AtomicReference<>();
             AtomicReference<Boolean> marked = new AtomicReference<>();
@@ -160,7 +160,7 @@ class RateLimitedWaitTests {
                 caller.set(Thread.currentThread());
                 assertThatExceptionOfType(RateLimitInterruptedException.class)
                         .isThrownBy(() -> work.work.patient("1"))
-                        .withMessage("the call was interrupted while it waited in line")
+                        .withMessage("the call was interrupted while it waited for tokens")
                         .withCauseInstanceOf(InterruptedException.class);
                 marked.set(Thread.interrupted());
             });
@@ -176,7 +176,7 @@ class RateLimitedWaitTests {
     }
 
     @Test
-    void oneThatIsInterruptedBeforeIsMadeWhereItNeedsNoWait() {
+    void aCallOnAnInterruptedThreadIsMadeIfItNeedsNoWait() {
         run(work -> {}, work -> {
             Thread.currentThread().interrupt();
             work.work.patient("0");
@@ -198,25 +198,25 @@ class RateLimitedWaitTests {
             delimiter = '|',
             quoteCharacter = '"',
             value = {
-                "2     | has the maxWait '2' that can't be: '2' has no unit: say '2ms', '2s'.",
-                "PT-1S | has the maxWait 'PT-1S' that can't be: max-wait must be between 0 and 365 days, but was -1s.",
-                "1000d | has the maxWait '1000d' that can't be: max-wait must be between 0 and 365 days, but was 1000d.",
-                "soon  | has the maxWait 'soon' that can't be: 'soon' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'.",
+                "2     | has an invalid maxWait '2': '2' has no unit: say '2ms', '2s'.",
+                "PT-1S | has an invalid maxWait 'PT-1S': max-wait must be between 0 and 365 days, but was -1s.",
+                "1000d | has an invalid maxWait '1000d': max-wait must be between 0 and 365 days, but was 1000d.",
+                "soon  | has an invalid maxWait 'soon': 'soon' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'.",
             })
-    void aWaitThatIsNoneStopsTheStart(String wait, String message) {
+    void anInvalidMaxWaitStopsTheStart(String wait, String message) {
         runner.withPropertyValues("wrong=" + wait).withBean(Wrong.class).run(context -> assertThat(
                         context.getStartupFailure())
                 .isInstanceOf(InvalidRateLimitedException.class)
                 .hasMessage("@RateLimited on " + Wrong.class.getName() + ".work() " + message)
                 .satisfies(failure -> assertThat(((InvalidRateLimitedException) failure).action())
-                        .isEqualTo("Say 'maxWait = \"2s\"', for example, or '0s' for not at all.")));
+                        .isEqualTo("Write a duration such as 'maxWait = \"2s\"', or '0s' for no wait.")));
     }
 
     @Test
-    void aPlaceholderThatNothingFillsStopsTheStart() {
+    void aPlaceholderWithoutAPropertyStopsTheStart() {
         runner.withBean(Wrong.class)
                 .run(context -> assertThat(((InvalidRateLimitedException) context.getStartupFailure()).action())
-                        .isEqualTo("Define 'wrong', or say '${wrong:2s}'."));
+                        .isEqualTo("Define 'wrong', or write a default: '${wrong:2s}'."));
     }
 
     private void run(Consumer<Waiters> before, Consumer<Waiters> test) {
@@ -239,7 +239,7 @@ class RateLimitedWaitTests {
             this.throttlers = context.getBean(Throttlers.class);
         }
 
-        /** On another thread, until it waits. */
+        /** Makes the call on another thread, and returns when it waits. */
         CompletableFuture<Void> start(Runnable call) {
             CompletableFuture<Void> started = CompletableFuture.runAsync(call, run -> new Thread(run).start());
             Awaitility.await().until(() -> time.waiting() == 1);

@@ -14,7 +14,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
-/** What the log warns of at the start where policies limit the calls of annotated methods. */
+/** The warnings of the start-up log about policies for annotated methods. */
 @ExtendWith(OutputCaptureExtension.class)
 class AnnotatedPolicyLogTests {
 
@@ -31,16 +31,16 @@ class AnnotatedPolicyLogTests {
     }
 
     @Test
-    void warnsOfTiersThatNobodyIsIn() {
+    void warnsOfTiersThatNothingSelects() {
         assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted("")))
-                .containsExactly(
-                        "WARN Throttle policy 'plain' has tiers, but nothing says which tier a call belongs to, so all are"
-                                + " held to the policy's own limit. Say 'ratelimit.policies.plain.tier: role', or 'tier' in"
-                                + " @RateLimited, or remove the tiers");
+                .containsExactly("WARN Throttle policy 'plain' has tiers, but nothing selects the tier of a call: the"
+                        + " policy's own limit applies to all calls. Set 'ratelimit.policies.plain.tier:"
+                        + " role', or 'tier' in"
+                        + " @RateLimited, or remove the tiers");
     }
 
     @Test
-    void doesNotWhereThePolicyOrAnAnnotationSaysWhoIs() {
+    void doesNotWarnIfThePolicyOrAnAnnotationSelectsTheTier() {
         assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted(", tier: role")))
                 .isEmpty();
         assertThat(warnings("ratelimit.policies.tiered: " + TIERS.formatted("")))
@@ -51,23 +51,24 @@ class AnnotatedPolicyLogTests {
     void warnsWhereClientsChooseTheirTier() {
         assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted(", tier: 'header:Plan'")))
                 .containsExactly(
-                        "WARN Clients choose their tier of the throttle policy 'plain' (header:plan). Say 'role', or have"
-                                + " 'bean:NAME' or 'expression:SPEL' decide by what they can't choose");
+                        "WARN Clients choose their tier of the throttle policy 'plain' (header:plan). Set 'tier' to"
+                                + " 'role', or to 'bean:NAME' or 'expression:SPEL' that reads what clients can't"
+                                + " choose");
     }
 
     @Test
-    void warnsWhereClientsChooseTheirKeyUnlessAnnotationsSayAnother() {
+    void warnsIfClientsChooseTheirKeyUnlessAnAnnotationHasAnother() {
         String chosen = ": { rate: 5/s, key: header:X-Key, applies-to: annotated }";
 
         assertThat(warnings("ratelimit.policies.plain" + chosen))
                 .containsExactly(
-                        "WARN Throttle policy 'plain' is keyed only by what clients choose (header:x-key): whoever"
-                                + " changes it gets a fresh bucket. Add 'ip' or 'user' to the key, or limit by another policy as"
-                                + " well");
+                        "WARN Throttle policy 'plain' is keyed only by what clients choose (header:x-key): a client"
+                                + " that changes it gets a new bucket. Add 'ip' or 'user' to the key, or add another"
+                                + " policy");
         assertThat(warnings("ratelimit.policies.keyed" + chosen)).isEmpty();
     }
 
-    /** With the other policies that the methods name, of which there is nothing to say. */
+    /** Adds the other policies that the methods name, which cause no warnings. */
     private List<String> warnings(String policy) {
         String name = policy.replaceAll("ratelimit.policies.(\\w+):.*", "$1");
         StringBuilder yaml = new StringBuilder(policy);
@@ -76,7 +77,8 @@ class AnnotatedPolicyLogTests {
                     other.equals(name)
                             ? ""
                             : "\nratelimit.policies." + other
-                                    + ": { rate: 5/s, applies-to: annotated, tiers: { pro: { rate: 50/s } }, tier: role }");
+                                    + ": { rate: 5/s, applies-to: annotated, tiers: { pro: { rate: 50/s } }, tier:"
+                                    + " role }");
         }
         return new YamlApplication(directory, yaml.toString())
                 .withWeb(Annotated.class).log(output).stream()

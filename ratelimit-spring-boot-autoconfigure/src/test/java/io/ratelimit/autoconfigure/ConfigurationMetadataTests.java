@@ -21,9 +21,9 @@ import org.springframework.boot.context.properties.source.MapConfigurationProper
 import org.springframework.boot.json.JsonParserFactory;
 
 /**
- * What an IDE completes and shows. The properties of the application are in the metadata. Those of a policy can't be:
- * its format has no values of maps. IDEs read them from the record that is the type of the values, and their
- * descriptions, where they show any, from its Javadoc.
+ * The metadata from which an IDE completes and describes properties. The metadata contains the properties of the
+ * application. Its format has no place for the values of maps, so it doesn't contain the properties of a policy: an IDE reads
+ * them from the record that is the type of the values, and their descriptions from its Javadoc.
  */
 class ConfigurationMetadataTests {
 
@@ -75,6 +75,15 @@ class ConfigurationMetadataTests {
     }
 
     @Test
+    void descriptionsAreSentences() {
+        assertThat(items("properties")).allSatisfy((name, property) -> {
+            if (name.startsWith("ratelimit.")) {
+                assertThat((String) property.get("description")).as(name).matches("(?s)[A-Z].*\\.");
+            }
+        });
+    }
+
+    @Test
     void everyPropertyHasItsDefault() {
         Map<String, Object> defaults = new HashMap<>();
         items("properties").forEach((name, property) -> defaults.put(name, property.get("defaultValue")));
@@ -96,7 +105,7 @@ class ConfigurationMetadataTests {
                 .containsEntry("ratelimit.policies", null);
     }
 
-    /** By the type an IDE finds the properties of a policy. */
+    /** An IDE finds the properties of a policy by this type. */
     @Test
     void theMapNamesTheRecordOfItsValues() {
         assertThat(items("properties").get("ratelimit.policies"))
@@ -129,7 +138,7 @@ class ConfigurationMetadataTests {
             assertThat(bind("ratelimit.client-ip.header", value)
                             .clientIp()
                             .toClientIp()
-                            .readsHeaders())
+                            .trusts("203.0.113.7"))
                     .isFalse();
         }
         for (Object name : values(hints.get("ratelimit.policies.keys"))) {
@@ -145,7 +154,7 @@ class ConfigurationMetadataTests {
         String javadoc = before.substring(before.lastIndexOf("/**"));
 
         assertThat(Policy.class.getRecordComponents()).allSatisfy(component -> assertThat(javadoc)
-                .containsPattern("@param " + component.getName() + " \\w+"));
+                .containsPattern("@param " + component.getName() + " [A-Z1]\\w*"));
     }
 
     private static RateLimitProperties bind(String property, Object value) {

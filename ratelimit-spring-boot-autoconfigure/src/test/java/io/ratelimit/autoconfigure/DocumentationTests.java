@@ -100,7 +100,8 @@ class DocumentationTests {
     }
 
     private void tryOut(Block block, Block next) {
-        YamlApplication application = new YamlApplication(directory, block.text()).withWeb();
+        YamlApplication application =
+                new YamlApplication(directory, block.text()).withWeb(YamlApplication.OnTomcat.class);
         if (block.language().equals("yaml fails")) {
             assertThat(next.text().strip()).isEqualTo(application.failure(output));
             return;

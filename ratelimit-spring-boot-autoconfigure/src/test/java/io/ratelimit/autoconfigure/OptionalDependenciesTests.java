@@ -89,18 +89,19 @@ class OptionalDependenciesTests {
                 .contains("""
                         Description:
 
-                        Limits are to be kept in Redis ('backend: redis'), but 'spring-boot-data-redis' is not on the class path.
+                        'backend: redis' is set, but 'spring-boot-data-redis' is not on the class path.
                         """)
                 .contains("Add 'spring-boot-starter-data-redis', or keep limits in the memory of each instance:"
-                        + " 'ratelimit.backend: local', and no 'backend: redis' at a policy.");
+                        + " set 'ratelimit.backend: local', and remove 'backend: redis' from each policy.");
         assertThat(run(
                         PlainApplication.class,
                         without(TEST_TOOLS, "lettuce-core"),
                         "--ratelimit.policies.site.backend=redis"))
-                .contains("which needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be used.");
+                .contains(
+                        "'backend: redis' is set and needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be used.");
     }
 
-    /** With all of the actuator, with that of the endpoint alone, and with that of the health alone. */
+    /** Starts with the whole actuator, with its endpoints alone, and with its health indicators alone. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -135,7 +136,7 @@ class OptionalDependenciesTests {
         assertThat(output).contains("TELLS [RateLimitHealthIndicator]").contains("DECISIONS true false");
     }
 
-    /** Also where Spring MVC is there without what Spring Boot has for it. */
+    /** Stops the start also if Spring MVC is on the class path without its Spring Boot module. */
     @ParameterizedTest
     @ValueSource(strings = {"spring-boot-(starter-)?webmvc|spring-webmvc", "spring-boot-(starter-)?webmvc"})
     void aServletApplicationWithoutSpringMvcDoesNotStart(String lacking) throws Exception {
@@ -146,12 +147,12 @@ class OptionalDependenciesTests {
                 .contains("""
                         Description:
 
-                        ratelimit needs Spring MVC to limit the requests of a servlet application, and \
+                        ratelimit needs Spring MVC to limit the requests of a servlet application, but \
                         'spring-boot-webmvc' is not on the class path: no request would be limited.
 
                         Action:
 
-                        Add 'spring-boot-starter-webmvc', or say 'ratelimit.enabled: false'.
+                        Add 'spring-boot-starter-webmvc', or set 'ratelimit.enabled: false'.
                         """);
     }
 
@@ -229,8 +230,8 @@ class OptionalDependenciesTests {
             try (ConfigurableApplicationContext context = SpringApplication.run(PlainApplication.class, args)) {
                 sayWhatIsTold(context);
                 Throttlers throttlers = context.getBean(Throttlers.class);
-                boolean first = throttlers.get("site").decide(1).allowed();
-                boolean second = throttlers.get("site").decide(1).allowed();
+                boolean first = throttlers.global("site").decide(1).allowed();
+                boolean second = throttlers.global("site").decide(1).allowed();
                 System.out.println("DECISIONS " + first + " " + second);
             }
         }

@@ -20,7 +20,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * What is exported is a promise: each public type and member is a line of {@code public-api.txt}, so that a change of the
+ * Public API is a promise: each public type and member is a line of {@code public-api.txt}, so that a change of the
  * API is a changed line. The auto-configuration is left out: what it exports is for Spring Boot.
  */
 class PublicApiTests {
@@ -28,7 +28,7 @@ class PublicApiTests {
     private static final Path PROMISED = Path.of("src/test/resources/public-api.txt");
     private static final Path FOUND = Path.of("target/public-api.txt");
 
-    /** What every object, enum or record has, or what the compiler adds. */
+    /** Members that every object, enum or record has, and members that the compiler adds. */
     private static final Set<String> UNTOLD = Set.of("equals", "hashCode", "toString", "values", "valueOf");
 
     @Test

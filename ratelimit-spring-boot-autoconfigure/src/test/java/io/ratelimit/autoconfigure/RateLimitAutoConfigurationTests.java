@@ -12,8 +12,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.logging.DenialLog;
-import io.ratelimit.logging.ReconfigurationLog;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -63,12 +61,10 @@ class RateLimitAutoConfigurationTests {
                         RateLimitAutoConfiguration.class,
                         RateLimitAutoConfiguration.WithoutWeb.class,
                         RateLimitProperties.class,
-                        NumberConverter.class,
-                        OverrideTextConverter.class,
+                        ScalarConverter.class,
+                        ConfiguredPolicies.class,
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),
-                        DenialLog.class,
-                        ReconfigurationLog.class,
                         context.getBean(FailureListener.class).getClass(),
                         Throttlers.class));
     }
@@ -87,10 +83,10 @@ class RateLimitAutoConfigurationTests {
                 .run(context -> assertThat(ours(context)).isEmpty());
     }
 
-    /** To ConditionalOnBooleanProperty only "true" is true: "yes" would turn limits off in silence. */
+    /** ConditionalOnBooleanProperty accepts only "true", so "yes" would disable limits without a message. */
     @ParameterizedTest
     @ValueSource(strings = {"true", "TRUE", "on", "yes", "1"})
-    void isEnabledByWhateverMeansYes(String enabled) {
+    void isEnabledByEverySpellingOfYes(String enabled) {
         contextRunner.withPropertyValues("ratelimit.enabled=" + enabled).run(context -> assertThat(context)
                 .hasSingleBean(Throttlers.class));
         webApplication().withPropertyValues("ratelimit.enabled=" + enabled).run(context -> assertThat(context)
@@ -141,7 +137,7 @@ class RateLimitAutoConfigurationTests {
     }
 
     @Test
-    void throttlersOfTheUsersOwnDoNotExcuseAMistake() {
+    void aMistakeStopsTheStartInSpiteOfTheUsersThrottlers() {
         contextRunner
                 .withBean("own", Throttlers.class, () -> Throttlers.local(List.of()))
                 .withPropertyValues("ratelimit.policies.api.capacity=0")
@@ -151,34 +147,46 @@ class RateLimitAutoConfigurationTests {
     }
 
     @Test
-    void leavesTheDenialLogToTheUser() {
-        DenialLog own = new DenialLog(new ManualTimeSource());
-        contextRunner
-                .withBean("own", DenialLog.class, () -> own)
-                .run(context -> assertThat(context.getBean(DenialLog.class)).isSameAs(own));
+    void leavesTheFailureListenerToTheUser() {
+        FailureListener listener = (policy, part, reason) -> {};
+        contextRunner.withBean("custom", FailureListener.class, () -> listener).run(context -> assertThat(
+                        context.getBean(FailureListener.class))
+                .isSameAs(listener));
     }
 
     @Test
-    void tellsAllListenersOfADecisionInTheirOrder(CapturedOutput output) {
+    void logsDenialsAndChanges(CapturedOutput output) {
+        contextRunner.run(context -> {
+            Throttlers throttlers = context.getBean(Throttlers.class);
+            throttlers.get("api").forKey("alice").decide(3);
+            throttlers.reconfigure("api", BucketSpec.of("3/1s"));
+        });
+        assertThat(output)
+                .contains("Throttle policy 'api' denied 1 since it was last logged")
+                .contains("Throttle policy 'api' was changed at runtime");
+    }
+
+    @Test
+    void callsAllListenersInTheirOrder(CapturedOutput output) {
         contextRunner.withUserConfiguration(TwoListeners.class).run(context -> {
             context.getBean(Throttlers.class).get("api").forKey("alice").decide(1);
             context.getBean(Throttlers.class).get("api").forKey("alice").decide(5);
         });
-        assertThat(TwoListeners.told)
+        assertThat(TwoListeners.calls)
                 .containsExactly("first ALLOWED", "second ALLOWED", "first NEVER_FITS", "second NEVER_FITS");
         assertThat(output).contains("Throttle policy 'api' denied 1 since it was last logged");
     }
 
     @Test
-    void saysThatWithoutWebNothingIsLimitedByItself(CapturedOutput output) {
+    void logsThatNothingIsLimitedWithoutWeb(CapturedOutput output) {
         contextRunner.withPropertyValues("ratelimit.policies.login.rate=5/1m").run(context -> assertThat(output)
-                .contains("Throttle policy 'api' limits no requests, as this is no web application; code may ask it by"
-                        + " the bean Throttlers")
-                .contains("Throttle policy 'login' limits no requests, as this is no web application; code may ask it"
-                        + " by the bean Throttlers"));
+                .contains("Throttle policy 'api' limits no requests, because this is not a web application; code can"
+                        + " use the bean Throttlers")
+                .contains("Throttle policy 'login' limits no requests, because this is not a web application; code"
+                        + " can use the bean Throttlers"));
     }
 
-    /** By the class that Spring Boot knows WebFlux by. */
+    /** Spring Boot detects WebFlux by this class. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aReactiveApplicationStopsTheStart(boolean lazy) {
@@ -201,11 +209,12 @@ class RateLimitAutoConfigurationTests {
                         .rootCause()
                         .isInstanceOfSatisfying(RateLimitConfigurationException.class, failure -> {
                             assertThat(failure)
-                                    .hasMessage("ratelimit limits the requests of servlet applications, and this one is"
-                                            + " reactive (WebFlux): its requests would not be limited at all.");
+                                    .hasMessage(
+                                            "ratelimit limits the requests of servlet applications, but this"
+                                                    + " application is reactive (WebFlux): none of its requests would be limited.");
                             assertThat(failure.action())
                                     .isEqualTo("Build on 'spring-boot-starter-webmvc', remove"
-                                            + " 'ratelimit-spring-boot-starter', or say 'ratelimit.enabled: false'.");
+                                            + " 'ratelimit-spring-boot-starter', or set 'ratelimit.enabled: false'.");
                         }));
     }
 
@@ -224,18 +233,18 @@ class RateLimitAutoConfigurationTests {
 
     @Configuration(proxyBeanMethods = false)
     static class TwoListeners {
-        static final List<String> told = new ArrayList<>();
+        static final List<String> calls = new ArrayList<>();
 
         @Bean
         @Order(2)
         ThrottleListener second() {
-            return decision -> told.add("second " + decision.outcome());
+            return decision -> calls.add("second " + decision.outcome());
         }
 
         @Bean
         @Order(1)
         ThrottleListener first() {
-            return decision -> told.add("first " + decision.outcome());
+            return decision -> calls.add("first " + decision.outcome());
         }
     }
 }

@@ -8,11 +8,12 @@ import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitProperties.Headers;
+import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.MissingKey;
 import io.ratelimit.web.servlet.Phase;
-import io.ratelimit.web.servlet.RejectionDelay;
+import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.ConfigurableApplicationContext;
 
-/** What an {@code application.yml} is read as. */
+/** The reading of an {@code application.yml}. */
 class RateLimitPropertiesTests {
 
     @TempDir
@@ -65,9 +66,9 @@ class RateLimitPropertiesTests {
         assertThat(policy.mode()).isEqualTo(Mode.ENFORCE);
     }
 
-    /** What is absent as a whole has the defaults of what is written in part. */
+    /** An absent group of properties has the same defaults as an incomplete one. */
     @Test
-    void whatIsNotWrittenIsAsItsDefaultsWritten() {
+    void absentGroupsHaveTheDefaultsOfIncompleteOnes() {
         RateLimitProperties none = bind("ratelimit.mode: enforce");
 
         assertThat(none.clientIp())
@@ -228,7 +229,7 @@ class RateLimitPropertiesTests {
     /** To YAML an unquoted {@code off} is a boolean. */
     @ParameterizedTest
     @ValueSource(strings = {"off", "'off'", "OFF", "false"})
-    void offIsOffHoweverItIsWritten(String off) {
+    void everySpellingOfOffIsOff(String off) {
         RateLimitProperties properties =
                 bind("ratelimit: { mode: " + off + ", policies: { api: { rate: 5/s, mode: " + off + " } } }");
 
@@ -294,7 +295,7 @@ class RateLimitPropertiesTests {
                 .hasToString("7/1s");
     }
 
-    /** With a list by its index; a name with dashes as Spring Boot has it for compatibility. */
+    /** Elements of a list are set by index. Underscores may replace dashes, as Spring Boot allows for compatibility. */
     @Test
     void variablesChangeANamedPolicy() {
         RateLimitProperties properties = read(new YamlApplication(directory, """
@@ -335,7 +336,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.key()).extracting(KeyPart::name).containsExactly("ip");
     }
 
-    /** Whoever writes an argument sees what it does: it may name a policy of its own. */
+    /** An argument is visible at the start, so it may add a policy. */
     @Test
     void argumentsMayNameAPolicy() {
         assertThat(read(new YamlApplication(directory, "server.port: 0")

@@ -20,13 +20,15 @@ import org.springframework.web.servlet.function.RouterFunction;
 import org.springframework.web.servlet.function.RouterFunctions;
 import org.springframework.web.servlet.function.ServerResponse;
 
-/** What the log says when an application starts: all of it. */
+/** All lines of the start-up log. */
 @ExtendWith(OutputCaptureExtension.class)
 class StartupLogTests {
 
     private static final String SITE =
             "INFO Throttle policy 'site' is enforced: 5/1s, capacity 5, one bucket, in memory; all methods, all paths,"
                     + " before authentication";
+
+    private static final String LATE_SITE = SITE.replace("before authentication", "after authentication");
 
     @TempDir
     private Path directory;
@@ -38,7 +40,7 @@ class StartupLogTests {
         this.output = output;
     }
 
-    /** Narrowest first, as they are asked and as a refusal names them. */
+    /** The order is narrowest first, as in a rejection. */
     @Test
     void ofTheMainJobOneLineAPolicy() {
         assertThat(log("""
@@ -61,7 +63,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofAPolicyThatSaysAll() {
+    void ofAPolicyWithAllProperties() {
         assertThat(log("""
                 ratelimit:
                   exclude-paths: /assets/**
@@ -79,9 +81,11 @@ class StartupLogTests {
                       mode: shadow
                 """))
                 .containsExactly(
-                        "INFO Throttle policy 'export' is in shadow mode (refuses nothing): 10/1h, capacity 20,"
-                                + " refilled at intervals, a bucket for each ip and method and endpoint, 5 tokens a request, in"
-                                + " memory; DELETE, POST, PUT, /export/{id}, /reports but /export/status, /assets/**, after"
+                        "INFO Throttle policy 'export' is in shadow mode (rejects nothing): 10/1h, capacity 20,"
+                                + " refilled at intervals, a bucket for each ip and method and endpoint, 5 tokens a"
+                                + " request, in"
+                                + " memory; DELETE, POST, PUT, /export/{id}, /reports except /export/status,"
+                                + " /assets/**, after"
                                 + " authentication");
     }
 
@@ -103,7 +107,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofWhatAPolicyDoesWithRequestsThatDiffer() {
+    void ofPoliciesForRequestsWithoutAKey() {
         assertThat(log("""
                 ratelimit:
                   policies:
@@ -114,23 +118,61 @@ class StartupLogTests {
                 .filteredOn(line -> line.startsWith("INFO"))
                 .containsExactly(
                         "INFO Throttle policy 'a' is enforced: 5/1s, capacity 5, a bucket for each user and endpoint"
-                                + " (denies a request that lacks one), status 503, refusals 2s late, in memory; all methods, all paths,"
-                                + " after authentication, gives back on 404, 5xx",
-                        "INFO Throttle policy 'b' is enforced: 5/1s, capacity 5, a bucket for each user (skips a request"
-                                + " that lacks one), in memory; all methods, all paths, after authentication, gives back"
-                                + " on !401",
+                                + " (denies a request that lacks one), status 503, rejections delayed by 2s, in"
+                                + " memory; all methods, all paths,"
+                                + " after authentication, returns tokens on 404, 5xx",
+                        "INFO Throttle policy 'b' is enforced: 5/1s, capacity 5, a bucket for each user (skips a"
+                                + " request"
+                                + " that lacks one), in memory; all methods, all paths, after authentication,"
+                                + " returns tokens on !401",
                         "INFO Throttle policy 'c' is enforced: 5/1s, capacity 5, a bucket for each user, in memory; all"
                                 + " methods, all paths, after authentication");
     }
 
     @Test
+    void ofAPolicyThatReturnsTheTokensOfAuthenticatedRequests() {
+        assertThat(log("""
+                ratelimit.policies.logins: { rate: 5/s, key: ip, phase: before-authentication, refund-on: authenticated }
+                """))
+                .containsExactly("INFO Throttle policy 'logins' is enforced: 5/1s, capacity 5, a bucket for each ip, in"
+                        + " memory; all methods, all paths, before authentication, returns the tokens of"
+                        + " authenticated requests");
+    }
+
+    @Test
+    void warnsOfALoginLimitThatOnlyExcludesStatuses() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    logins: { rate: 5/s, key: ip, phase: before-authentication, refund-on: ['!401', '!403'] }
+                    named: { rate: 5/s, key: ip, phase: before-authentication, refund-on: [4xx, '!401'] }
+                    derived: { rate: 5/s, key: ip, refund-on: '!401' }
+                    late: { rate: 5/s, key: user, refund-on: '!401' }
+                """))
+                .filteredOn(line -> line.startsWith("WARN"))
+                .containsExactly(
+                        "WARN Throttle policy 'logins' guards the authentication, and returns tokens on every status"
+                                + " except 401, 403: a client pays nothing if a later filter answers a wrong"
+                                + " password with another status. Set 'ratelimit.policies.logins.refund-on:"
+                                + " authenticated', or list the statuses of a success, such as 2xx");
+    }
+
+    @Test
+    void warnsOfAPolicyOfUsersThatReturnsTheTokensOfUsers() {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [user, endpoint], refund-on: authenticated }"))
+                .contains("WARN Throttle policy 'api' is keyed by user, and returns the tokens of authenticated"
+                        + " requests: it limits only requests without a user. Remove"
+                        + " 'ratelimit.policies.api.refund-on', or key the policy by"
+                        + " 'ip'");
+    }
+
+    @Test
     void warnsWhereClientsChooseTheirTier() {
-        assertThat(
-                        log(
-                                "ratelimit.policies.work: { rate: 5/s, tiers: { low: { rate: 1/s } }, tier: 'header:Priority' }"))
-                .contains(
-                        "WARN Clients choose their tier of the throttle policy 'work' (header:priority). Say 'role', or"
-                                + " have 'bean:NAME' or 'expression:SPEL' decide by what they can't choose");
+        assertThat(log("ratelimit.policies.work: { rate: 5/s, tiers: { low: { rate: 1/s } }, tier:"
+                        + " 'header:Priority' }"))
+                .contains("WARN Clients choose their tier of the throttle policy 'work' (header:priority). Set 'tier'"
+                        + " to 'role', or to 'bean:NAME' or 'expression:SPEL' that reads what clients can't"
+                        + " choose");
     }
 
     @Test
@@ -140,7 +182,7 @@ class StartupLogTests {
                         + " all methods, all paths, before authentication");
     }
 
-    /** It holds in spite of them. */
+    /** A policy with a written early phase applies to the excluded paths. */
     @Test
     void ofAWrittenEarlyPhaseWithoutThePathsThatTheApplicationExcludes() {
         assertThat(log("""
@@ -157,8 +199,8 @@ class StartupLogTests {
     void warnsWhereNothingIsLimited() {
         assertThat(log("ratelimit.mode: enforce"))
                 .containsExactly(
-                        "WARN No throttle policies are configured below 'ratelimit.policies': nothing is limited. Add one,"
-                                + " such as 'ratelimit.policies.api.rate: 600/1m', and check the indentation of"
+                        "WARN There are no policies below 'ratelimit.policies': nothing is limited. Add a policy,"
+                                + " for example 'ratelimit.policies.api.rate: 600/1m', and check the indentation of"
                                 + " 'policies'");
     }
 
@@ -188,8 +230,9 @@ class StartupLogTests {
     }
 
     private static String beginsWithContextPath(String pattern, String below) {
-        return "WARN The path pattern '" + pattern + "' begins with the context path, and patterns are below it: no"
-                + " endpoint is there. Say '" + below + "'";
+        return "WARN The path pattern '" + pattern
+                + "' begins with the context path, but patterns are relative to it: no endpoint matches. Write '"
+                + below + "'";
     }
 
     @Test
@@ -201,7 +244,7 @@ class StartupLogTests {
                 .noneMatch(line -> line.startsWith("WARN"));
     }
 
-    /** Whoever writes a network means addresses. */
+    /** A network is probably meant to match addresses. */
     @Test
     void warnsOfANetworkThatIsTheNameOfAUser() {
         assertThat(log("""
@@ -216,8 +259,8 @@ class StartupLogTests {
                     mixed: { rate: 5/s, key: [ip, method], overrides: [{ keys: [[10.0.0.0/8, GET]], mode: off }] }
                 """))
                 .filteredOn(line -> line.contains("overrides[0]"))
-                .containsExactly("WARN 'ratelimit.policies.per-user.overrides[0].keys[0]' has '10.0.0.0/8', which looks"
-                        + " like a network, and is the header:x-api-key of that text: the policy's key has no ip");
+                .containsExactly(
+                        "WARN 'ratelimit.policies.per-user.overrides[0].keys[0]' has '10.0.0.0/8', which looks like a network but is compared with the text of header:x-api-key: the policy's key has no ip");
     }
 
     @Test
@@ -235,8 +278,8 @@ class StartupLogTests {
                         "INFO Throttle policy 'per-key-and-ip' is enforced: 5/1s, capacity 5, a bucket for each"
                                 + " header:x-api-key and ip, in memory; all methods, all paths, before authentication",
                         "WARN Throttle policy 'per-key' is keyed only by what clients choose (header:x-api-key and"
-                                + " header:x-tenant): whoever changes it gets a fresh bucket. Add 'ip' or 'user' to the"
-                                + " key, or limit by another policy as well");
+                                + " header:x-tenant): a client that changes it gets a new bucket. Add 'ip' or 'user'"
+                                + " to the key, or add another policy");
     }
 
     @Test
@@ -253,6 +296,20 @@ class StartupLogTests {
     }
 
     @Test
+    void hintsAtKeysThatAreTextWhereAControllerMayTakeANumber() {
+        assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, 'query:tenant', 'path-variable:id'] }"))
+                .contains("INFO Throttle policy 'api' is keyed by the text of query:tenant and path-variable:id. Where"
+                        + " the"
+                        + " controller takes a number, 5, 05 and 0x5 are one value but three keys: write"
+                        + " \"expression:number(query('tenant'))\" and"
+                        + " \"expression:number(pathVariable('id'))\" in the key, or limit the method by"
+                        + " @RateLimited(key = \"#argument\")");
+        assertThat(log("ratelimit.policies.api:\n  rate: 5/s\n  key: [ip,"
+                        + " \"expression:number(query('id'))\", 'header:X']"))
+                .noneMatch(line -> line.contains("is keyed by the text of"));
+    }
+
+    @Test
     void warnsOfAPathVariableThatNoEndpointHas() {
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant'] }"))
                 .contains(
@@ -260,16 +317,17 @@ class StartupLogTests {
                                 + " 'on-missing-key' decides for all requests");
         assertThat(new YamlApplication(
                                 directory,
-                                "ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant', 'path-variable:id',"
+                                "ratelimit.policies.api: { rate: 5/s, key: [ip, 'path-variable:tenant',"
+                                        + " 'path-variable:id',"
                                         + " 'path-variable:rest'] }")
                         .withWeb(Variables.class)
                         .log(output))
                 .noneMatch(line -> line.startsWith("WARN"));
     }
 
-    /** Only what is about the user can't be known early. */
+    /** Only facts about the user are always unknown before authentication. */
     @Test
-    void aSessionAndABeanAreAskedLateUnlessItIsWritten() {
+    void aSessionAndABeanMakeThePhaseLateUnlessItIsWritten() {
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session] }"))
                 .allMatch(line -> line.endsWith(", after authentication"));
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session], phase: before-authentication }"))
@@ -291,7 +349,8 @@ class StartupLogTests {
                     users: { rate: 60/1m, key: ip, condition: user != null }
                 """))
                 .containsExactly(
-                        "INFO Throttle policy 'cut' is enforced: 60/1m, capacity 60, a bucket for each ip and session, 30"
+                        "INFO Throttle policy 'cut' is enforced: 60/1m, capacity 60, a bucket for each ip and"
+                                + " session, 30"
                                 + " tokens a request, in memory; all methods, /a, after authentication",
                         "INFO Throttle policy 'export' is enforced: 60/1m, capacity 60, a bucket for each ip,"
                                 + " contentLength / 1024.0 tokens a request, at most 30, in memory; all methods, all"
@@ -307,8 +366,8 @@ class StartupLogTests {
     void warnsOfACostBelowOne(long cost) {
         assertThat(log("ratelimit.policies.site: { rate: 5/s, cost: " + cost + " }"))
                 .containsExactly(
-                        "WARN Throttle policy 'site' has the cost " + cost + ": each request counts as 1 token. Say"
-                                + " 'ratelimit.policies.site.cost: 1', or more",
+                        "WARN Throttle policy 'site' has the cost " + cost
+                                + ": each request costs 1 token. Set 'ratelimit.policies.site.cost' to 1 or more",
                         SITE);
     }
 
@@ -316,8 +375,8 @@ class StartupLogTests {
     void warnsOfAMethodThatHttpDoesNotDefine() {
         assertThat(log("ratelimit.policies.api: { rate: 5/s, methods: [GTE, POST] }"))
                 .containsExactly(
-                        "WARN 'GTE' in 'ratelimit.policies.api.methods' is no method that HTTP defines: unless clients"
-                                + " use it, the policy limits nothing by it. HTTP has GET, HEAD, POST, PUT, PATCH,"
+                        "WARN 'GTE' in 'ratelimit.policies.api.methods' is not a method that HTTP defines: it"
+                                + " selects no request unless clients use it. HTTP has GET, HEAD, POST, PUT, PATCH,"
                                 + " DELETE, OPTIONS, TRACE, CONNECT",
                         "INFO Throttle policy 'api' is enforced: 5/1s, capacity 5, one bucket, in memory; GTE, POST,"
                                 + " all paths, before authentication");
@@ -326,7 +385,7 @@ class StartupLogTests {
     @Test
     void warnsOfAHealthPathThatAPolicyWithoutAKeyCovers() {
         assertThat(logWithActuator("ratelimit.policies.site.rate: 5/s"))
-                .containsExactly(SITE, health("ratelimit.exclude-paths"));
+                .containsExactly(LATE_SITE, health("ratelimit.exclude-paths"));
     }
 
     @Test
@@ -344,7 +403,7 @@ class StartupLogTests {
     }
 
     @Test
-    void doesNotWarnOfAHealthPathThatNoPolicyWouldRefuseToAll() {
+    void doesNotWarnOfAHealthPathThatNoPolicyRejectsForAll() {
         assertThat(logWithActuator("""
                 ratelimit.policies:
                   excluded: { rate: 5/s, exclude-paths: /actuator/** }
@@ -356,12 +415,12 @@ class StartupLogTests {
     }
 
     @Test
-    void doesNotWarnOfAHealthPathOnAPortOfItsOwn() {
+    void warnsOfAHealthPathOnAPortOfItsOwn() {
         assertThat(new YamlApplication(directory, "ratelimit.policies.site.rate: 5/s")
                         .withServer(Full.class)
                         .withArgument("--management.server.port=0")
                         .log(output))
-                .containsExactly(SITE);
+                .containsExactly(LATE_SITE, health("ratelimit.exclude-paths"));
     }
 
     private List<String> log(String yaml) {
@@ -373,9 +432,8 @@ class StartupLogTests {
     }
 
     private static String health(String exclusion) {
-        return "WARN The health path '/actuator/health' is limited by the throttle policy 'site', which has no key: under"
-                + " load the application would look dead to whoever probes it. Say '" + exclusion
-                + ": /actuator/health/**'";
+        return "WARN The health path '/actuator/health' is limited by the throttle policy 'site', which has no key: under load, probes would find the application dead. Set '"
+                + exclusion + ": /actuator/health/**'";
     }
 
     @Configuration(proxyBeanMethods = false)

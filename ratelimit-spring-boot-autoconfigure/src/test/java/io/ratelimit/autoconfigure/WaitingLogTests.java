@@ -17,7 +17,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
-/** What the log says at the start of policies that let requests and calls wait. */
+/** The lines of the start-up log about policies whose requests and calls may wait. */
 @ExtendWith(OutputCaptureExtension.class)
 class WaitingLogTests {
 
@@ -28,8 +28,8 @@ class WaitingLogTests {
             """;
 
     private static final String ADVICE =
-            " threads: while so many wait, nobody else is served, not even whom no policy limits."
-                    + " Say a lower 'queue-limit', a higher 'server.tomcat.threads.max', or"
+            " threads: while all threads wait, no other request is served, not even one that no policy limits."
+                    + " Set a lower 'queue-limit', a higher 'server.tomcat.threads.max', or"
                     + " 'spring.threads.virtual.enabled: true' on Java 21 or later";
 
     @TempDir
@@ -43,7 +43,7 @@ class WaitingLogTests {
     }
 
     @Test
-    void howManyWaitAndHowLongAndWhereTheyAreAsked() {
+    void ofQueuesTheirLimitTheirWaitAndTheirPhase() {
         assertThat(log("""
                 ratelimit.policies:
                   derived: { rate: 5/s, key: ip, max-wait: 1500ms, queue-limit: 7 }
@@ -56,21 +56,22 @@ class WaitingLogTests {
                 .containsExactly(
                         "INFO Throttle policy 'derived' is enforced: 5/1s, capacity 5, a bucket for each ip, at most 7"
                                 + " wait in line, for at most 1500ms, in memory; all methods, all paths, after"
-                                + " authentication, since it lets requests wait",
+                                + " authentication, because requests may wait",
                         "INFO Throttle policy 'user' is enforced: 5/1s, capacity 5, a bucket for each header:x-a,"
-                                + " roles.size() + 1 tokens a request, at most 20 wait in line, for at most 2s, in memory;"
+                                + " roles.size() + 1 tokens a request, at most 20 wait in line, for at most 2s, in"
+                                + " memory;"
                                 + " all methods, all paths, after authentication",
                         "INFO Throttle policy 'none' is enforced: 5/1s, capacity 5, one bucket, in memory; all methods,"
                                 + " all paths, before authentication",
-                        "INFO Throttle policy 'watched' is in shadow mode (refuses nothing, keeps nobody waiting): 5/1s,"
+                        "INFO Throttle policy 'watched' is in shadow mode (rejects nothing, queues nothing): 5/1s,"
                                 + " capacity 5, one bucket, at most 20 wait in line, for at most 2s, in memory; all"
-                                + " methods, all paths, after authentication, since it lets requests wait",
+                                + " methods, all paths, after authentication, because requests may wait",
                         "INFO Throttle policy 'written' is enforced: 5/1s, capacity 5, one bucket, at most 20 wait in"
                                 + " line, for at most 2s, in memory; all methods, all paths, before authentication");
     }
 
     @Test
-    void whatAnAnnotationSaysOfItsCalls() {
+    void ofTheQueueOfAnAnnotation() {
         assertThat(new YamlApplication(directory, "ratelimit.policies.b: { rate: 5/s, applies-to: annotated }")
                         .withWeb(Annotated.class)
                         .log(output))
@@ -80,14 +81,14 @@ class WaitingLogTests {
     }
 
     @Test
-    void aQueueOfCallsWhereNobodyWaits() {
+    void warnsOfAQueueInWhichNoCallWaits() {
         assertThat(new YamlApplication(
                                 directory, "ratelimit.policies.c: { rate: 5/s, queue-limit: 4, applies-to: annotated }")
                         .withWeb(Unwaiting.class)
                         .log(output))
-                .contains(
-                        "WARN Throttle policy 'c' has a queue-limit, but lets no call wait. Say for how long they may, as"
-                                + " in 'ratelimit.policies.c.max-wait: 2s', or remove the queue-limit");
+                .contains("WARN Throttle policy 'c' has a queue-limit but no max-wait, so no call waits. Set the"
+                        + " longest wait, for example 'ratelimit.policies.c.max-wait: 2s', or remove the"
+                        + " queue-limit");
         assertThat(new YamlApplication(
                                 directory, "ratelimit.policies.b: { rate: 5/s, queue-limit: 4, applies-to: annotated }")
                         .withWeb(Annotated.class)
@@ -96,10 +97,10 @@ class WaitingLogTests {
     }
 
     @Test
-    void warnsWhereAsManyMayWaitAsThereAreThreads() {
+    void warnsIfAllThreadsMayWait() {
         assertThat(warnings(TWO.formatted(50)))
                 .containsExactly(
-                        "WARN As many as 200 requests may wait in line (a: 150, b: 50), and Tomcat has 200" + ADVICE);
+                        "WARN Up to 200 requests may wait in queues (a: 150, b: 50), and Tomcat has 200" + ADVICE);
         assertThat(warnings(TWO.formatted(49))).isEmpty();
     }
 
@@ -116,8 +117,22 @@ class WaitingLogTests {
                         && line.contains("a higher 'server.jetty.threads.max'"));
     }
 
+    /** The server of a web archive may have any number of threads, so the log states none. */
     @Test
-    void doesNotWarnOfQueuesInWhichNobodyWaits() {
+    void ofAServerThatIsNotKnownNoNumberIsStated() {
+        String yaml = TWO.formatted(50) + "server.tomcat.threads.max: 1000";
+        assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
+                .filteredOn(line -> line.startsWith("WARN Up to"))
+                .containsExactly(
+                        "WARN Up to 200 requests may wait in queues (a: 150, b: 50), and each occupies a thread of"
+                                + " the server: while all threads wait, no other request is served, not even one"
+                                + " that no"
+                                + " policy limits. Set a lower 'queue-limit', more threads of the server, or"
+                                + " 'spring.threads.virtual.enabled: true' on Java 21 or later");
+    }
+
+    @Test
+    void doesNotWarnOfQueuesInWhichNoRequestWaits() {
         assertThat(warnings("""
                 server.tomcat.threads.max: 50
                 ratelimit.policies:
@@ -133,7 +148,7 @@ class WaitingLogTests {
                 server.tomcat.threads.max: 20
                 ratelimit.policies.b: { rate: 5/s, applies-to: annotated }
                 """).withWeb(Annotated.class).log(output))
-                .contains("WARN As many as 20 requests may wait in line (b: 20), and Tomcat has 20" + ADVICE);
+                .contains("WARN Up to 20 requests may wait in queues (b: 20), and Tomcat has 20" + ADVICE);
     }
 
     @Test
@@ -152,13 +167,13 @@ class WaitingLogTests {
     }
 
     private List<String> log(String yaml) {
-        return new YamlApplication(directory, yaml).withWeb().log(output);
+        return new YamlApplication(directory, yaml)
+                .withWeb(YamlApplication.OnTomcat.class)
+                .log(output);
     }
 
     private List<String> warnings(String yaml) {
-        return log(yaml).stream()
-                .filter(line -> line.startsWith("WARN As many"))
-                .toList();
+        return log(yaml).stream().filter(line -> line.startsWith("WARN Up to")).toList();
     }
 
     static class Work {
@@ -174,7 +189,7 @@ class WaitingLogTests {
     }
 
     @Configuration(proxyBeanMethods = false)
-    @Import({YamlApplication.WebMvc.class, Work.class})
+    @Import({YamlApplication.OnTomcat.class, Work.class})
     static class Annotated {}
 
     @Configuration(proxyBeanMethods = false)

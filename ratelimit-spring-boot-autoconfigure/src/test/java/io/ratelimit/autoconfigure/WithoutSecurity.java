@@ -3,10 +3,10 @@ package io.ratelimit.autoconfigure;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What an application excludes to run without the Spring Security that is on the class path of these tests. */
+/** The auto-configurations of Spring Security, which is on the class path of these tests. */
 public final class WithoutSecurity {
 
-    /** For {@code spring.autoconfigure.exclude}. */
+    /** The value for {@code spring.autoconfigure.exclude}. */
     public static final List<String> EXCLUDED = Stream.of(
                     "SecurityAutoConfiguration",
                     "UserDetailsServiceAutoConfiguration",

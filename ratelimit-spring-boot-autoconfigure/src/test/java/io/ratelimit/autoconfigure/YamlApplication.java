@@ -17,12 +17,14 @@ import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration;
 import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.tomcat.autoconfigure.servlet.TomcatServletWebServerAutoConfiguration;
 import org.springframework.boot.web.context.servlet.AnnotationConfigServletWebApplicationContext;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfiguration;
 import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.core.env.MapPropertySource;
 import org.springframework.core.env.MutablePropertySources;
 import org.springframework.core.env.StandardEnvironment;
@@ -32,7 +34,7 @@ import org.springframework.web.context.support.StandardServletEnvironment;
 
 /**
  * An application that starts as {@link SpringApplication} has it, from the text of its {@code application.yml}: without
- * web, or with Spring MVC and no server. Of the machine's environment variables and system properties it sees none.
+ * web, or with Spring MVC and no server. It doesn't see environment variables and system properties of the machine.
  */
 final class YamlApplication {
 
@@ -78,7 +80,7 @@ final class YamlApplication {
         return withWeb(WebMvc.class);
     }
 
-    /** On a port of its own choice. */
+    /** Starts the server on a random port. */
     YamlApplication withServer(Class<?> configuration) {
         server = true;
         return withWeb(configuration).withArgument("--server.port=0");
@@ -104,7 +106,7 @@ final class YamlApplication {
         return application.run(arguments.toArray(String[]::new));
     }
 
-    /** What our loggers say from the start to the stop: level and message of each line. */
+    /** Returns the lines of our loggers from the start to the stop, as level and message. */
     List<String> log(CapturedOutput output) {
         int before = output.getOut().length();
         start().close();
@@ -116,7 +118,7 @@ final class YamlApplication {
                 .toList();
     }
 
-    /** What is printed when the start fails, without its title and the directory of the files. */
+    /** Returns the report of a failed start without its title and the directory of the files. */
     String failure(CapturedOutput output) {
         int before = output.getOut().length();
         try (ConfigurableApplicationContext started = start()) {
@@ -161,6 +163,7 @@ final class YamlApplication {
     @ImportAutoConfiguration({
         DataRedisAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,
+        RateLimitFailoverAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
         RateLimitAnnotationAutoConfiguration.class
     })
@@ -172,9 +175,16 @@ final class YamlApplication {
         WebMvcAutoConfiguration.class,
         DataRedisAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,
+        RateLimitFailoverAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
         RateLimitAnnotationAutoConfiguration.class,
         RateLimitWebServletAutoConfiguration.class
     })
     static class WebMvc {}
+
+    /** Adds the beans of the server, which is not started. */
+    @Configuration(proxyBeanMethods = false)
+    @Import(WebMvc.class)
+    @ImportAutoConfiguration(TomcatServletWebServerAutoConfiguration.class)
+    static class OnTomcat {}
 }

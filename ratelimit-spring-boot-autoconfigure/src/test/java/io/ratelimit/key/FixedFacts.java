@@ -3,7 +3,7 @@ package io.ratelimit.key;
 import java.util.Map;
 import java.util.Set;
 
-/** The facts of a request, as given. Headers are named as they are, what is named beside them after its kind. */
+/** Request facts with given values. The map contains headers by name, and other named facts with their kind as prefix. */
 record FixedFacts(String method, String endpoint, String ip, String user, Map<String, String> headers)
         implements RequestFacts {
 

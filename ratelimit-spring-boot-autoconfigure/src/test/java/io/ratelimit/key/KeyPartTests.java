@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.ratelimit.key.KeyPart.Availability;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,19 +15,19 @@ class KeyPartTests {
 
     @ParameterizedTest
     @CsvSource({
-        "ip, 203.0.113.7, AT_ONCE, false",
-        "user, alice, WITH_USER, false",
-        "endpoint, GET /items/{id}, AT_ONCE, false",
-        "method, GET, AT_ONCE, false",
-        "session, s1, PERHAPS_LATER, true",
-        "header:X-Key, secret, AT_ONCE, true",
-        "cookie:X-Key, c1, AT_ONCE, true",
-        "query:X-Key, q1, AT_ONCE, true",
-        "path-variable:X-Key, v1, AT_ONCE, true",
-        "expression:method + '-' + header('X-Key'), GET-secret, AT_ONCE, false",
-        "expression:user + '-' + ip, alice-203.0.113.7, WITH_USER, false",
+        "ip, 203.0.113.7, IMMEDIATE, false",
+        "user, alice, NEEDS_USER, false",
+        "endpoint, GET /items/{id}, IMMEDIATE, false",
+        "method, GET, IMMEDIATE, false",
+        "session, s1, MAY_CHANGE, true",
+        "header:X-Key, secret, IMMEDIATE, true",
+        "cookie:X-Key, c1, IMMEDIATE, true",
+        "query:X-Key, q1, IMMEDIATE, true",
+        "path-variable:X-Key, v1, IMMEDIATE, true",
+        "expression:method + '-' + header('X-Key'), GET-secret, IMMEDIATE, false",
+        "expression:user + '-' + ip, alice-203.0.113.7, NEEDS_USER, false",
     })
-    void readsTheFactThatItNames(String text, String value, Known known, boolean chosenByClient) {
+    void readsTheFactOfItsName(String text, String value, Availability availability, boolean chosenByClient) {
         KeyPart part = KeyPart.of(text);
         FixedFacts facts = new FixedFacts(
                 "GET",
@@ -41,7 +42,7 @@ class KeyPartTests {
                         "query X-Key", "q1",
                         "variable X-Key", "v1"));
         assertThat(part.resolver().resolve(facts)).isEqualTo(value);
-        assertThat(part.known()).isEqualTo(known);
+        assertThat(part.availability()).isEqualTo(availability);
         assertThat(part.chosenByClient()).isEqualTo(chosenByClient);
     }
 
@@ -61,7 +62,7 @@ class KeyPartTests {
         "PROPFIND, other",
         "other, other",
     })
-    void whatHttpDoesNotDefineIsOneMethod(String method, String key) {
+    void methodsThatHttpDoesNotDefineAreOne(String method, String key) {
         assertThat(KeyPart.of("method").resolver().resolve(FixedFacts.NONE.withMethod(method)))
                 .isEqualTo(key);
     }
@@ -73,7 +74,7 @@ class KeyPartTests {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "IP", "users", "cookies:a", "parameter:a", "header", "bean", "Header:a", ":", ":a"})
-    void anUnknownPartNamesThoseThereAre(String text) {
+    void anUnknownPartIsRejectedWithTheKnownOnes(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
                 .withMessage("'" + text + "' is not a part of a key: say ip, user, endpoint, method, session,"
@@ -85,7 +86,7 @@ class KeyPartTests {
     void aHeaderNeedsAName(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
-                .withMessage("'" + text + "' has no header's name after the colon: say 'header:X-Api-Key'");
+                .withMessage("'" + text + "' needs the name of a header after the colon: say 'header:X-Api-Key'");
     }
 
     @ParameterizedTest
@@ -97,16 +98,16 @@ class KeyPartTests {
         "path-variable:{id}, path variable, path-variable:tenant",
         "bean:, bean, bean:tenantKey",
     })
-    void whatIsNamedNeedsAName(String text, String kind, String example) {
+    void aPartWithANameNeedsOne(String text, String kind, String example) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
-                .withMessage("'" + text + "' has no " + kind + "'s name after the colon: say '" + example + "'");
+                .withMessage("'" + text + "' needs the name of a " + kind + " after the colon: say '" + example + "'");
     }
 
     @Test
     void aBeanIsFoundByItsName() {
         KeyPart part = KeyPart.of("bean:tenant");
-        assertThat(part.known()).isEqualTo(Known.PERHAPS_LATER);
+        assertThat(part.availability()).isEqualTo(Availability.MAY_CHANGE);
         assertThat(part.chosenByClient()).isFalse();
         assertThatIllegalStateException()
                 .isThrownBy(() -> part.resolver().resolve(FixedFacts.NONE))

@@ -15,8 +15,8 @@ class RequestConditionTests {
 
     @ParameterizedTest
     @CsvSource({"method == 'GET', true", "method == 'POST', false", "true, true", "user == null, true"})
-    void holdsWhereItIsTrue(String text, boolean holds) {
-        assertThat(holds(text)).isEqualTo(holds);
+    void matchesIfItIsTrue(String text, boolean matches) {
+        assertThat(matches(text)).isEqualTo(matches);
         assertThat(failures).isEmpty();
     }
 
@@ -30,14 +30,14 @@ class RequestConditionTests {
                 "user.length() > 1 | org.springframework.expression.spel.SpelEvaluationException METHOD_CALL_ON_NULL_OBJECT_NOT_ALLOWED",
                 "!method           | org.springframework.expression.spel.SpelEvaluationException TYPE_CONVERSION_ERROR",
             })
-    void holdsWhereItCantBeTold(String text, String why) {
-        assertThat(holds(text)).isTrue();
+    void matchesIfItIsNeitherTrueNorFalse(String text, String why) {
+        assertThat(matches(text)).isTrue();
         assertThat(failures).containsExactly("policy: its condition, so it applied: " + why);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"false", "1 > 2", "!true"})
-    void oneThatNeverHoldsIsRefused(String text) {
+    void aConditionThatIsAlwaysFalseIsRejected(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestCondition.of(text))
                 .withMessage("'" + text
@@ -46,15 +46,15 @@ class RequestConditionTests {
 
     @ParameterizedTest
     @ValueSource(strings = {"'yes'", "1", "null", "1 / 0"})
-    void oneThatIsNoneIsRefused(String text) {
+    void aConstantThatIsNoBooleanIsRejected(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestCondition.of(text))
                 .withMessageStartingWith("A condition must be true or false, but '" + text + "' is neither");
     }
 
-    private boolean holds(String text) {
+    private boolean matches(String text) {
         return RequestCondition.of(text)
-                .holds(
+                .matches(
                         FixedFacts.NONE,
                         "policy",
                         (policy, what, why) -> failures.add(policy + ": " + what + ": " + why));

@@ -3,6 +3,7 @@ package io.ratelimit.key;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.ratelimit.key.KeyPart.Availability;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -30,28 +31,33 @@ class RequestCostTests {
         "1e999999999, 9223372036854775807",
         "-1e999999999, -9223372036854775807"
     })
-    void aNumberIsTheSameForAllRequests(String text, long number) {
+    void aNumberIsAConstantCost(String text, long number) {
         RequestCost cost = RequestCost.of(text);
         assertThat(cost.constant()).isEqualTo(number);
-        assertThat(cost.known()).isEqualTo(Known.AT_ONCE);
+        assertThat(cost.availability()).isEqualTo(Availability.IMMEDIATE);
         assertThat(tokens(cost, null)).isEqualTo(Math.max(number, 1));
         assertThat(failures).isEmpty();
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"0.5", "1.5", "3 / 2.0", "-0.5", "1e-999999999"})
-    void aNumberIsWhole(String text) {
+    void aFractionIsRejected(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestCost.of(text))
                 .withMessage("A cost must be a whole number, but was " + text);
     }
 
+    @Test
+    void aConfiguredNumberHasAsciiDigits() {
+        assertThatIllegalArgumentException().isThrownBy(() -> RequestCost.of("\u0663"));
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"'many'", "true", "null", "1 / 0", "{1, 2}", "1.0 / 0"})
-    void whatIsNoNumberIsNoCost(String text) {
+    void aConstantThatIsNoNumberIsRejected(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestCost.of(text))
-                .withMessage("A cost must be a number, but '" + text + "' is none");
+                .withMessage("A cost must be a number, but '" + text + "' is not a number");
     }
 
     @ParameterizedTest
@@ -66,6 +72,11 @@ class RequestCostTests {
                 "header('n')                  | 1e999999999 | 9223372036854775807",
                 "header('n')                  | 9223372036854775807 | 9223372036854775807",
                 "header('n')                  | 9223372036854775808 | 9223372036854775807",
+                "header('n')                  | 99999999999999999999999999999999999999999 | 9223372036854775807",
+                "header('n')                  | +00000000000000000000000000000000000000000007 | 7",
+                "header('n')                  | 0x00000000000000000000000000000000000000000007 | 7",
+                "header('n')                  | 7.00000000000000000000000000000000000000000000 | 7",
+                "header('n')                  | Infinity | 9223372036854775807",
                 "header('n').length()         | 12345 | 5",
                 "header('n').length() / 2.0   | 12345 | 3",
                 "header('n').length() * 1.0e300 | 1   | 9223372036854775807",
@@ -93,41 +104,60 @@ class RequestCostTests {
                 "header('n').length() - 2147483647 | 1 | below 1",
                 "header('n')                  | many  | java.lang.NumberFormatException",
                 "header('n')                  | NaN   | java.lang.NumberFormatException",
-                "header('n')                  | 99999999999999999999999999999999999999999 | java.lang.NumberFormatException",
-                "header('other')              | 5     | java.lang.NumberFormatException",
+                "header('other')              | 5     | missing",
+                "header('n')                  | \" \"   | missing",
                 "header('n') == '5'           | 5     | java.lang.NumberFormatException",
                 "0.0 / (header('n').length() - 1) | 5 | java.lang.NumberFormatException",
                 "header('other').length()     | 5     | org.springframework.expression.spel.SpelEvaluationException METHOD_CALL_ON_NULL_OBJECT_NOT_ALLOWED",
                 "1 / (header('n').length() - 1) | 5   | java.lang.ArithmeticException",
             })
-    void whatIsNoCostCountsAsOneAndIsTold(String text, String header, String why) {
+    void anUnusableValueCountsAsOneAndIsReported(String text, String header, String why) {
         assertThat(tokens(RequestCost.of(text), header)).isEqualTo(1);
         assertThat(failures).containsExactly("policy: its cost, which counted as 1: " + why);
     }
 
     @Test
-    void aNumberOfAHundredThousandDigitsIsNotRead() {
-        assertThat(tokens(RequestCost.of("header('n')"), "9".repeat(100_000))).isEqualTo(1);
-        assertThat(failures).hasSize(1);
-        assertThat(failures.get(0)).doesNotContain("9");
+    void aNumberOfAHundredThousandDigitsIsTheLargest() {
+        assertThat(tokens(RequestCost.of("header('n')"), "9".repeat(100_000))).isEqualTo(Long.MAX_VALUE);
+        assertThat(tokens(RequestCost.of("header('n')"), "-" + "9".repeat(100_000)))
+                .isEqualTo(1);
+        assertThat(failures).containsExactly("policy: its cost, which counted as 1: below 1");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "header('n')                    | many | 50 | java.lang.NumberFormatException",
+                "header('n')                    | NaN  | 50 | java.lang.NumberFormatException",
+                "number(header('n')) / 10       | many | 50 | java.lang.IllegalStateException",
+                "1 / (header('n').length() - 4) | many | 50 | java.lang.ArithmeticException",
+                "header('n')                    | -5   | 1  | below 1",
+                "header('n')                    | ''   | 1  | missing",
+                "header('other')                | 5    | 1  | missing",
+            })
+    void aFailedEvaluationCountsAsTheMaximum(String text, String header, long tokens, String why) {
+        assertThat(tokens(RequestCost.of(text).withMaximum(50), header)).isEqualTo(tokens);
+        assertThat(failures).containsExactly("policy: its cost, which counted as " + tokens + ": " + why);
     }
 
     @Test
-    void whatIsLargerIsCut() {
-        assertThat(tokens(RequestCost.of("header('n')").atMost(50), "49")).isEqualTo(49);
-        assertThat(tokens(RequestCost.of("header('n')").atMost(50), "51")).isEqualTo(50);
-        assertThat(tokens(RequestCost.of("header('n')").atMost(50), "1e99")).isEqualTo(50);
-        assertThat(tokens(RequestCost.of("900").atMost(50), null)).isEqualTo(50);
+    void aLargerCostIsCappedAtTheMaximum() {
+        assertThat(tokens(RequestCost.of("header('n')").withMaximum(50), "49")).isEqualTo(49);
+        assertThat(tokens(RequestCost.of("header('n')").withMaximum(50), "51")).isEqualTo(50);
+        assertThat(tokens(RequestCost.of("header('n')").withMaximum(50), "1e99"))
+                .isEqualTo(50);
+        assertThat(tokens(RequestCost.of("900").withMaximum(50), null)).isEqualTo(50);
     }
 
     @Test
-    void canBePutInWords() {
+    void hasADescription() {
         assertThat(RequestCost.of("900").describe()).isEqualTo("900 tokens a request");
-        assertThat(RequestCost.of("900").atMost(50).describe()).isEqualTo("50 tokens a request");
+        assertThat(RequestCost.of("900").withMaximum(50).describe()).isEqualTo("50 tokens a request");
         assertThat(RequestCost.of("header('n')").describe()).isEqualTo("header('n') tokens a request");
-        assertThat(RequestCost.of("header('n')").atMost(50).describe())
+        assertThat(RequestCost.of("header('n')").withMaximum(50).describe())
                 .isEqualTo("header('n') tokens a request, at most 50");
-        assertThat(RequestCost.of("header('n')").atMost(50)).hasToString("header('n')");
+        assertThat(RequestCost.of("header('n')").withMaximum(50)).hasToString("header('n')");
     }
 
     private long tokens(RequestCost cost, String header) {

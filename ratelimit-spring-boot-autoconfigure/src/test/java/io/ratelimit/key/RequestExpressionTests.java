@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.ratelimit.key.KeyPart.Availability;
 import java.lang.reflect.Field;
 import java.util.HashMap;
 import java.util.List;
@@ -23,7 +24,7 @@ import org.springframework.expression.spel.standard.SpelExpression;
 
 class RequestExpressionTests {
 
-    private static final String THERE_ARE = ": there are method, path, endpoint, ip, user, roles, contentLength,"
+    private static final String FACT_NAMES = "method, path, endpoint, ip, user, roles, contentLength,"
             + " header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)";
 
     private static final FixedFacts FACTS = new FixedFacts(
@@ -70,7 +71,7 @@ class RequestExpressionTests {
                 "(contentLength - 1) % 10 * 2                | 18",
                 "header('X-Plan').substring(0, 2)            | go",
             })
-    void seesTheFactsOfARequest(String text, String value) {
+    void readsTheFactsOfARequest(String text, String value) {
         RequestExpression expression = RequestExpression.of(text);
         for (int i = 0; i < 250; i++) {
             assertThat(expression.text(FACTS)).as("interpreted, then compiled").isEqualTo(value);
@@ -112,12 +113,11 @@ class RequestExpressionTests {
     }
 
     @Test
-    void whatCantBeUsedIsNamed() {
+    void theMessageNamesWhatCantBeUsed() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of("user == null or T(System).exit(0) == null"))
-                .withMessage(
-                        "'T(System)' can't be used in an expression of a policy, which sees the facts of the request"
-                                + " alone" + THERE_ARE);
+                .withMessage("'T(System)' can't be used in an expression of a policy, which can use only the facts of a"
+                        + " request: " + FACT_NAMES);
     }
 
     @ParameterizedTest
@@ -139,11 +139,11 @@ class RequestExpressionTests {
                 "header(user.getClass()).length()",
                 "(user.isEmpty() ? user : user.toCharArray()).length()",
             })
-    void aValueIsAskedForLittle(String text) {
+    void fewMethodsCanBeCalledOnAValue(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
                 .withMessageEndingWith(
-                        "can't be asked of a value: there are contains(), endsWith(), equalsIgnoreCase(),"
+                        "can't be called on a value; the methods are contains(), endsWith(), equalsIgnoreCase(),"
                                 + " indexOf(), isBlank(), isEmpty(), length(), size(), startsWith(), strip(), substring()");
     }
 
@@ -164,15 +164,15 @@ class RequestExpressionTests {
                 "lots                     | lots",
                 "header(usr)              | usr",
             })
-    void whatARequestDoesNotHaveNamesWhatItHas(String text, String name) {
+    void anUnknownFactIsRejectedWithTheKnownOnes(String text, String name) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
-                .withMessage("A request has no '" + name + "'" + THERE_ARE);
+                .withMessage("A request has no '" + name + "'; its facts are " + FACT_NAMES);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"header()", "header('a', 'b')", "query()"})
-    void aNamedFactNeedsItsName(String text) {
+    void aFunctionTakesOneArgument(String text) {
         String name = text.substring(0, text.indexOf('('));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
@@ -181,37 +181,37 @@ class RequestExpressionTests {
 
     @ParameterizedTest
     @ValueSource(strings = {"", " ", "user ==", "user + ", "user user", "header('a", "'", "user:", "#{user}"})
-    void whatIsNoExpressionSaysSo(String text) {
+    void anUnreadableExpressionIsRejected(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
                 .withMessageStartingWith("'" + text + "' can't be read as an expression: ");
     }
 
     @Test
-    void aPatternIsWrittenOutAndReadAtTheStart() {
+    void aPatternIsAConstantAndIsCompiledAtTheStart() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of("path matches header('a')"))
-                .withMessageContaining("must have its pattern written out");
+                .withMessageContaining("must have a pattern in quotes");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of("path matches '('"))
-                .withMessageContaining("has no pattern: Unclosed group");
+                .withMessageContaining("has an invalid pattern: Unclosed group");
     }
 
     @ParameterizedTest
     @CsvSource({
-        "user, WITH_USER",
-        "roles.contains('a'), WITH_USER",
-        "method == 'GET' ? ip : user, WITH_USER",
-        "header(user), WITH_USER",
-        "header('user') + method + path + endpoint + ip, AT_ONCE",
-        "'''user''', AT_ONCE"
+        "user, NEEDS_USER",
+        "roles.contains('a'), NEEDS_USER",
+        "method == 'GET' ? ip : user, NEEDS_USER",
+        "header(user), NEEDS_USER",
+        "header('user') + method + path + endpoint + ip, IMMEDIATE",
+        "'''user''', IMMEDIATE"
     })
-    void isKnownWhenAllThatItAsksForIs(String text, Known known) {
-        assertThat(RequestExpression.of(text).known()).isEqualTo(known);
+    void isAvailableWhenAllItsFactsAre(String text, Availability availability) {
+        assertThat(RequestExpression.of(text).availability()).isEqualTo(availability);
     }
 
     @Test
-    void isCompiledAlsoForFactsWhoseTypeIsNotPublic() throws Exception {
+    void isCompiledAlsoForFactsOfAPrivateType() throws Exception {
         for (String text : List.of("user", "header('X-Plan')", "roles.contains('ADMIN')")) {
             RequestExpression expression = RequestExpression.of(text);
             expression.value(FACTS);
@@ -223,9 +223,9 @@ class RequestExpressionTests {
         }
     }
 
-    /** What compiled code trips over is interpreted again. */
+    /** SpEL interprets an expression again if its compiled code fails. */
     @Test
-    void compiledOrNotItSaysTheSame() {
+    void aCompiledExpressionHasTheSameValues() {
         RequestExpression expression = RequestExpression.of("header('a') == null ? 1 : header('a').length() > 1");
         Map<String, String> headers = new HashMap<>();
         for (int i = 0; i < 2000; i++) {
@@ -238,7 +238,7 @@ class RequestExpressionTests {
     }
 
     @Test
-    void manyThreadsGetTheirOwnAnswers() throws Exception {
+    void concurrentThreadsGetTheirOwnValues() throws Exception {
         RequestExpression expression = RequestExpression.of("user + header('n')");
         ExecutorService threads = Executors.newFixedThreadPool(4);
         try {
@@ -257,14 +257,14 @@ class RequestExpressionTests {
     }
 
     @Test
-    void whatIsNoTextIsNoKey() {
+    void aCollectionIsNoText() {
         assertThat(RequestExpression.of("header('X-Other')").text(FACTS)).isNull();
         assertThatException().isThrownBy(() -> RequestExpression.of("roles").text(FACTS));
         assertThatException()
                 .isThrownBy(() -> RequestExpression.of("{user, ip}").text(FACTS));
     }
 
-    /** As an integer each of them would be another number, and some below one. */
+    /** Integer arithmetic of Java would have other results, some of them below one. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -280,13 +280,13 @@ class RequestExpressionTests {
                 "header('X').length() / 8.0                              | 375.0",
                 "number('0x10') * 2                                      | 32.0",
             })
-    void numbersDoNotWrapAround(String text, String value) {
+    void numbersDoNotOverflow(String text, String value) {
         FixedFacts request = FACTS.withHeaders(Map.of("X", "x".repeat(3_000)));
         assertThat(RequestExpression.of(text).text(request)).isEqualTo(value);
     }
 
     @Test
-    void aSumWithSomethingMissingFailsHoweverOftenItIsAsked() {
+    void aSumWithAMissingOperandFailsAlsoWhenCompiled() {
         RequestExpression sum = RequestExpression.of("header('A') + header('B')");
         for (int i = 0; i < 1_000; i++) {
             sum.text(FACTS.withHeaders(Map.of("A", "a", "B", "b")));
@@ -297,7 +297,7 @@ class RequestExpressionTests {
     }
 
     @Test
-    void aPatternThatGoesTooDeepFails() {
+    void aPatternThatOverflowsTheStackFails() {
         RequestExpression deep = RequestExpression.of("header('X') matches '(a|b)*'");
         assertThatException()
                 .isThrownBy(() -> deep.value(FACTS.withHeaders(Map.of("X", "a".repeat(100_000)))))
@@ -316,7 +316,7 @@ class RequestExpressionTests {
                 "1 - user                     | user",
                 "roles > 1                    | roles",
             })
-    void textIsNoNumber(String text, String part) {
+    void aTextWhereANumberIsNeededIsRejected(String text, String part) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
                 .withMessageStartingWith("'" + part + "' is text, and '")
@@ -324,7 +324,7 @@ class RequestExpressionTests {
     }
 
     @Test
-    void aNumberInTextIsReadWhereThatIsSaid() {
+    void theNumberFunctionReadsAText() {
         RequestExpression rows = RequestExpression.of("number(query('rows')) > 100");
         assertThat(rows.value(FACTS.withHeaders(Map.of("query rows", "101")))).isEqualTo(true);
         assertThat(rows.value(FACTS.withHeaders(Map.of("query rows", "99")))).isEqualTo(false);
@@ -335,7 +335,7 @@ class RequestExpressionTests {
 
     @ParameterizedTest
     @CsvSource({"header('A'), true", "query('a') + cookie('b'), true", "ip, false", "user + header('A'), false"})
-    void knowsWhetherClientsChooseIt(String text, boolean chosen) {
+    void isChosenByTheClientIfAllItsFactsAre(String text, boolean chosen) {
         assertThat(KeyPart.of("expression:" + text).chosenByClient()).isEqualTo(chosen);
     }
 }

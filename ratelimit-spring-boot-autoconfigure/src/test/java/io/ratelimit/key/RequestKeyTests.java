@@ -6,7 +6,6 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
-import io.ratelimit.ThrottleEvent;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -29,26 +28,26 @@ class RequestKeyTests {
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
 
     private final List<String> events = new ArrayList<>();
-    private final ThrottleListener told = new ThrottleListener() {
+    private final ThrottleListener listener = new ThrottleListener() {
         @Override
         public void decided(Decision decision) {}
 
         @Override
-        public void happened(ThrottlePolicy policy, ThrottleEvent event) {
+        public void eventOccurred(ThrottlePolicy policy, ThrottleListener.Event event) {
             events.add(policy.name() + " " + event);
         }
     };
 
     @Test
     void aGlobalPolicyHasOneKey() {
-        RequestKey key = new RequestKey(List.of(), MissingKey.DENY, NO_FAILURE, told);
+        RequestKey key = new RequestKey(List.of(), MissingKey.DENY, NO_FAILURE, listener);
         assertThat(key.charge(POLICY, 3, FixedFacts.NONE)).isEqualTo(Charge.of(POLICY, "", 3));
     }
 
     @ParameterizedTest
     @NullSource
     @ValueSource(strings = {"", " ", "\t \u2003"})
-    void aBlankPartIsAMissingOne(String blank) {
+    void aBlankPartCountsAsMissing(String blank) {
         FixedFacts request = FixedFacts.NONE.withUser(blank);
         assertThat(key(MissingKey.SKIP, "user").charge(POLICY, 1, request)).isNull();
         assertThat(key(MissingKey.DENY, "user").charge(POLICY, 1, request)).isEqualTo(Charge.withoutKey(POLICY, 1));
@@ -57,7 +56,7 @@ class RequestKeyTests {
     }
 
     @Test
-    void aChargeWithoutAKeyIsNeverAllowed() {
+    void aChargeWithoutAKeyIsAlwaysDenied() {
         Charge charge = key(MissingKey.DENY, "user").charge(POLICY, 1, FixedFacts.NONE);
         assertThat(Throttlers.local(List.of(POLICY)).decide(List.of(charge)).outcome())
                 .isEqualTo(Outcome.MISSING_KEY);
@@ -67,16 +66,17 @@ class RequestKeyTests {
     @EnumSource(
             mode = Mode.EXCLUDE,
             names = {"SKIP", "DENY"})
-    void aStandInNeverEqualsAValue(MissingKey onMissing) {
+    void aPlaceholderNeverEqualsAValue(MissingKey onMissing) {
         RequestKey key = key(onMissing, "user");
-        String standIn = text(key, FixedFacts.NONE);
-        for (String value : List.of("203.0.113.7", "shared", "s", "s203.0.113.7", "\0s203.0.113.7", "\0s", standIn)) {
-            assertThat(text(key, FixedFacts.NONE.withUser(value))).as(value).isNotEqualTo(standIn);
+        String placeholder = text(key, FixedFacts.NONE);
+        for (String value :
+                List.of("203.0.113.7", "shared", "s", "s203.0.113.7", "\0s203.0.113.7", "\0s", placeholder)) {
+            assertThat(text(key, FixedFacts.NONE.withUser(value))).as(value).isNotEqualTo(placeholder);
         }
     }
 
     @Test
-    void theAddressTellsThoseWithoutAKeyApartOrTheyShare() {
+    void requestsWithoutAUserAreSeparatedByAddressOrShareOneKey() {
         FixedFacts other = FixedFacts.NONE.withIp("203.0.113.8");
         assertThat(text(key(MissingKey.CLIENT_IP, "user"), other))
                 .isNotEqualTo(text(key(MissingKey.CLIENT_IP, "user"), FixedFacts.NONE));
@@ -85,7 +85,7 @@ class RequestKeyTests {
     }
 
     @Test
-    void noTwoListsOfPartsAreOneKey() {
+    void differentPartsHaveDifferentKeys() {
         String[] values = {null, "a", "b", "ab", "a:b", ":", "1:a", "1:b", "\0", "\0m1:a", "\0ra", "\0s", "203.0.113.7"
         };
         Map<String, String> seen = new HashMap<>();
@@ -106,8 +106,8 @@ class RequestKeyTests {
     }
 
     @Test
-    void caseCountsOrNot() {
-        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, NO_FAILURE, told);
+    void caseIsIgnoredUnlessThePolicyRegardsIt() {
+        RequestKey key = new RequestKey(List.of(KeyPart.of("user")), MissingKey.DENY, NO_FAILURE, listener);
         ThrottlePolicy exact = POLICY.withIgnoreCase(false);
         FixedFacts upper = FixedFacts.NONE.withUser("ALICE");
         FixedFacts lower = FixedFacts.NONE.withUser("alice");
@@ -117,7 +117,7 @@ class RequestKeyTests {
     }
 
     @Test
-    void aPartWhoseResolverThrowsIsMissingAndThatIsTold() {
+    void aPartWhoseResolverThrowsIsMissingAndReported() {
         for (MissingKey onMissing : MissingKey.values()) {
             List<String> failures = new ArrayList<>();
             KeyPart failing = KeyPart.of("bean:tenant").withBean(name -> request -> {
@@ -127,7 +127,7 @@ class RequestKeyTests {
                             List.of(failing),
                             onMissing,
                             (policy, what, why) -> failures.add(policy + ": " + what + ": " + why),
-                            told)
+                            listener)
                     .charge(POLICY, 1, FixedFacts.NONE);
             assertThat(charge).isEqualTo(key(onMissing, "user").charge(POLICY, 1, FixedFacts.NONE));
             assertThat(events).containsExactly("policy MISSING_KEY", "policy MISSING_KEY");
@@ -140,7 +140,7 @@ class RequestKeyTests {
 
     @ParameterizedTest
     @EnumSource
-    void aRequestThatLacksPartsIsOneEventWhateverHoldsForIt(MissingKey onMissing) {
+    void aRequestThatLacksPartsIsOneEvent(MissingKey onMissing) {
         RequestKey key = key(onMissing, "user", "header:X-A", "ip");
         key.charge(POLICY, 1, FixedFacts.NONE);
         key.charge(POLICY, 1, FixedFacts.NONE.withUser("alice").withHeaders(Map.of("X-A", " ")));
@@ -149,11 +149,11 @@ class RequestKeyTests {
 
         key.charge(POLICY, 1, FixedFacts.NONE.withUser("alice").withHeaders(Map.of("X-A", "a")));
         key(onMissing).charge(POLICY, 1, FixedFacts.NONE);
-        assertThat(events).as("and one that has them is none").hasSize(3);
+        assertThat(events).as("a request with all parts is no event").hasSize(3);
     }
 
     private RequestKey key(MissingKey onMissing, String... parts) {
-        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing, NO_FAILURE, told);
+        return new RequestKey(List.of(parts).stream().map(KeyPart::of).toList(), onMissing, NO_FAILURE, listener);
     }
 
     private static String text(RequestKey key, FixedFacts request) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.KeyPart.Availability;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -51,12 +52,12 @@ class RequestTierTests {
                 "NIGHT-SHIFT,PRO | night-shift",
                 "Free | "
             })
-    void byRoleItIsTheTierThatGivesMostOfThoseNamedLikeARole(String roles, String tier) {
+    void aRoleSelectsTheTierOfItsNameAndTheHighestRateWins(String roles, String tier) {
         assertThat(tier("role", Map.of("roles", roles))).isEqualTo(tier);
     }
 
     @Test
-    void anythingElseIsReadAsAPartOfAKey() {
+    void anyOtherTextIsAPartOfAKey() {
         assertThat(tier("header:Plan", Map.of("Plan", "PRO"))).isEqualTo("pro");
         assertThat(tier("header:Plan", Map.of())).isNull();
         assertThat(tier("expression:header('Plan') == 'x' ? 'pro' : 'free'", Map.of("Plan", "x")))
@@ -65,19 +66,19 @@ class RequestTierTests {
         assertThat(RequestTier.of("role").chosenByClient()).isFalse();
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestTier.of("roles"))
-                .withMessageStartingWith("'roles' is not what a tier can be told by: say role, or a part of a key");
+                .withMessageStartingWith("'roles' can't select a tier: say role, or a part of a key");
     }
 
     @Test
-    void whereItCannotBeToldThereIsNone() {
+    void aFailedResolverSelectsNoTier() {
         assertThat(tier("bean:plan", Map.of("secret", "hunter2"))).isNull();
         assertThat(failures).containsExactly("plans: its tier, so its own rate held: java.lang.IllegalStateException");
     }
 
     @Test
-    void knowsWhenItIsKnown() {
-        assertThat(RequestTier.of("role").known()).isEqualTo(Known.WITH_USER);
-        assertThat(RequestTier.of("method").known()).isEqualTo(Known.AT_ONCE);
-        assertThat(RequestTier.of("role").withBean(name -> null).known()).isEqualTo(Known.WITH_USER);
+    void isAvailableWhenItsFactIs() {
+        assertThat(RequestTier.of("role").availability()).isEqualTo(Availability.NEEDS_USER);
+        assertThat(RequestTier.of("method").availability()).isEqualTo(Availability.IMMEDIATE);
+        assertThat(RequestTier.of("role").withBean(name -> null).availability()).isEqualTo(Availability.NEEDS_USER);
     }
 }

@@ -11,6 +11,7 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.UpkeepTimeSource;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -29,30 +30,30 @@ class DenialLogTests {
 
     private static final ThrottlePolicy SLOW = ThrottlePolicy.of("slow", BucketSpec.of("1/1d"), "user");
     private static final ThrottlePolicy OTHER = ThrottlePolicy.of("other", BucketSpec.of("1/1d"), "user");
-    private static final ThrottlePolicy WATCHED =
-            ThrottlePolicy.of("watched", BucketSpec.of("1/1d"), "user").withMode(Mode.SHADOW);
+    private static final ThrottlePolicy SHADOW =
+            ThrottlePolicy.of("shadow", BucketSpec.of("1/1d"), "user").withMode(Mode.SHADOW);
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final Throttlers throttlers =
-            new Throttlers(List.of(SLOW, OTHER, WATCHED), BucketStore.local(time), time, new DenialLog(time));
+    private final Throttlers throttlers = new Throttlers(
+            List.of(SLOW, OTHER, SHADOW), BucketStore.local(time), time, new DenialLog(new UpkeepTimeSource(time)));
 
     private CapturedOutput output;
 
     @BeforeEach
     void capture(CapturedOutput output) {
         this.output = output;
-        List.of(SLOW, OTHER, WATCHED).forEach(policy -> throttlers.decide(List.of(Charge.of(policy, "mallory", 1))));
+        List.of(SLOW, OTHER, SHADOW).forEach(policy -> throttlers.decide(List.of(Charge.of(policy, "mallory", 1))));
     }
 
     @Test
-    void saysNothingOfWhatIsAllowed() {
+    void allowedCallsAreNotLogged() {
         throttlers.decide(List.of(Charge.of(SLOW, "alice", 1)));
 
         assertThat(lines()).isEmpty();
     }
 
     @Test
-    void aFloodIsOneLineInTenSecondsAndItsEndIsTold() {
+    void aFloodIsOneLineInTenSecondsAndItsEndIsLogged() {
         deny(SLOW, 1);
         deny(SLOW, 999);
         time.advance(Duration.ofNanos(9_999_999_999L));
@@ -61,7 +62,7 @@ class DenialLogTests {
 
         time.advance(Duration.ofNanos(1));
         assertThat(lines())
-                .as("though no other comes")
+                .as("without another denial")
                 .containsExactly(
                         "INFO Throttle policy 'slow' denied 1 since it was last logged",
                         "INFO Throttle policy 'slow' denied 1000 since it was last logged");
@@ -75,7 +76,7 @@ class DenialLogTests {
     }
 
     @Test
-    void aFloodOrdersOneCallAtATime() {
+    void aFloodSchedulesOneCallAtATime() {
         deny(SLOW, 1);
         assertThat(time.waiting()).isZero();
 
@@ -88,7 +89,7 @@ class DenialLogTests {
     }
 
     @Test
-    void whatIsLeftIsToldWhenTheApplicationStops() {
+    void pendingDenialsAreLoggedWhenTheClockIsClosed() {
         SystemTimeSource clock = new SystemTimeSource();
         DenialLog log = new DenialLog(clock);
         Decision denied = throttlers.decide(List.of(Charge.of(OTHER, "mallory", 1)));
@@ -102,9 +103,9 @@ class DenialLogTests {
                         "INFO Throttle policy 'other' denied 3 since it was last logged"));
     }
 
-    /** Whatever the threads do, all are counted, and there is no more than a line in ten seconds. */
+    /** The sampler counts all events of concurrent threads, with at most one line in ten seconds. */
     @RepeatedTest(20)
-    void noneIsLostBetweenThreads() throws InterruptedException {
+    void noEventOfConcurrentThreadsIsLost() throws InterruptedException {
         List<Long> counts = Collections.synchronizedList(new ArrayList<>());
         LineSampler sampler = new LineSampler(time, (policy, count) -> counts.add(count));
         List<Thread> threads = IntStream.range(0, 3)
@@ -121,15 +122,15 @@ class DenialLogTests {
     }
 
     @Test
-    void aKeyThatIsOnlyWatchedHasALineOfItsOwn() {
+    void aKeyInShadowModeHasALineOfItsOwn() {
         deny(SLOW, 1);
         throttlers.decide(List.of(Charge.of(SLOW.withMode(Mode.SHADOW), "mallory", 1)));
 
         assertThat(lines())
                 .containsExactly(
                         "INFO Throttle policy 'slow' denied 1 since it was last logged",
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged; it is in shadow mode, so none"
-                                + " was refused");
+                        "INFO Throttle policy 'slow' denied 1 since it was last logged; it is in shadow mode, so no call"
+                                + " was rejected");
     }
 
     @Test
@@ -144,7 +145,7 @@ class DenialLogTests {
     }
 
     @Test
-    void ofSeveralPoliciesOnlyThoseThatSaidNoAreLogged() {
+    void onlyThePoliciesThatDenyAreLogged() {
         deny(SLOW, 1);
         throttlers.decide(List.of(Charge.of(OTHER, "bob", 1), Charge.of(SLOW, "mallory", 1)));
 
@@ -152,16 +153,16 @@ class DenialLogTests {
     }
 
     @Test
-    void saysThatAShadowRefusesNothing() {
-        deny(WATCHED, 1);
+    void aLineOfAShadowPolicyStatesThatNoCallWasRejected() {
+        deny(SHADOW, 1);
 
         assertThat(lines())
-                .containsExactly("INFO Throttle policy 'watched' denied 1 since it was last logged; it is in shadow"
-                        + " mode, so none was refused");
+                .containsExactly("INFO Throttle policy 'shadow' denied 1 since it was last logged; it is in shadow"
+                        + " mode, so no call was rejected");
     }
 
     @Test
-    void whatCanNeverFitAndWhatLacksItsKeyAreDenialsToo() {
+    void costsThatNeverFitAndMissingKeysAreDenialsToo() {
         throttlers.decide(List.of(Charge.of(SLOW, "alice", 2)));
         throttlers.decide(List.of(Charge.withoutKey(OTHER, 1)));
 
@@ -172,7 +173,7 @@ class DenialLogTests {
     }
 
     @Test
-    void nothingOfTheRequestIsInALine() {
+    void linesContainNoDataOfRequests() {
         deny(SLOW, 1);
 
         assertThat(output).doesNotContain("mallory");

@@ -28,11 +28,11 @@ class FailureLogTests {
 
         assertThat(lines(output))
                 .containsExactly(
-                        "WARN Throttle policy 'one' could not tell its cost, which counted as 1 (below 1); failures since"
+                        "WARN Throttle policy 'one' could not determine its cost, which counted as 1 (below 1); failures since"
                                 + " it was last logged: 1",
-                        "WARN Throttle policy 'two' could not tell its cost, which counted as 1 (below 1); failures since"
+                        "WARN Throttle policy 'two' could not determine its cost, which counted as 1 (below 1); failures since"
                                 + " it was last logged: 1",
-                        "WARN Throttle policy 'one' could not tell its condition, so it applied (neither true nor"
+                        "WARN Throttle policy 'one' could not determine its condition, so it applied (neither true nor"
                                 + " false); failures since it was last logged: 3");
     }
 

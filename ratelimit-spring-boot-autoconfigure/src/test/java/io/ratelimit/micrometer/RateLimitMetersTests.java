@@ -10,13 +10,13 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
-import io.ratelimit.ThrottleEvent;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.Waiting;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,21 +28,22 @@ class RateLimitMetersTests {
 
     private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("10/1h"));
     private static final ThrottlePolicy USER = ThrottlePolicy.of("user", BucketSpec.of("2/1h"), "user");
-    private static final ThrottlePolicy WATCHED =
-            ThrottlePolicy.of("watched", BucketSpec.of("1/1h"), "user").withMode(Mode.SHADOW);
-    private static final ThrottlePolicy RESTING =
-            ThrottlePolicy.of("resting", BucketSpec.of("1/1h")).withMode(Mode.OFF);
-    private static final ThrottlePolicy LINE = ThrottlePolicy.of(
-                    "line", BucketSpec.of("1/s").withCapacity(1))
+    private static final ThrottlePolicy SHADOW =
+            ThrottlePolicy.of("shadow", BucketSpec.of("1/1h"), "user").withMode(Mode.SHADOW);
+    private static final ThrottlePolicy OFF =
+            ThrottlePolicy.of("off", BucketSpec.of("1/1h")).withMode(Mode.OFF);
+    private static final ThrottlePolicy QUEUED = ThrottlePolicy.of(
+                    "queued", BucketSpec.of("1/s").withCapacity(1))
             .withMode(Mode.SHADOW)
-            .withWaiting(new Waiting(Duration.ofSeconds(9), 9));
+            .withMaxWait(Duration.ofSeconds(9))
+            .withQueueLimit(9);
 
     private final MeterRegistry registry = new SimpleMeterRegistry();
     private final ManualTimeSource time = new ManualTimeSource();
     private final RateLimitMeters meters =
             new RateLimitMeters(registry, policy -> policy.name().endsWith("-redis"), this::throttlers);
     private final Throttlers throttlers =
-            new Throttlers(List.of(GLOBAL, USER, WATCHED, RESTING, LINE), BucketStore.local(time), time, meters);
+            new Throttlers(List.of(GLOBAL, USER, SHADOW, OFF, QUEUED), BucketStore.local(time), time, meters);
 
     private Throttlers throttlers() {
         return throttlers;
@@ -72,60 +73,62 @@ class RateLimitMetersTests {
                         "ratelimit.queued",
                         "ratelimit.available");
         assertThat(all("user")).contains("ratelimit.keys").doesNotContain("ratelimit.available");
-        assertThat(all("resting")).isEmpty();
+        assertThat(all("off")).isEmpty();
     }
 
     @Test
-    void anAllowedCallCountsForAllThatWereAskedAndADeniedOneForThoseThatSaidNo() {
+    void anAllowedCallCountsForAllPoliciesAndADeniedOneForThoseThatDeny() {
         decide(USER, GLOBAL);
         decide(USER, GLOBAL);
         decide(USER, GLOBAL);
 
         assertThat(decisions("user")).isEqualTo("allowed 2, denied 1");
         assertThat(decisions("global"))
-                .as("it had the tokens, and neither let it pass nor refused it")
+                .as("the policy had the tokens of the denied call")
                 .isEqualTo("allowed 2");
-        throttlers.get("global").decide(11);
+        throttlers.global("global").decide(11);
         assertThat(decisions("global")).isEqualTo("allowed 2, denied 1");
         throttlers.decide(List.of(Charge.withoutKey(USER, 1)));
         assertThat(decisions("user")).isEqualTo("allowed 2, denied 2");
     }
 
     @Test
-    void whatAShadowPolicyWouldHaveDeniedIsApart() {
-        decide(WATCHED, GLOBAL);
-        decide(WATCHED, GLOBAL);
+    void denialsOfAShadowPolicyAreCountedApart() {
+        decide(SHADOW, GLOBAL);
+        decide(SHADOW, GLOBAL);
         throttlers.decide(List.of(Charge.of(USER.withMode(Mode.SHADOW), "alice", 3)));
 
-        assertThat(decisions("watched")).isEqualTo("allowed 1, shadow-denied 1");
+        assertThat(decisions("shadow")).isEqualTo("allowed 1, shadow-denied 1");
         assertThat(decisions("global")).isEqualTo("allowed 2");
-        assertThat(decisions("user")).as("a key that an override only watches").isEqualTo("shadow-denied 1");
+        assertThat(decisions("user"))
+                .as("a key that an override puts into shadow mode")
+                .isEqualTo("shadow-denied 1");
     }
 
     @Test
     void aPolicyThatIsOffIsNotCounted() {
-        decide(RESTING, GLOBAL);
+        decide(OFF, GLOBAL);
 
-        assertThat(all("resting")).isEmpty();
+        assertThat(all("off")).isEmpty();
         assertThat(decisions("global")).isEqualTo("allowed 1");
     }
 
     @Test
-    void aPolicyThatComesLaterHasItsMetersThen() {
+    void anAddedPolicyGetsItsMetersWhenItIsAdded() {
         throttlers.add(ThrottlePolicy.of("later", BucketSpec.of("1/1h")));
         assertThat(all("later")).contains("ratelimit.available", "ratelimit.decisions backend=local outcome=denied");
         assertThat(gauge("ratelimit.available", "later")).isEqualTo(1);
 
-        decide(ThrottlePolicy.of("unheard-of", BucketSpec.of("1/1h")));
+        decide(ThrottlePolicy.of("unknown", BucketSpec.of("1/1h")));
 
-        assertThat(decisions("unheard-of")).isEqualTo("allowed 1");
+        assertThat(decisions("unknown")).isEqualTo("allowed 1");
     }
 
     @Test
     void eventsAreCountedByTheirNames() {
-        for (ThrottleEvent event : ThrottleEvent.values()) {
+        for (ThrottleListener.Event event : ThrottleListener.Event.values()) {
             for (int i = 0; i <= event.ordinal(); i++) {
-                meters.happened(USER, event);
+                meters.eventOccurred(USER, event);
             }
         }
 
@@ -138,7 +141,7 @@ class RateLimitMetersTests {
     }
 
     @Test
-    void theGaugesLookWhenTheyAreRead() throws InterruptedException {
+    void gaugesShowThePresentState() throws InterruptedException {
         decide(USER, GLOBAL);
         throttlers.decide(List.of(Charge.of(USER, "bob", 1)));
 
@@ -146,56 +149,58 @@ class RateLimitMetersTests {
         assertThat(gauge("ratelimit.keys", "user")).isEqualTo(2);
         time.advance(Duration.ofHours(1));
         assertThat(gauge("ratelimit.available", "global")).isEqualTo(10);
-        throttlers.get("line").acquire(1, Duration.ofSeconds(9));
-        assertThat(gauge("ratelimit.queued", "line")).isZero();
-        throttlers.get("line").acquire(1, Duration.ofSeconds(9));
-        assertThat(gauge("ratelimit.queued", "line"))
-                .as("who would wait, in shadow mode")
+        throttlers.global("queued").acquire(1, Duration.ofSeconds(9));
+        assertThat(gauge("ratelimit.queued", "queued")).isZero();
+        throttlers.global("queued").acquire(1, Duration.ofSeconds(9));
+        assertThat(gauge("ratelimit.queued", "queued"))
+                .as("calls of a shadow policy that would wait")
                 .isEqualTo(1);
     }
 
     @Test
-    void waitsInLineAreTimedAndNobodyElse() throws InterruptedException {
+    void onlyCallsThatWaitAreTimed() throws InterruptedException {
         for (int i = 0; i < 4; i++) {
-            throttlers.get("line").acquire(1, Duration.ofSeconds(2));
+            throttlers.global("queued").acquire(1, Duration.ofSeconds(2));
         }
 
-        Timer wait = registry.get("ratelimit.wait").tag("policy", "line").timer();
+        Timer wait = registry.get("ratelimit.wait").tag("policy", "queued").timer();
         assertThat(wait.count())
-                .as("of four the first found its token, and the last was refused")
+                .as("the first of four calls didn't wait, and the last was denied")
                 .isEqualTo(2);
         assertThat(wait.totalTime(TimeUnit.MILLISECONDS)).isEqualTo(3000);
     }
 
     @Test
-    void onRedisItIsCountedWhereAnAnswerCameFrom() {
+    void decisionsOfAPolicyOnRedisAreCountedByTheirBackend() {
         ThrottlePolicy shared = ThrottlePolicy.of("shared-redis", BucketSpec.of("3/1h"));
         throttlers.add(shared);
         assertThat(gauge("ratelimit.available", "shared-redis"))
-                .as("nobody asks for a meter")
+                .as("a gauge doesn't call Redis")
                 .isNaN();
         assertThat(all("shared-redis")).doesNotContain("ratelimit.keys");
 
         decide(shared);
         assertThat(gauge("ratelimit.available", "shared-redis"))
-                .as("what was seen")
+                .as("the tokens after the last decision")
                 .isEqualTo(2);
-        throttlers.get("shared-redis").decide(1);
-        Answer answer = throttlers.get("shared-redis").decide(2).answers().get(0);
-        meters.decided(io.ratelimit.Decision.of(List.of(answer.inPlaceOf(answer.charge()))));
+        throttlers.global("shared-redis").decide(1);
+        Answer answer = throttlers.global("shared-redis").decide(2).answers().get(0);
+        meters.decided(Decision.of(List.of(answer.asFallback(answer.charge()))));
         time.advance(Duration.ofHours(1));
 
         assertThat(gauge("ratelimit.available", "shared-redis")).isEqualTo(1);
         assertThat(count("shared-redis", "allowed", "redis")).isEqualTo(2);
         assertThat(count("shared-redis", "denied", "redis")).isEqualTo(1);
-        assertThat(count("shared-redis", "denied", "local")).as("what stood in").isEqualTo(1);
+        assertThat(count("shared-redis", "denied", "local"))
+                .as("denied by the fallback")
+                .isEqualTo(1);
     }
 
     @Test
     void aHundredThousandKeysAddNoMeterAndNoTag() {
         List<Meter.Id> before = ids();
         for (int i = 0; i < 100_000; i++) {
-            throttlers.decide(List.of(Charge.of(USER, "user" + i, 1), Charge.of(WATCHED, "user" + i, 1)));
+            throttlers.decide(List.of(Charge.of(USER, "user" + i, 1), Charge.of(SHADOW, "user" + i, 1)));
         }
 
         assertThat(ids()).isEqualTo(before);
@@ -221,7 +226,7 @@ class RateLimitMetersTests {
         return " " + tag.getKey() + "=" + tag.getValue();
     }
 
-    /** What was counted of a policy, without what wasn't. */
+    /** Returns the outcomes of a policy that were counted at least once. */
     private String decisions(String policy) {
         return List.of("allowed", "denied", "shadow-denied").stream()
                 .filter(outcome -> count(policy, outcome, "local") > 0)

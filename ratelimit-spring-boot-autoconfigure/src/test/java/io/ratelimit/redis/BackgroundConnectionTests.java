@@ -53,7 +53,7 @@ class BackgroundConnectionTests {
         assertThat(closed).doesNotContain(connection.get());
     }
 
-    /** What it leads to may have taken the attempt and never answer. */
+    /** The server may have accepted the connection and never answer. */
     @Test
     void anAttemptThatIsStuckIsNotWaitedFor() {
         stuck = 1;

@@ -32,7 +32,7 @@ class ConnectionCheckTests {
     }
 
     @Test
-    void whereAPingIsAnsweredTheServerIsOnlySlow() {
+    void aServerThatAnswersThePingIsOnlySlow() {
         pong = CompletableFuture.completedFuture("PONG");
         timesOut();
         timesOut();
@@ -42,7 +42,7 @@ class ConnectionCheckTests {
     }
 
     @Test
-    void whereAnErrorIsTheAnswerToo() {
+    void anErrorIsAnAnswerToThePingToo() {
         pong = CompletableFuture.failedFuture(new RedisCommandExecutionException("NOPERM"));
         timesOut();
 
@@ -62,7 +62,7 @@ class ConnectionCheckTests {
     }
 
     @Test
-    void whereNobodyAnswersItIsMadeAnew() {
+    void withoutAnAnswerToThePingTheConnectionIsRenewed() {
         timesOut();
         timesOut();
         assertThat(pings).as("one at a time").hasValue(1);
@@ -73,7 +73,7 @@ class ConnectionCheckTests {
         assertThat(pings).hasValue(2);
     }
 
-    /** Redis 6 says it at the end of what failed in the script. */
+    /** Redis 6 has the word at the end of a script's error. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -88,7 +88,7 @@ class ConnectionCheckTests {
     }
 
     @Test
-    void whatElseFailsSaysNothingOfTheConnection() {
+    void otherFailuresProveNothingAboutTheConnection() {
         check.failed(new BackendException("none yet"));
         check.failed(new MisconfiguredRedisException("full", new RedisCommandExecutionException("OOM")));
 

@@ -3,7 +3,7 @@ package io.ratelimit.redis;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** What Redis keeps of a bucket, for people: the moment, what is missing, and the text behind them. */
+/** The value of a bucket in Redis as readable text: the moment, the missing ticks, and the text after them. */
 final class KeptValue {
 
     private KeptValue() {}

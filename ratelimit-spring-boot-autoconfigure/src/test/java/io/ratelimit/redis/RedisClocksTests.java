@@ -10,6 +10,9 @@ import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.FailureRule;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -20,7 +23,7 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Instances whose clocks are far apart, and go at different speed: all go by the server's. */
+/** Instances whose clocks differ in time and speed: all use the clock of the server. */
 class RedisClocksTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
@@ -30,7 +33,7 @@ class RedisClocksTests {
             ThrottlePolicy.of("api", BucketSpec.of("10/1s").withCapacity(40), "user");
 
     private final AtomicLong server = new AtomicLong(1_795_000_000_000_000L);
-    private final OwnConnections connections = TestRedis.shared().ownConnections();
+    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
     private final RedisKeys keys = TestRedis.keys();
 
     @AfterEach
@@ -38,21 +41,28 @@ class RedisClocksTests {
         connections.close();
     }
 
-    /** An instance: its clock is what the breaker, the deadline and the remembered denials go by. */
+    /** Returns an instance. Its breaker, deadline and remembered denials use the given clock. */
     private FailoverBucketStore instance(String strategy, ManualTimeSource clock) {
         return new FailoverBucketStore(
+                "Redis",
                 store(strategy),
                 BucketStore.local(clock),
                 1,
                 policy -> FailureRule.DENY,
-                clock,
-                new RequestDeadline(clock, TIMEOUT));
+                new Deadline(clock, TIMEOUT));
     }
 
     private BucketStore store(String strategy) {
         return strategy.equals("script")
-                ? new RedisScriptBucketStore(TestRedis.shared().connection()::async, keys, TIMEOUT, false, server::get)
-                : new RedisTransactionBucketStore(connections, keys, TIMEOUT, server::get);
+                ? new RedisScriptBucketStore(
+                        TestRedis.shared().connection()::async,
+                        keys,
+                        TestRedis.deadline(TIMEOUT),
+                        TestRedis.FAILURES,
+                        false,
+                        server::get)
+                : new RedisTransactionBucketStore(
+                        connections, keys, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, server::get);
     }
 
     private byte[] kept() {
@@ -82,7 +92,7 @@ class RedisClocksTests {
         assertThat(take(one, 1).allowed()).isFalse();
     }
 
-    /** G1 by the server's clock, and nobody is kept out for longer than a remembered denial lasts by his own. */
+    /** G1 by the server's clock. No instance denies longer than a remembered denial lasts by its own clock. */
     @RepeatedTest(10)
     void clocksOfDifferentSpeedNeitherGrantNorLock(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -104,7 +114,7 @@ class RedisClocksTests {
         assertThat((double) granted).as("seed %d", run.getCurrentRepetition()).isBetween(0.9 * most - 40, most);
     }
 
-    /** It grants nothing, and then what comes back, as if nothing had happened; those that are denied put nothing off. */
+    /** The bucket grants nothing first, and then the tokens that come back. Denied calls delay nothing. */
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
     void aClockThatRanAheadAndIsSetRightLocksForNoLongerThanTheTimeToFull(String strategy) {
@@ -125,7 +135,7 @@ class RedisClocksTests {
 
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
-    void whatWasTakenAheadStaysTakenThen(String strategy) {
+    void tokensTakenAheadStayTakenDuringAnOutage(String strategy) {
         BucketStore store = store(strategy);
         server.addAndGet(30 * DAY);
         Charge patient = Charge.of(POLICY, "alice", 40).withMaxWait(Duration.ofSeconds(10));
@@ -140,7 +150,7 @@ class RedisClocksTests {
         assertThat(take(store, 1).allowed()).isTrue();
     }
 
-    /** As a clock is that is corrected now and then, and servers are that take over from each other. */
+    /** Like a clock that is corrected now and then, and servers that replace each other. */
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
     void aClockThatIsSetBackByLessThanAMinuteStandsStill(String strategy) {
@@ -156,7 +166,7 @@ class RedisClocksTests {
         assertThat(take(store, 1).allowed()).isTrue();
     }
 
-    /** Time counts where the clock goes forward, and no batch twice, wherever it is set. */
+    /** Time counts while the clock goes forward, and no batch comes twice, however the clock is set. */
     @RepeatedTest(20)
     void aClockThatIsSetToAndFroGrantsNoMoreThanItWentForward(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -183,6 +193,6 @@ class RedisClocksTests {
                 .as("seed %d, %s", run.getCurrentRepetition(), spec)
                 .isLessThanOrEqualTo(most);
         server.addAndGet(60 * SECOND + period + spec.timeToFull().toNanos() / 1_000);
-        assertThat(store.look(charge).available()).isEqualTo(40);
+        assertThat(store.snapshot(charge).available()).isEqualTo(40);
     }
 }

@@ -12,6 +12,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** The rights that the documentation says are enough on a cluster: also for a key whose slot is just moved to another node. */
+/** The documented rights suffice on a cluster, also for a key whose slot is being moved to another node. */
 class RedisClusterRightsTests {
 
     private static final String PREFIX = "ratelimit:shop";
@@ -96,39 +97,39 @@ class RedisClusterRightsTests {
         return rights;
     }
 
-    private static RedisBuckets buckets(List<String> rights) {
+    private static RedisStorage buckets(List<String> rights) {
         RedisRights.allow(source, rights);
         RedisRights.allow(target, rights);
         RedisClusterConfiguration where = new RedisClusterConfiguration(List.of("127.0.0.1:" + source.port()));
         where.setUsername(RedisRights.USER);
         where.setPassword(RedisRights.PASSWORD);
-        return RedisBuckets.byScript(
+        return RedisStorage.withScripts(
                 new LettuceConnectionFactory(where),
                 PREFIX,
                 "",
-                new RequestDeadline(new SystemTimeSource(), Duration.ofSeconds(5)));
+                new Deadline(new SystemTimeSource(), Duration.ofSeconds(5)));
     }
 
-    private static void use(RedisBuckets buckets) {
+    private static void use(RedisStorage buckets) {
         buckets.selfTest();
         BucketStore store = buckets.store();
         assertThat(store.take(List.of(ALICE)).allowed()).isTrue();
-        assertThat(store.look(ALICE).available()).isEqualTo(3);
-        store.forget(ALICE);
+        assertThat(store.snapshot(ALICE).available()).isEqualTo(3);
+        store.reset(ALICE);
         assertThat(store.take(List.of(ALICE)).remaining()).isEqualTo(3);
     }
 
     @Test
-    void whatIsDocumentedIsEnough() {
-        try (RedisBuckets buckets = buckets(documented())) {
+    void theDocumentedRightsSuffice() {
+        try (RedisStorage buckets = buckets(documented())) {
             use(buckets);
             assertThat(to().clusterCountKeysInSlot(SLOT)).isEqualTo(1);
         }
     }
 
     @Test
-    void whoMayNotAskForTheNodesHasNoConnection() {
-        try (RedisBuckets buckets = buckets(without("+cluster"))) {
+    void withoutTheRightToListTheNodesThereIsNoConnection() {
+        try (RedisStorage buckets = buckets(without("+cluster"))) {
             assertThatThrownBy(() -> use(buckets))
                     .isInstanceOf(MisconfiguredRedisException.class)
                     .hasMessageStartingWith("Redis failed: NOPERM")
@@ -137,8 +138,8 @@ class RedisClusterRightsTests {
     }
 
     @Test
-    void whoMayNotBeSentOnHasNoKeysOfASlotThatIsMoved() {
-        try (RedisBuckets buckets = buckets(without("+asking"))) {
+    void withoutTheRightToAskKeysOfAMovingSlotFail() {
+        try (RedisStorage buckets = buckets(without("+asking"))) {
             buckets.selfTest();
             assertThatThrownBy(() -> buckets.store().take(List.of(ALICE)))
                     .isInstanceOf(BackendException.class)

@@ -25,7 +25,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** A cluster of one node: it is as strict about keys of one script as any. */
+/** A cluster of one node, which rejects scripts with keys of several slots as any cluster does. */
 @ExtendWith(OutputCaptureExtension.class)
 class RedisClusterTests {
 
@@ -62,33 +62,43 @@ class RedisClusterTests {
         assertThat(take(store, "alice", 5).allowed()).isTrue();
         assertThat(take(store, "bob", 3).allowed()).isTrue();
         Decision denied = take(store, "bob", 1);
-        assertThat(denied.violations())
+        assertThat(denied.denials())
                 .extracting(answer -> answer.policy().name())
                 .containsExactly("global");
-        assertThat(store.look(Charge.of(USER, "bob", 1)).available()).isEqualTo(2);
+        assertThat(store.snapshot(Charge.of(USER, "bob", 1)).available()).isEqualTo(2);
     }
 
     @Test
     void theFirstRefusalOfAScriptWithSeveralKeysIsLearntFromAndSaidOnce(CapturedOutput output) {
         BucketStore store = new RedisScriptBucketStore(
-                redis.connection()::async, TestRedis.keys(), TIMEOUT, false, () -> RedisBucketStore.SERVER_TIME);
+                redis.connection()::async,
+                TestRedis.keys(),
+                TestRedis.deadline(TIMEOUT),
+                TestRedis.FAILURES,
+                false,
+                () -> RedisBucketStore.SERVER_TIME);
         assertTakesFromAllOrNone(store);
-        assertThat(output.toString().split("turns out to be a cluster", -1)).hasSize(2);
+        assertThat(output.toString().split("is a cluster behind a single address", -1))
+                .hasSize(2);
     }
 
     @Test
-    void aDenialStandsWhereTheBucketsBesideItCanNotBeSeen() {
+    void aDenialHoldsIfTheOtherBucketsCanNotBeSeen() {
         RedisKeys keys = TestRedis.keys();
         BucketStore store = new RedisScriptBucketStore(
-                redis.connection()::async, keys, TIMEOUT, true, () -> RedisBucketStore.SERVER_TIME);
+                redis.connection()::async,
+                keys,
+                TestRedis.deadline(TIMEOUT),
+                TestRedis.FAILURES,
+                true,
+                () -> RedisBucketStore.SERVER_TIME);
         take(store, "alice", 5);
         byte[] global = keys.of(Charge.of(GLOBAL, "", 1));
         redis.connection().sync().del(global);
         redis.connection().sync().lpush(global, new byte[] {1});
 
         assertThat(take(store, "alice", 1).answers())
-                .extracting(answer ->
-                        answer.policy().name() + " " + answer.decision().outcome())
+                .extracting(answer -> answer.policy().name() + " " + answer.outcome())
                 .containsExactly("per-user DENIED");
         assertThatThrownBy(() -> take(store, "bob", 1)).hasMessageContaining("WRONGTYPE");
     }
@@ -97,13 +107,23 @@ class RedisClusterTests {
     void giveBackLearnsToo() {
         RedisKeys keys = TestRedis.keys();
         BucketStore knows = new RedisScriptBucketStore(
-                redis.connection()::async, keys, TIMEOUT, true, () -> RedisBucketStore.SERVER_TIME);
+                redis.connection()::async,
+                keys,
+                TestRedis.deadline(TIMEOUT),
+                TestRedis.FAILURES,
+                true,
+                () -> RedisBucketStore.SERVER_TIME);
         Decision taken = take(knows, "alice", 2);
         BucketStore learns = new RedisScriptBucketStore(
-                redis.connection()::async, keys, TIMEOUT, false, () -> RedisBucketStore.SERVER_TIME);
+                redis.connection()::async,
+                keys,
+                TestRedis.deadline(TIMEOUT),
+                TestRedis.FAILURES,
+                false,
+                () -> RedisBucketStore.SERVER_TIME);
         learns.giveBack(taken.answers());
-        assertThat(knows.look(Charge.of(USER, "alice", 1)).resetAfter()).isZero();
-        assertThat(knows.look(Charge.of(GLOBAL, "", 1)).resetAfter()).isZero();
+        assertThat(knows.snapshot(Charge.of(USER, "alice", 1)).resetAfter()).isZero();
+        assertThat(knows.snapshot(Charge.of(GLOBAL, "", 1)).resetAfter()).isZero();
     }
 
     @Test
@@ -113,9 +133,10 @@ class RedisClusterTests {
         try (RedisConnections connections = RedisConnections.forScripts(application)) {
             assertThat(connections.isCluster()).isTrue();
             connections.connect().join();
-            assertTakesFromAllOrNone(RedisBucketStore.script(connections, "ratelimit", "", TIMEOUT));
+            assertTakesFromAllOrNone(
+                    RedisBucketStore.script(connections, new RedisKeys("ratelimit", ""), TestRedis.deadline(TIMEOUT)));
         }
-        assertThat(output).doesNotContain("turns out to be a cluster");
+        assertThat(output).doesNotContain("is a cluster behind a single address");
     }
 
     @Test

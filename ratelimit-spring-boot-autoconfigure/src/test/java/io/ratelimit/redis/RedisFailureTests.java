@@ -16,6 +16,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -27,7 +28,7 @@ import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import redis.embedded.RedisServer;
 
-/** Servers that fail, each in its own way, and connections as an application has them. */
+/** Servers that fail in different ways, with the connections of an application. */
 class RedisFailureTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("1/h"), "user");
@@ -56,8 +57,8 @@ class RedisFailureTests {
         connections =
                 transactions ? RedisConnections.forTransactions(application) : RedisConnections.forScripts(application);
         return transactions
-                ? RedisBucketStore.transaction(connections, prefix, "", TIMEOUT)
-                : RedisBucketStore.script(connections, prefix, "", TIMEOUT);
+                ? RedisBucketStore.transaction(connections, new RedisKeys(prefix, ""), TestRedis.deadline(TIMEOUT))
+                : RedisBucketStore.script(connections, new RedisKeys(prefix, ""), TestRedis.deadline(TIMEOUT));
     }
 
     private BucketStore store(boolean transactions) {
@@ -159,14 +160,14 @@ class RedisFailureTests {
                 .hasMessageContaining(word);
     }
 
-    /** The first requests may be many at once, and would have to wait for them otherwise. */
+    /** The first requests may come all at once, and would have to wait for connections otherwise. */
     @Test
     void theConnectionsOfTransactionsAreMadeAtTheStart() {
         server = TestRedis.serverAt(port);
         LettuceConnectionFactory application =
                 new LettuceConnectionFactory(new RedisStandaloneConfiguration("127.0.0.1", port));
-        RequestDeadline request = new RequestDeadline(new SystemTimeSource(), TIMEOUT);
-        try (RedisBuckets buckets = RedisBuckets.byTransaction(application, prefix, "", request)) {
+        Deadline request = new Deadline(new SystemTimeSource(), TIMEOUT);
+        try (RedisStorage buckets = RedisStorage.withTransactions(application, prefix, "", request)) {
             buckets.selfTest();
             store(false);
             assertThat(admin().clientList().lines())

@@ -23,7 +23,7 @@ class RedisKeysTests {
     }
 
     @Test
-    void nothingOfAClientsKeyIsInIt() {
+    void aKeyContainsNothingThatAClientSent() {
         for (String key : List.of("", "alice", "{a}", "a:b\r\n*3", "ä\ud800", "x".repeat(5_000))) {
             assertThat(key(KEYS, key)).matches("ratelimit:shop:per-user:[A-Za-z0-9_-]{22}");
         }
@@ -44,7 +44,7 @@ class RedisKeysTests {
     }
 
     @Test
-    void whoeverDoesNotKnowTheSecretCannotTellTheKeys() {
+    void withoutTheSecretKeysCanNotBeComputed() {
         assertThat(key(new RedisKeys("ratelimit:shop", "other"), "alice")).isNotEqualTo(key(KEYS, "alice"));
         assertThat(key(new RedisKeys("ratelimit:shop", ""), "alice")).isNotEqualTo(key(KEYS, "alice"));
     }

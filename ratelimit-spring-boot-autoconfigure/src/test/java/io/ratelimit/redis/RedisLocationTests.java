@@ -25,10 +25,10 @@ class RedisLocationTests {
                 new RedisClusterConfiguration().clusterNode("example.org", 7));
     }
 
-    /** Passed as any configuration, a single server looks like localhost by the methods of the factory. */
+    /** By the methods of the factory, a single server that was passed as any configuration looks like localhost. */
     @ParameterizedTest
     @MethodSource("configurations")
-    void itIsWhatTheFactoryWasTold(RedisConfiguration where) {
+    void theLocationIsTheConfigurationOfTheFactory(RedisConfiguration where) {
         LettuceConnectionFactory application = new LettuceConnectionFactory(where);
 
         assertThat(RedisLocation.of(application)).isSameAs(where);

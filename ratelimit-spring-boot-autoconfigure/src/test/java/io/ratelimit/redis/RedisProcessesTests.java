@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Instances as they are in production: processes that share nothing but Redis. */
+/** Instances as in production: processes that share nothing but Redis. */
 class RedisProcessesTests {
 
     private static Process start(String strategy, String prefix) throws IOException {
@@ -28,10 +28,10 @@ class RedisProcessesTests {
                 .start();
     }
 
-    /** All three together want more than twice of what there is. */
+    /** The three processes together request more than twice the capacity. */
     @ParameterizedTest
     @CsvSource({"script, script, script", "transaction, transaction, transaction", "script, transaction, script"})
-    void threeProcessesGetExactlyWhatIsThere(String first, String second, String third) throws Exception {
+    void threeProcessesTakeExactlyTheCapacity(String first, String second, String third) throws Exception {
         String prefix = TestRedis.prefix();
         List<Process> processes = new ArrayList<>();
         for (String strategy : List.of(first, second, third)) {

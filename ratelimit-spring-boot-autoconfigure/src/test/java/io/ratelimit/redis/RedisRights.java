@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** What the documentation says that a user of Redis needs, and a user who has it. */
+/** The documented rights of a Redis user, and a user with rights. */
 final class RedisRights {
 
     static final List<String> OF_SCRIPTS = documented().get(0);
@@ -27,7 +27,7 @@ final class RedisRights {
     private static List<List<String>> documented() {
         try {
             String page = Files.readString(Path.of("../docs/redis.md"));
-            String section = page.substring(page.indexOf("## What it may do"), page.indexOf("## All properties"));
+            String section = page.substring(page.indexOf("## Access control lists"), page.indexOf("## All properties"));
             return Pattern.compile("`(\\+[^`]+)`")
                     .matcher(section)
                     .results()
@@ -38,7 +38,7 @@ final class RedisRights {
         }
     }
 
-    /** From now on the user may do this and no more. */
+    /** Gives the user exactly these rights. */
     static void allow(TestRedis redis, List<String> rights) {
         CommandArgs<byte[], byte[]> user =
                 new CommandArgs<>(ByteArrayCodec.INSTANCE).add("SETUSER").add(USER);

@@ -10,6 +10,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,7 +23,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** The rights that the documentation says are enough: they are, and each is needed. */
+/** The documented rights suffice, and each is needed. */
 class RedisRightsTests {
 
     private static final TestRedis redis = TestRedis.start();
@@ -64,19 +65,19 @@ class RedisRightsTests {
         return all;
     }
 
-    private static RedisBuckets buckets(Strategy strategy) {
+    private static RedisStorage buckets(Strategy strategy) {
         RedisStandaloneConfiguration where = new RedisStandaloneConfiguration("127.0.0.1", redis.port());
         where.setUsername(RedisRights.USER);
         where.setPassword(RedisRights.PASSWORD);
         LettuceConnectionFactory application = new LettuceConnectionFactory(where);
-        RequestDeadline request = new RequestDeadline(new SystemTimeSource(), Duration.ofSeconds(5));
+        Deadline request = new Deadline(new SystemTimeSource(), Duration.ofSeconds(5));
         return strategy == Strategy.SCRIPT
-                ? RedisBuckets.byScript(application, "ratelimit:shop", "", request)
-                : RedisBuckets.byTransaction(application, "ratelimit:shop", "", request);
+                ? RedisStorage.withScripts(application, "ratelimit:shop", "", request)
+                : RedisStorage.withTransactions(application, "ratelimit:shop", "", request);
     }
 
-    /** All that an application does with its buckets. */
-    private static void use(RedisBuckets buckets) {
+    /** Makes each kind of call that an application makes. */
+    private static void use(RedisStorage buckets) {
         buckets.selfTest();
         BucketStore store = buckets.store();
         Charge user = Charge.of(USER, "alice", 2);
@@ -87,16 +88,16 @@ class RedisRightsTests {
         assertThat(store.reserve(List.of(user.withMaxWait(Duration.ofHours(1)))).allowed())
                 .isTrue();
         store.giveBack(taken.answers());
-        assertThat(store.look(user).available()).isEqualTo(3);
-        store.forget(user);
-        assertThat(store.look(user).available()).isEqualTo(5);
+        assertThat(store.snapshot(user).available()).isEqualTo(3);
+        store.reset(user);
+        assertThat(store.snapshot(user).available()).isEqualTo(5);
     }
 
     @ParameterizedTest
     @EnumSource
-    void whatIsDocumentedIsEnough(Strategy strategy) {
+    void theDocumentedRightsSuffice(Strategy strategy) {
         RedisRights.allow(redis, with(strategy.rights()));
-        try (RedisBuckets buckets = buckets(strategy)) {
+        try (RedisStorage buckets = buckets(strategy)) {
             assertThatCode(() -> use(buckets)).doesNotThrowAnyException();
             assertThat(buckets.memory().policy()).isEqualTo("noeviction");
         }
@@ -108,7 +109,7 @@ class RedisRightsTests {
         List<String> rights = with(needed.strategy.rights());
         rights.remove(needed.right);
         RedisRights.allow(redis, rights);
-        try (RedisBuckets buckets = buckets(needed.strategy)) {
+        try (RedisStorage buckets = buckets(needed.strategy)) {
             assertThatExceptionOfType(MisconfiguredRedisException.class).isThrownBy(() -> use(buckets));
         }
     }
@@ -119,7 +120,7 @@ class RedisRightsTests {
         List<String> rights = with(strategy.rights());
         rights.remove("+info");
         RedisRights.allow(redis, rights);
-        try (RedisBuckets buckets = buckets(strategy)) {
+        try (RedisStorage buckets = buckets(strategy)) {
             use(buckets);
             assertThatExceptionOfType(MisconfiguredRedisException.class).isThrownBy(buckets::memory);
         }

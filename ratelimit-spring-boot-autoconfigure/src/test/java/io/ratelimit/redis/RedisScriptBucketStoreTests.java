@@ -5,12 +5,17 @@ import io.ratelimit.BucketStoreContract;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The script store on a single server, by a clock of the test's. */
+/** The script store on a single server, on a clock of the test. */
 class RedisScriptBucketStoreTests extends BucketStoreContract {
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
     private final BucketStore store = new RedisScriptBucketStore(
-            TestRedis.shared().connection()::async, TestRedis.keys(), Duration.ofSeconds(10), false, micros::get);
+            TestRedis.shared().connection()::async,
+            TestRedis.keys(),
+            TestRedis.deadline(Duration.ofSeconds(10)),
+            TestRedis.FAILURES,
+            false,
+            micros::get);
 
     @Override
     protected BucketStore store() {

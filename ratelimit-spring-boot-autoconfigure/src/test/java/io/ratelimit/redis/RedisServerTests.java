@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Both stores on a server that goes by its own clock. */
+/** Both stores on the clock of the server. */
 class RedisServerTests {
 
     private static final BucketSpec SPEC = BucketSpec.of("1/h").withCapacity(500);
@@ -32,7 +32,7 @@ class RedisServerTests {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
     private final TestRedis redis = TestRedis.shared();
-    private final OwnConnections connections = redis.ownConnections();
+    private final DedicatedConnections connections = redis.dedicatedConnections();
     private final RedisKeys keys = TestRedis.keys();
 
     enum Strategy {
@@ -48,11 +48,17 @@ class RedisServerTests {
 
     private RedisBucketStore store(Strategy strategy) {
         return strategy == Strategy.TRANSACTION
-                ? new RedisTransactionBucketStore(connections, keys, TIMEOUT, () -> RedisBucketStore.SERVER_TIME)
+                ? new RedisTransactionBucketStore(
+                        connections,
+                        keys,
+                        TestRedis.deadline(TIMEOUT),
+                        TestRedis.FAILURES,
+                        () -> RedisBucketStore.SERVER_TIME)
                 : new RedisScriptBucketStore(
                         redis.connection()::async,
                         keys,
-                        TIMEOUT,
+                        TestRedis.deadline(TIMEOUT),
+                        TestRedis.FAILURES,
                         strategy == Strategy.SCRIPT_A_KEY,
                         () -> RedisBucketStore.SERVER_TIME);
     }
@@ -71,7 +77,7 @@ class RedisServerTests {
 
     @ParameterizedTest
     @EnumSource
-    void manyThreadsGetExactlyWhatIsThere(Strategy strategy) {
+    void manyThreadsTakeExactlyTheCapacity(Strategy strategy) {
         BucketStore store = store(strategy);
         LongAdder granted = new LongAdder();
         Threads.run(64, thread -> {
@@ -82,10 +88,10 @@ class RedisServerTests {
             }
         });
         assertThat(granted.sum()).isEqualTo(500);
-        assertThat(store.look(user("alice", 1)).available()).isZero();
+        assertThat(store.snapshot(user("alice", 1)).available()).isZero();
     }
 
-    /** What one node writes the other counts with. */
+    /** Each store counts with the values of the other. */
     @Test
     void scriptAndTransactionsShareTheirBuckets() {
         BucketStore script = store(Strategy.SCRIPT);
@@ -135,7 +141,7 @@ class RedisServerTests {
         assertThat(take(store, user("alice", 1))).isFalse();
     }
 
-    /** A key that is not there is a full bucket under any spec, so the quicker of two must not let it go. */
+    /** A key without a value is a full bucket under any spec, so a fast spec must not make the value expire early. */
     @ParameterizedTest
     @EnumSource
     void aBucketIsKeptUntilItIsFullUnderTheSlowerOfTwoSpecs(Strategy strategy) {
@@ -151,7 +157,8 @@ class RedisServerTests {
             }
         }
         assertThat(commands().pttl(keys.of(user("alice", 1)))).isBetween(86_300_000L, 86_402_000L);
-        assertThat(store.look(new Charge(POLICY, slow, "alice", 1)).available()).isLessThanOrEqualTo(1_000);
+        assertThat(store.snapshot(new Charge(POLICY, slow, "alice", 1)).available())
+                .isLessThanOrEqualTo(1_000);
         assertThat(take(store, new Charge(POLICY, slow, "alice", 1_001))).isFalse();
         assertThat(take(store, new Charge(POLICY, quick, "alice", 1))).isTrue();
         assertThat(commands().pttl(keys.of(user("alice", 1)))).isGreaterThan(86_300_000L);
@@ -183,7 +190,7 @@ class RedisServerTests {
 
     @ParameterizedTest
     @EnumSource
-    void whatIsNoBucketIsAFailureAndLeftAsItIs(Strategy strategy) {
+    void aValueThatIsNoBucketIsAFailureAndStaysUnchanged(Strategy strategy) {
         BucketStore store = store(strategy);
         commands().lpush(keys.of(user("list", 1)), "x".getBytes(UTF_8));
         commands().set(keys.of(user("text", 1)), "PONG".getBytes(UTF_8));
@@ -191,18 +198,18 @@ class RedisServerTests {
             assertThatThrownBy(() -> take(store, user("alice", 1), user(key, 1)))
                     .as(key)
                     .isInstanceOf(MisconfiguredRedisException.class);
-            assertThatThrownBy(() -> store.look(user(key, 1))).as(key).isInstanceOf(BackendException.class);
+            assertThatThrownBy(() -> store.snapshot(user(key, 1))).as(key).isInstanceOf(BackendException.class);
         }
         assertThat(commands().llen(keys.of(user("list", 1)))).isEqualTo(1);
         assertThat(commands().get(keys.of(user("text", 1)))).isEqualTo("PONG".getBytes(UTF_8));
     }
 
-    /** As long as a bucket, and with a spec behind it, but of no bucket. */
+    /** Values with the length of a bucket and a spec, but with invalid numbers. */
     @ParameterizedTest
     @EnumSource
-    void numbersThatNoBucketHasAreAFailureAndGrantNothing(Strategy strategy) {
+    void invalidNumbersAreAFailureAndGrantNothing(Strategy strategy) {
         BucketStore store = store(strategy);
-        String own = RedisTicks.of(SPEC).name();
+        String own = RedisTickScale.of(SPEC).name();
         double later = System.currentTimeMillis() * 1e3 + 1e9;
         double[] numbers = {Double.NaN, Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, -1, 9e15, 1e300, -1e300};
         for (double number : numbers) {

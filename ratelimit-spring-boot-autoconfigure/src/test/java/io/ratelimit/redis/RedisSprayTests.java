@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Who invents a million keys leaves none of them for ever, and each is small. */
+/** A client that invents a million keys leaves small values that all expire. */
 class RedisSprayTests {
 
     private static final int KEYS = 1_000_000;
@@ -33,7 +33,12 @@ class RedisSprayTests {
     void everyKeyExpiresAndIsSmall() {
         RedisKeys keys = new RedisKeys("ratelimit:shop", "");
         BucketStore store = new RedisScriptBucketStore(
-                redis.connection()::async, keys, Duration.ofSeconds(20), false, () -> RedisBucketStore.SERVER_TIME);
+                redis.connection()::async,
+                keys,
+                TestRedis.deadline(Duration.ofSeconds(20)),
+                TestRedis.FAILURES,
+                false,
+                () -> RedisBucketStore.SERVER_TIME);
         RedisCommands<byte[], byte[]> commands = redis.connection().sync();
         long before = used(commands);
         Threads.run(THREADS, thread -> {
@@ -54,7 +59,7 @@ class RedisSprayTests {
                 .isBetween(100L, 300L);
     }
 
-    /** Twenty at once is quicker; now and then one by one. */
+    /** Mostly twenty charges a call, which is faster; sometimes one by one. */
     private static List<Charge> charges(int first) {
         return IntStream.range(0, 20)
                 .mapToObj(i -> Charge.of(POLICY, "user" + (20 * first + i), 700))

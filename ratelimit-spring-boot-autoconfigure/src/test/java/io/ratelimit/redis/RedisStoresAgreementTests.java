@@ -26,13 +26,18 @@ class RedisStoresAgreementTests {
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
-    private final OwnConnections connections = TestRedis.shared().ownConnections();
+    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
     private final RedisKeys ofScript = TestRedis.keys();
     private final RedisKeys ofTransaction = TestRedis.keys();
-    private final BucketStore script =
-            new RedisScriptBucketStore(TestRedis.shared().connection()::async, ofScript, TIMEOUT, false, micros::get);
-    private final BucketStore transaction =
-            new RedisTransactionBucketStore(connections, ofTransaction, TIMEOUT, micros::get);
+    private final BucketStore script = new RedisScriptBucketStore(
+            TestRedis.shared().connection()::async,
+            ofScript,
+            TestRedis.deadline(TIMEOUT),
+            TestRedis.FAILURES,
+            false,
+            micros::get);
+    private final BucketStore transaction = new RedisTransactionBucketStore(
+            connections, ofTransaction, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, micros::get);
 
     @AfterEach
     void close() {
@@ -104,13 +109,13 @@ class RedisStoresAgreementTests {
                 assertThat(redis().pttl(ofScript.of(charge))).as(step).isPositive();
                 assertThat(redis().pttl(ofTransaction.of(charge))).as(step).isPositive();
             }
-            assertThat(transaction.look(charge)).as(step).isEqualTo(script.look(charge));
+            assertThat(transaction.snapshot(charge)).as(step).isEqualTo(script.snapshot(charge));
         }
     }
 
     private static void assertNumbersAreExact(String step, String value) {
-        for (String number : value.split("[ /]")) {
-            assertThat(Math.abs(Long.parseLong(number))).as(step).isBetween(0L, RedisTicks.MOST);
+        for (String number : value.replace("*", "").split("[ /]")) {
+            assertThat(Math.abs(Long.parseLong(number))).as(step).isBetween(0L, RedisTickScale.MAX_TICKS);
         }
     }
 
@@ -123,9 +128,9 @@ class RedisStoresAgreementTests {
         return TestRedis.shared().connection().sync();
     }
 
-    /** What the core counts in nanoseconds comes out rounded up to a microsecond. */
+    /** Times of the core in nanoseconds are rounded up to a microsecond. */
     @RepeatedTest(100)
-    void agreesWithTheBucketsInMemoryWhereBothAreExact(RepetitionInfo run) {
+    void agreesWithTheBucketsInMemoryIfBothAreExact(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         micros.set(0);
         ManualTimeSource time = new ManualTimeSource();
@@ -159,9 +164,9 @@ class RedisStoresAgreementTests {
         while (true) {
             BucketSpec spec = Specs.randomSpec(random);
             Charge charge = Charge.of(ThrottlePolicy.of("any", spec, "user"), "nobody", 1);
-            if (RedisTicks.of(spec).rate(spec).equals(spec.rate())
-                    && RedisTicks.of(spec).stepMicros() != 1_000
-                    && local.look(charge).rate().equals(spec.rate())) {
+            if (RedisTickScale.of(spec).rate(spec).equals(spec.rate())
+                    && RedisTickScale.of(spec).stepMicros() != 1_000
+                    && local.snapshot(charge).rate().equals(spec.rate())) {
                 return spec;
             }
         }
@@ -169,7 +174,7 @@ class RedisStoresAgreementTests {
 
     private static Duration shortWait(BucketSpec spec, SplittableRandom random) {
         long most = Math.min(
-                RedisTicks.of(spec).longestWait().toNanos(),
+                RedisTickScale.of(spec).maxWait().toNanos(),
                 2 * spec.timeToFull().toNanos());
         return random.nextBoolean() ? Duration.ZERO : Duration.ofNanos(1_000 * Specs.upTo(most / 1_000, random));
     }

@@ -6,13 +6,13 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 
-/** The transaction store, by a clock of the test's. */
+/** The transaction store, on a clock of the test. */
 class RedisTransactionBucketStoreTests extends BucketStoreContract {
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
-    private final OwnConnections connections = TestRedis.shared().ownConnections();
-    private final BucketStore store =
-            new RedisTransactionBucketStore(connections, TestRedis.keys(), Duration.ofSeconds(10), micros::get);
+    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
+    private final BucketStore store = new RedisTransactionBucketStore(
+            connections, TestRedis.keys(), TestRedis.deadline(Duration.ofSeconds(10)), TestRedis.FAILURES, micros::get);
 
     @AfterEach
     void close() {

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** A process of its own that takes from one bucket in several threads, and prints how much it got. */
+/** A separate process that takes from one bucket in several threads, and prints how many tokens it took. */
 final class TakesFromRedis {
 
     static final long CAPACITY = 1_000;
@@ -23,7 +23,7 @@ final class TakesFromRedis {
     private TakesFromRedis() {}
 
     /**
-     * Begins when a line comes in.
+     * Begins when it reads a line.
      *
      * @param arguments host, port, strategy, prefix of keys
      */
@@ -36,8 +36,10 @@ final class TakesFromRedis {
                 : RedisConnections.forScripts(application)) {
             connections.connect().join();
             BucketStore store = transactions
-                    ? RedisBucketStore.transaction(connections, arguments[3], "", PATIENCE)
-                    : RedisBucketStore.script(connections, arguments[3], "", PATIENCE);
+                    ? RedisBucketStore.transaction(
+                            connections, new RedisKeys(arguments[3], ""), TestRedis.deadline(PATIENCE))
+                    : RedisBucketStore.script(
+                            connections, new RedisKeys(arguments[3], ""), TestRedis.deadline(PATIENCE));
             System.out.println("ready");
             System.in.read();
             System.out.println(taken(store));

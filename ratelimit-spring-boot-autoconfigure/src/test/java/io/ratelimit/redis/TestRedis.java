@@ -5,11 +5,14 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
+import io.ratelimit.SystemTimeSource;
+import io.ratelimit.failover.Deadline;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -26,6 +29,9 @@ public final class TestRedis implements AutoCloseable {
 
     private static final String OTHER = "RATELIMIT_TEST_REDIS";
     private static final String OTHER_BINARY = "RATELIMIT_TEST_REDIS_BINARY";
+    /** Leaves failures as they are. */
+    static final RedisBucketStore.FailureJudge FAILURES = (failure, began) -> failure;
+
     private static final AtomicInteger PREFIXES = new AtomicInteger();
 
     private final RedisServer server;
@@ -54,18 +60,18 @@ public final class TestRedis implements AutoCloseable {
         }
     }
 
-    /** The server of all tests that leave it as it is. */
+    /** Returns the server of all tests that don't change its settings. */
     static TestRedis shared() {
         return Shared.REDIS;
     }
 
-    /** A server of its own, for a test that changes its settings; always the binary. */
+    /** Starts a separate server for a test that changes its settings; always the binary. */
     static TestRedis start(String... settings) {
         int port = freePort();
         return new TestRedis(serverAt(port, settings), RedisURI.create("127.0.0.1", port));
     }
 
-    /** A server alone, at a port where there is none. */
+    /** Starts a server without a client, at a free port. */
     public static RedisServer serverAt(int port, String... settings) {
         try {
             RedisServerBuilder builder = RedisServer.newRedisServer()
@@ -88,7 +94,7 @@ public final class TestRedis implements AutoCloseable {
         }
     }
 
-    /** Below those that connections get, and so is the second port of a server in a cluster, 10,000 above. */
+    /** Returns a port below the ephemeral ones, like the second port of a cluster node, which is 10,000 higher. */
     public static int freePort() {
         int port = ThreadLocalRandom.current().nextInt(12_000, 22_000);
         return isFree(port) && isFree(port + 10_000) ? port : freePort();
@@ -102,7 +108,12 @@ public final class TestRedis implements AutoCloseable {
         }
     }
 
-    /** Keys that no other test has. */
+    /** Returns a deadline for calls outside a request: each has the whole time. */
+    static Deadline deadline(Duration timeout) {
+        return new Deadline(new SystemTimeSource(), timeout);
+    }
+
+    /** Returns keys that no other test uses. */
     static RedisKeys keys() {
         return new RedisKeys(prefix(), "");
     }
@@ -123,8 +134,8 @@ public final class TestRedis implements AutoCloseable {
         return uri.getPort();
     }
 
-    OwnConnections ownConnections() {
-        return new OwnConnections(
+    DedicatedConnections dedicatedConnections() {
+        return new DedicatedConnections(
                 () -> CompletableFuture.supplyAsync(() -> transactions.connect(ByteArrayCodec.INSTANCE)));
     }
 

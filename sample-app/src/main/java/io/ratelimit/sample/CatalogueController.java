@@ -34,7 +34,7 @@ class CatalogueController {
         return new InputStreamResource(bandwidth.shape(catalogue));
     }
 
-    /** Spring MVC would read all of the download for it, and the others would wait for bytes that nobody gets. */
+    /** Answers HEAD without the stream; otherwise Spring MVC would read the whole download and use up the bandwidth. */
     @RequestMapping(path = "/api/catalogue", method = RequestMethod.HEAD)
     ResponseEntity<Void> head() {
         return ResponseEntity.ok()

@@ -37,7 +37,7 @@ class ItemController {
         return item;
     }
 
-    /** No item is changed more than five times a minute, whoever changes it. */
+    /** Changes an item, at most five times a minute for each item. */
     @RateLimited(name = "item-changes", rate = "5/1m", key = "#id")
     @PutMapping("/{id}")
     Item put(@PathVariable int id, @RequestBody NewItem item) {

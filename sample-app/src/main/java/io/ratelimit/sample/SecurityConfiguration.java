@@ -12,8 +12,8 @@ import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
 /**
- * Two users, alice and bob, who is on the pro plan, and an admin, who may see and change limits; their passwords are their
- * names; the home page and the greeting are open to all.
+ * The users alice, carol and bob (on the pro plan), and an admin with access to the limits. Each password equals the user
+ * name. The home page and the greeting need no login.
  */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
@@ -41,6 +41,7 @@ class SecurityConfiguration {
     UserDetailsService users() {
         InMemoryUserDetailsManager users = new InMemoryUserDetailsManager(
                 User.withUsername("alice").password("{noop}alice").roles("USER").build(),
+                User.withUsername("carol").password("{noop}carol").roles("USER").build(),
                 User.withUsername("bob")
                         .password("{noop}bob")
                         .roles("USER", "PRO")

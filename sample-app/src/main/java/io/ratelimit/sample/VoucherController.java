@@ -4,7 +4,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Whether a voucher is good. Who guesses codes too fast is refused, and that late. */
+/** Checks vouchers. Clients that guess codes too fast get a delayed rejection. */
 @RestController
 class VoucherController {
 

@@ -118,7 +118,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         driver.get(url);
     }
 
-    /** Also narrower than a window can be. */
+    /** Sets the size of the page, which may be narrower than a window. */
     void size(int width, int height) {
         driver.executeCdpCommand(
                 "Emulation.setDeviceMetricsOverride",
@@ -130,7 +130,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         driver.executeCdpCommand("Emulation.setEmulatedMedia", Map.of("features", List.of(scheme)));
     }
 
-    /** Sends a user's name, which is the password too, with each request; null for nobody's. */
+    /** Sends the user's name as name and password with each request; null sends none. */
     void login(@Nullable String user) {
         driver.executeCdpCommand("Network.enable", Map.of());
         driver.executeCdpCommand(
@@ -143,7 +143,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         return "Basic " + Base64.getEncoder().encodeToString(credentials);
     }
 
-    /** Whether the server can be reached. */
+    /** Sets whether the server can be reached. */
     void online(boolean online) {
         driver.executeCdpCommand("Network.enable", Map.of());
         driver.executeCdpCommand(
@@ -185,7 +185,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
                 .isEqualTo(0L);
     }
 
-    /** What scripts and the browser complained of since the last call, but for statuses of responses. */
+    /** Returns the errors of scripts and of the browser since the last call, without response statuses. */
     List<String> errors() {
         return StreamSupport.stream(driver.manage().logs().get(LogType.BROWSER).spliterator(), false)
                 .map(LogEntry::getMessage)

@@ -101,6 +101,27 @@ class HomePageTests {
         assertThat(browser.text("[data-user=stranger] .counts")).isEqualTo("✓ 0 allowed\n✕ 10 refused\n· 30 other");
     }
 
+    /** Time stands still, so nothing comes back in between. */
+    @Test
+    void noSceneSpoilsAnother() {
+        play("guesses");
+        browser.awaitText("#status", "30 without success, 10 refused by wrong-passwords (10)");
+        play("upgrade");
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        play("upgrade");
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        play("changes");
+        browser.awaitText("#status", "Change an item six times: 5 allowed, 1 refused by item-changes (1)");
+        play("reports");
+        browser.awaitText("#status", "Eight reports each: 14 allowed, 2 refused by report (2)");
+        play("burst");
+        browser.awaitText("#status", "A burst of 1,000: 800 allowed, 200 refused by per-user-per-endpoint (200)");
+        play("checkouts");
+        assertThat(ended()).startsWith("Twelve checkouts: 12 allowed");
+        play("vouchers");
+        assertThat(ended()).startsWith("Guess eight vouchers: 5 allowed, 3 refused by vouchers (3)");
+    }
+
     @Test
     void anAnnotationRefusesAsAFilterDoes() {
         play("changes");
@@ -126,7 +147,7 @@ class HomePageTests {
         assertThat(ended()).startsWith("Guess eight vouchers: 5 allowed, 3 refused by vouchers (3)");
     }
 
-    /** What is said at the end of a scene for which time has to pass. */
+    /** The text at the end of a scene that needs time to pass. */
     private String ended() {
         while (browser.text("#status").endsWith("…")) {
             time.advance(Duration.ofMillis(500));

@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** What {@code docs/testing.md} and the README show of tests is in tests that run. */
+/** The tests that are shown in {@code docs/testing.md} and the README. */
 class TestingPageTests {
 
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```java$\\R(.*?)^```$");
@@ -39,7 +39,7 @@ class TestingPageTests {
                 .toList();
     }
 
-    /** Where a line has dots alone, the test has more. */
+    /** A line of dots stands for omitted code. */
     private static boolean isInATest(String block) {
         return Stream.of(block.split("(?m)^…$")).allMatch(TestingPageTests::isPartOfATest);
     }

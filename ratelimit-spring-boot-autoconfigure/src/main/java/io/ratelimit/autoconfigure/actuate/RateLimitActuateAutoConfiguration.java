@@ -1,20 +1,21 @@
 package io.ratelimit.autoconfigure.actuate;
 
 import io.ratelimit.Backend;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.PolicyViews;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.RateLimitsProblems;
 import io.ratelimit.annotation.RateLimitedOperations;
-import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.web.servlet.Endpoints;
 import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
@@ -42,12 +43,15 @@ import org.springframework.context.annotation.Import;
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 public final class RateLimitActuateAutoConfiguration {
 
-    /** Where it is exposed. Its mapping is one that the endpoints are read from, so it asks for them when it is asked. */
+    /**
+     * Configuration where the endpoint is exposed. The endpoint's own mapping is part of the index of {@link Endpoints}, so
+     * both that index and the request policies are looked up with a request.
+     */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
     @Import(DeniedKeysConfiguration.class)
-    static class OfEndpoint {
+    static class EndpointConfiguration {
 
         @Bean
         RateLimitsProblems rateLimitsProblems() {
@@ -55,44 +59,38 @@ public final class RateLimitActuateAutoConfiguration {
         }
 
         @Bean
-        ForbiddenChanges rateLimitForbiddenChanges(ObjectProvider<PathMappedEndpoints> endpoints) {
-            return new ForbiddenChanges(endpoints::getObject);
-        }
-
-        @Bean
-        ConfiguredBuckets rateLimitBucketFinder(
-                RateLimitProperties properties,
-                Throttlers throttlers,
-                ObjectProvider<RateLimitedOperations> operations,
-                ObjectProvider<Endpoints> endpoints,
-                FailureListener failures) {
-            return new ConfiguredBuckets(
-                    properties,
-                    throttlers,
-                    operations.getIfAvailable(),
-                    () -> endpoints.getObject().names(),
-                    failures);
+        ReadOnlyEndpointResolver rateLimitReadOnlyEndpointResolver(ObjectProvider<PathMappedEndpoints> endpoints) {
+            return new ReadOnlyEndpointResolver(endpoints::getObject);
         }
 
         @Bean
         @ConditionalOnMissingBean
         RateLimitsEndpoint rateLimitsEndpoint(
                 RateLimitProperties properties,
+                RateLimitsEndpointProperties endpointProperties,
+                ConfiguredPolicies policies,
                 Throttlers throttlers,
-                DeniedKeys denied,
-                ConfiguredBuckets buckets,
+                DeniedKeys deniedKeys,
+                FailureListener failures,
+                ObjectProvider<Endpoints> endpoints,
                 ObjectProvider<RequestPolicies> requests,
                 ObjectProvider<RateLimitedOperations> operations,
                 ObjectProvider<Backend> backend,
-                RateLimitsEndpointProperties endpoint) {
-            PolicyViews views = new PolicyViews(
+                BucketStore store) {
+            BucketLocator buckets = new BucketLocator(
+                    properties,
+                    policies,
+                    operations.getIfAvailable(),
+                    () -> endpoints.getObject().names(),
+                    failures);
+            return new RateLimitsEndpoint(
                     throttlers,
-                    denied,
-                    new ConfiguredScopes(
-                            properties, requests::getObject, operations.getIfAvailable(), buckets::overrides),
+                    buckets,
+                    deniedKeys,
+                    new PolicyScopes(properties, requests::getObject, operations.getIfAvailable(), buckets::overrides),
                     backend.getIfAvailable(),
-                    policy -> properties.backendOf(policy) == BackendKind.REDIS);
-            return new RateLimitsEndpoint(throttlers, buckets, views, endpoint.showValues(), endpoint.roles());
+                    PolicyReport.onBackend(properties, store),
+                    endpointProperties::showsKeys);
         }
     }
 }

@@ -1,14 +1,14 @@
 package io.ratelimit.autoconfigure.actuate;
 
 import io.ratelimit.Backend;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.DashboardReader;
-import io.ratelimit.actuate.DecisionHistory;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.EndpointPlaces;
-import io.ratelimit.actuate.RateLimitDashboard;
-import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.actuate.dashboard.DashboardReader;
+import io.ratelimit.actuate.dashboard.DecisionHistory;
+import io.ratelimit.actuate.dashboard.RateLimitDashboard;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
@@ -19,14 +19,13 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 
-/** Auto-configuration for the dashboard, where it is exposed; nobody counts for it where it isn't. */
+/** Auto-configuration for the dashboard where it is exposed. Nothing is counted for it elsewhere. */
 @AutoConfiguration(after = RateLimitActuateAutoConfiguration.class)
 @ConditionalOnBean(RateLimitProperties.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
@@ -37,30 +36,23 @@ import org.springframework.context.annotation.Import;
 public final class RateLimitDashboardAutoConfiguration {
 
     @Bean(initMethod = "start")
-    @ConditionalOnMissingBean
     DecisionHistory rateLimitDecisionHistory(TimeSource time) {
         return new DecisionHistory(time);
     }
 
     @Bean
-    @ConditionalOnMissingBean
     RateLimitDashboard rateLimitDashboard(
             Throttlers throttlers,
             DecisionHistory history,
             DeniedKeys deniedKeys,
             RateLimitProperties properties,
-            RateLimitsEndpointProperties shown,
+            RateLimitsEndpointProperties endpointProperties,
             ObjectProvider<Backend> backend,
+            BucketStore store,
             ObjectProvider<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access) {
         DashboardReader reader = new DashboardReader(
-                throttlers,
-                history,
-                deniedKeys,
-                backend.getIfAvailable(),
-                policy -> properties.backendOf(policy) == BackendKind.REDIS);
-        EndpointPlaces places = new EndpointPlaces(endpoints::getObject, access);
-        return new RateLimitDashboard(
-                reader, places, security -> shown.showValues().isShown(security, shown.roles()));
+                throttlers, history, deniedKeys, backend.getIfAvailable(), PolicyReport.onBackend(properties, store));
+        return new RateLimitDashboard(reader, endpoints::getObject, access, endpointProperties::showsKeys);
     }
 }

@@ -1,12 +1,13 @@
 package io.ratelimit.autoconfigure.actuate;
 
 import io.ratelimit.Backend;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.RateLimitHealthIndicator;
-import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.redis.FailureRule;
+import io.ratelimit.failover.FailureRule;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -16,7 +17,7 @@ import org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEn
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 
-/** Auto-configuration for the health of limits. */
+/** Auto-configuration for the health indicator of the backend that holds the buckets. */
 @AutoConfiguration(after = RateLimitAutoConfiguration.class)
 @ConditionalOnBean(RateLimitProperties.class)
 @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
@@ -26,11 +27,11 @@ public final class RateLimitHealthAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(name = "ratelimitHealthIndicator")
     RateLimitHealthIndicator ratelimitHealthIndicator(
-            Throttlers throttlers, ObjectProvider<Backend> backend, RateLimitProperties properties) {
+            Throttlers throttlers, ObjectProvider<Backend> backend, RateLimitProperties properties, BucketStore store) {
         return new RateLimitHealthIndicator(
                 throttlers,
                 backend.getIfAvailable(),
-                policy -> properties.backendOf(policy) == BackendKind.REDIS,
+                PolicyReport.onBackend(properties, store),
                 policy -> properties.failureRuleOf(policy) == FailureRule.DENY);
     }
 }

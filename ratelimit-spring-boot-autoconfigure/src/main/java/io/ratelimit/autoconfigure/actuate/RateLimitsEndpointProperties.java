@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.actuate;
 
 import java.util.Set;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -8,10 +9,15 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Configuration properties of the actuator endpoint ratelimits.
  *
- * @param showValues when to show the texts of keys, which may be names and addresses of users; otherwise their hashes
- * @param roles of users that texts are shown to when authorized; all that are authenticated if there is none
+ * @param showValues When to show the texts of keys, which may be names and addresses of users. Hashes are shown otherwise.
+ * @param roles Roles of users that see the texts of keys when authorized. Without roles, each authenticated user sees them.
  */
 @ConfigurationProperties("management.endpoint.ratelimits")
-public record RateLimitsEndpointProperties(
+record RateLimitsEndpointProperties(
         @DefaultValue("never") Show showValues,
-        @DefaultValue Set<String> roles) {}
+        @DefaultValue Set<String> roles) {
+
+    boolean showsKeys(SecurityContext security) {
+        return showValues.isShown(security, roles);
+    }
+}

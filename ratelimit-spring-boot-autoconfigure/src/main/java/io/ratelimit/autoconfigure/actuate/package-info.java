@@ -1,4 +1,4 @@
-/** From {@code ratelimit.*} and {@code management.*} to what an operator sees of limits and can do about them. */
+/** Auto-configuration for {@code io.ratelimit.actuate} and {@code io.ratelimit.actuate.dashboard}. */
 @NullMarked
 package io.ratelimit.autoconfigure.actuate;
 

@@ -1,20 +1,14 @@
 package io.ratelimit.autoconfigure.annotation;
 
-import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
-import io.ratelimit.autoconfigure.KeyBeans;
-import io.ratelimit.autoconfigure.OverrideReader;
+import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.Overrides;
-import io.ratelimit.key.RequestKey;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
@@ -22,50 +16,37 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 /** Reads the policies that limit annotated methods. */
 final class AnnotatedPolicyReader {
 
-    private final RateLimitProperties properties;
+    private final ConfiguredPolicies policies;
     private final Throttlers throttlers;
-    private final KeyBeans beans;
     private final FailureListener failures;
 
-    AnnotatedPolicyReader(
-            RateLimitProperties properties, Throttlers throttlers, KeyBeans beans, FailureListener failures) {
-        this.properties = properties;
+    AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers, FailureListener failures) {
+        this.policies = policies;
         this.throttlers = throttlers;
-        this.beans = beans;
         this.failures = failures;
     }
 
+    /**
+     * Returns the policies by their names.
+     *
+     * @throws InvalidConfigurationPropertyValueException if a policy has a property that is only for requests
+     */
     Map<String, AnnotatedPolicy> read() {
-        Map<String, AnnotatedPolicy> policies = new HashMap<>();
-        for (Map.Entry<String, Policy> policy : properties.policies().entrySet()) {
-            if (policy.getValue().appliesTo() == AppliesTo.ANNOTATED) {
-                policies.put(policy.getKey(), read(policy.getKey(), policy.getValue()));
-            }
+        Map<String, AnnotatedPolicy> annotated = new HashMap<>();
+        for (ConfiguredPolicy policy : policies.thatApplyTo(AppliesTo.ANNOTATED)) {
+            checkHasNoRequests(RateLimitProperties.property(policy.name()), policy.properties());
+            annotated.put(
+                    policy.name(),
+                    new AnnotatedPolicy(
+                            throttlers.get(policy.name()),
+                            policies.key(policy, failures, throttlers.listener()),
+                            policy.cost(),
+                            failures));
         }
-        return policies;
+        return annotated;
     }
 
-    private AnnotatedPolicy read(String name, Policy policy) {
-        checkHasNoRequests(RateLimitProperties.property(name), policy);
-        Throttler throttler = throttlers.get(name);
-        ThrottlePolicy throttled = throttler.policy();
-        Overrides overrides =
-                new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
-        List<KeyPart> key = beans.resolve(RateLimitProperties.property(name) + ".key", policy.key());
-        return new AnnotatedPolicy(
-                throttler,
-                new RequestKey(
-                        key,
-                        policy.onMissingKey(),
-                        overrides,
-                        beans.resolve(RateLimitProperties.property(name) + ".tier", policy.tier()),
-                        failures,
-                        throttlers.listener()),
-                policy.cutCost(),
-                failures);
-    }
-
-    /** What says which requests a policy is for, would say nothing. */
+    /** Checks that no property selects requests: it would have no effect. */
     private static void checkHasNoRequests(String property, Policy policy) {
         check(policy.paths().isEmpty(), property + ".paths", policy.paths());
         check(policy.excludePaths().isEmpty(), property + ".exclude-paths", policy.excludePaths());
@@ -80,8 +61,8 @@ final class AnnotatedPolicyReader {
             throw new InvalidConfigurationPropertyValueException(
                     property,
                     value,
-                    "A policy that 'applies-to: annotated' limits the calls of methods and no requests: remove this, or"
-                            + " say 'applies-to: requests'.");
+                    "A policy with 'applies-to: annotated' limits calls of methods, not requests: remove the property, or"
+                            + " set 'applies-to: requests'.");
         }
     }
 }

@@ -1,88 +1,75 @@
 package io.ratelimit.autoconfigure.annotation;
 
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.AnnotatedPolicy;
-import io.ratelimit.annotation.RateLimitedCheck;
 import io.ratelimit.annotation.RateLimitedOperations;
-import io.ratelimit.autoconfigure.ClientChoices;
-import io.ratelimit.autoconfigure.PolicyDescription;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.RequestKey;
 import java.util.Set;
 import org.apache.commons.logging.Log;
-import org.apache.commons.logging.LogFactory;
-import org.springframework.beans.factory.SmartInitializingSingleton;
 
-/** Has the annotations checked when the application starts, and says in the log what they limit and how. */
-final class AnnotatedPolicyReport implements SmartInitializingSingleton {
+/**
+ * The part of the start-up report about annotated methods: one line for each policy, and warnings of probable mistakes.
+ *
+ * @param report the lines that are the same for policies of requests
+ */
+public record AnnotatedPolicyReport(PolicyReport report, Throttlers throttlers, RateLimitedOperations operations) {
 
-    private static final Log logger = LogFactory.getLog(AnnotatedPolicyReport.class);
-
-    private final RateLimitProperties properties;
-    private final Throttlers throttlers;
-    private final RateLimitedOperations operations;
-    private final RateLimitedCheck check;
-
-    AnnotatedPolicyReport(
-            RateLimitProperties properties,
-            Throttlers throttlers,
-            RateLimitedOperations operations,
-            RateLimitedCheck check) {
-        this.properties = properties;
-        this.throttlers = throttlers;
-        this.operations = operations;
-        this.check = check;
-    }
-
-    @Override
-    public void afterSingletonsInstantiated() {
-        check.check();
-        for (Throttler throttler : throttlers.all()) {
+    /**
+     * Checks all annotations, which adds the throttlers of their limits, and logs the lines.
+     *
+     * @throws io.ratelimit.annotation.InvalidRateLimitedException if an annotation is wrong or would not be enforced
+     */
+    public void run() {
+        operations.validate();
+        for (PolicyThrottler throttler : throttlers.all()) {
             report(throttler.policy());
         }
     }
 
     private void report(ThrottlePolicy policy) {
-        Policy configured = properties.policies().get(policy.name());
+        Policy configured = report.properties().policies().get(policy.name());
         AnnotatedPolicy limit = operations.limit(policy.name());
         if (limit != null) {
-            logger.info(PolicyDescription.of(policy, limit.key(), limit.cost(), "call", properties) + "; calls of "
-                    + shown(operations.placesOf(policy.name()))
+            log().info(report.describe(policy, limit.key(), limit.cost(), "call") + "; calls of "
+                    + shown(operations.describeMethods(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
             if (configured != null) {
                 warn(configured, policy, limit.key());
             }
         } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
-            logger.warn(
-                    "Throttle policy '" + policy.name() + "' limits nothing: it applies to annotated methods, and no"
-                            + " @RateLimited names it. Put @RateLimited(\"" + policy.name()
-                            + "\") on a method of a bean, or say '"
-                            + RateLimitProperties.property(policy.name()) + ".applies-to: requests'");
+            log().warn("Throttle policy '" + policy.name() + "' limits nothing: it applies to annotated methods, but no"
+                    + " @RateLimited names it. Put @RateLimited(\"" + policy.name()
+                    + "\") on a method of a bean, or set '"
+                    + RateLimitProperties.property(policy.name()) + ".applies-to: requests'");
         }
+    }
+
+    private Log log() {
+        return report.log();
     }
 
     private void warn(Policy configured, ThrottlePolicy policy, RequestKey key) {
         String name = policy.name();
         String property = RateLimitProperties.property(name);
-        ClientChoices choices = new ClientChoices(policy, key);
         if (!operations.givesKeys(name)) {
-            choices.warnOfKey(logger);
+            report.warnOfClientChosenKey(policy, key);
+            report.hintAtNumbers(policy, key);
         }
-        choices.warnOfTier(logger);
-        if (configured.queueLimit() != null && !operations.letsWait(name)) {
-            logger.warn("Throttle policy '" + name + "' has a queue-limit, but lets no call wait. Say for how long they"
-                    + " may, as in '" + property + ".max-wait: 2s', or remove the queue-limit");
+        report.warnOfClientChosenTier(policy, key);
+        if (configured.queueLimit() != null && !operations.mayWait(name)) {
+            log().warn("Throttle policy '" + name + "' has a queue-limit but no max-wait, so no call waits. Set the"
+                    + " longest wait, for example '" + property + ".max-wait: 2s', or remove the queue-limit");
         }
         if (!policy.tiers().isEmpty() && key.tier() == null && !operations.givesTiers(name)) {
-            logger.warn(
-                    "Throttle policy '" + name + "' has tiers, but nothing says which tier a call belongs to, so all"
-                            + " are held to the policy's own limit. Say '" + property
-                            + ".tier: role', or 'tier' in @RateLimited,"
-                            + " or remove the tiers");
+            log().warn("Throttle policy '" + name + "' has tiers, but nothing selects the tier of a call: the policy's"
+                    + " own limit applies to all calls. Set '" + property
+                    + ".tier: role', or 'tier' in @RateLimited, or remove the tiers");
         }
     }
 

@@ -1,22 +1,27 @@
 package io.ratelimit.autoconfigure.annotation;
 
+import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedAdvisor;
-import io.ratelimit.annotation.RateLimitedCheck;
 import io.ratelimit.annotation.RateLimitedOperations;
-import io.ratelimit.autoconfigure.KeyBeans;
+import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.aop.framework.ProxyConfig;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.EnvironmentAware;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
@@ -27,7 +32,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.util.function.SingletonSupplier;
 
-/** Auto-configuration for the limits on calls of methods that have {@code @RateLimited}. */
+/** Auto-configuration for limits on the calls of methods with {@code @RateLimited}. */
 @AutoConfiguration(after = RateLimitAutoConfiguration.class)
 @ConditionalOnBean(RateLimitProperties.class)
 @Import(RateLimitAnnotationAutoConfiguration.ProxyCreator.class)
@@ -37,12 +42,13 @@ public final class RateLimitAnnotationAutoConfiguration {
     @Lazy
     RateLimitedOperations rateLimitedOperations(
             RateLimitProperties properties,
+            ConfiguredPolicies policies,
             Throttlers throttlers,
             ObjectProvider<CurrentRequest> current,
             FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         return new RateLimitedOperations(
-                new AnnotatedPolicyReader(properties, throttlers, new KeyBeans(beans), failures).read(),
+                new AnnotatedPolicyReader(policies, throttlers, failures).read(),
                 properties.mode(),
                 throttlers,
                 current.getIfAvailable(() -> CurrentRequest.NONE),
@@ -63,14 +69,20 @@ public final class RateLimitAnnotationAutoConfiguration {
                         .isProxyTargetClass());
     }
 
+    /** Reports on annotated methods where the report of a servlet application doesn't. */
     @Bean
     @Lazy(false)
-    AnnotatedPolicyReport rateLimitAnnotatedPolicyReport(
-            RateLimitProperties properties, Throttlers throttlers, RateLimitedOperations operations) {
-        return new AnnotatedPolicyReport(properties, throttlers, operations, new RateLimitedCheck(operations));
+    @ConditionalOnMissingBean(name = "rateLimitStartupReport")
+    SmartInitializingSingleton rateLimitAnnotationReport(
+            RateLimitProperties properties,
+            BucketStore store,
+            Throttlers throttlers,
+            RateLimitedOperations operations) {
+        Log log = LogFactory.getLog(AnnotatedPolicyReport.class);
+        return new AnnotatedPolicyReport(new PolicyReport(properties, store, log), throttlers, operations)::run;
     }
 
-    /** Registered here, so that it is there without AspectJ, and whatever {@code spring.aop.auto} says. */
+    /** Registers Spring's creator of proxies, without AspectJ and independently of {@code spring.aop.auto}. */
     static final class ProxyCreator implements ImportBeanDefinitionRegistrar, EnvironmentAware {
 
         private boolean byClass = true;

@@ -1,4 +1,4 @@
-/** From {@code ratelimit.*} to the limits on calls of annotated methods. */
+/** The auto-configuration of limits on the calls of annotated methods. */
 @NullMarked
 package io.ratelimit.autoconfigure.annotation;
 

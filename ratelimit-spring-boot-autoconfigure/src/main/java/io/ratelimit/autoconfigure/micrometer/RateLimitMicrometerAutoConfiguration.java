@@ -17,7 +17,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.util.function.SingletonSupplier;
 
-/** Auto-configuration for the meters of policies, where there is a {@link MeterRegistry}. */
+/** Auto-configuration for the meters of policies and backends, for applications with a {@link MeterRegistry}. */
 @AutoConfiguration(
         after = RateLimitAutoConfiguration.class,
         afterName = {

@@ -17,7 +17,7 @@ import org.springframework.context.annotation.ConditionContext;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 
-/** Holds where the application or one of its policies says {@code backend: redis}. */
+/** A condition that matches if {@code backend: redis} is set for the application or for a policy. */
 class OnRedisCondition extends SpringBootCondition {
 
     private static final ConfigurationPropertyName BACKEND = ConfigurationPropertyName.of("ratelimit.backend");
@@ -26,10 +26,10 @@ class OnRedisCondition extends SpringBootCondition {
     @Override
     public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
         ConditionMessage.Builder message = ConditionMessage.forCondition("Limits on Redis");
-        return new ConditionOutcome(isWanted(context.getEnvironment()), message.because("'backend' decides"));
+        return new ConditionOutcome(isRedisConfigured(context.getEnvironment()), message.because("'backend' decides"));
     }
 
-    private static boolean isWanted(Environment environment) {
+    private static boolean isRedisConfigured(Environment environment) {
         Binder binder = Binder.get(environment);
         try {
             if (isRedis(binder, BACKEND)) {
@@ -42,7 +42,7 @@ class OnRedisCondition extends SpringBootCondition {
             }
             return false;
         } catch (BindException malformed) {
-            return false; // which stops the start when it is bound as a whole
+            return false; // the start fails later, when all properties are bound
         }
     }
 
@@ -50,7 +50,7 @@ class OnRedisCondition extends SpringBootCondition {
         return binder.bind(name, Bindable.of(BackendKind.class)).orElse(null) == BackendKind.REDIS;
     }
 
-    /** The policies that binding finds, by the names of their properties: to bind them takes several times as long. */
+    /** Returns the policies, found by the names of their properties, as binding them takes several times as long. */
     private static Set<ConfigurationPropertyName> policies(Environment environment) {
         Set<ConfigurationPropertyName> policies = new HashSet<>();
         for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {

@@ -3,7 +3,7 @@ package io.ratelimit.autoconfigure.redis;
 import io.lettuce.core.RedisClient;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
-import io.ratelimit.Throttler;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.BackendKind;
@@ -11,31 +11,26 @@ import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.redis.FailoverBucketStore;
-import io.ratelimit.redis.RedisBuckets;
-import io.ratelimit.redis.RequestDeadline;
-import io.ratelimit.redis.RoutingBucketStore;
-import jakarta.servlet.DispatcherType;
-import jakarta.servlet.Filter;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.RoutingBucketStore;
+import io.ratelimit.redis.RedisStorage;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
-import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Primary;
-import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** Auto-configuration for policies that have their buckets in Redis. */
+/** Auto-configuration for policies with their buckets in Redis. */
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
         afterName = "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration")
@@ -47,10 +42,10 @@ public final class RateLimitRedisAutoConfiguration {
     private static final String SPRING_DATA = "org.springframework.data.redis.connection.RedisConnectionFactory";
     private static final String LETTUCE = "io.lettuce.core.RedisClient";
     private static final String IN_MEMORY =
-            ", or keep limits in the memory of each instance: 'ratelimit.backend: local',"
-                    + " and no 'backend: redis' at a policy.";
+            ", or keep limits in the memory of each instance: set 'ratelimit.backend: local',"
+                    + " and remove 'backend: redis' from each policy.";
 
-    /** Buckets in Redis, beside those in memory. */
+    /** Buckets in Redis, together with those in memory. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({LettuceConnectionFactory.class, RedisClient.class})
     @ConditionalOnMissingBean(BucketStore.class)
@@ -58,34 +53,30 @@ public final class RateLimitRedisAutoConfiguration {
     static class OnRedis {
 
         @Bean
-        RequestDeadline rateLimitRequestDeadline(RateLimitProperties properties, TimeSource time) {
-            return new RequestDeadline(time, properties.redis().timeout());
-        }
-
-        @Bean
-        RedisBuckets rateLimitRedisBuckets(
+        RedisStorage rateLimitRedisStorage(
                 ObjectProvider<RedisConnectionFactory> factories,
                 RateLimitProperties properties,
-                RequestDeadline deadline,
+                Deadline deadline,
                 Environment environment) {
-            return new RedisBucketsReader(properties.redis(), environment).read(factories, deadline);
+            return new RedisStorageReader(properties.redis(), environment).read(factories, deadline);
         }
 
         @Bean
         FailoverBucketStore rateLimitRedisStore(
-                RedisBuckets buckets, RateLimitProperties properties, TimeSource time, RequestDeadline deadline) {
+                RedisStorage storage, RateLimitProperties properties, TimeSource time, Deadline deadline) {
             return new FailoverBucketStore(
-                    buckets.store(),
+                    "Redis",
+                    storage.store(),
                     BucketStore.local(time),
                     properties.redis().localShare(),
                     properties::failureRuleOf,
-                    time,
                     deadline);
         }
 
         @Bean
         @Primary
-        RoutingBucketStore bucketStore(FailoverBucketStore redis, RateLimitProperties properties, TimeSource time) {
+        RoutingBucketStore rateLimitBucketStore(
+                FailoverBucketStore redis, RateLimitProperties properties, TimeSource time) {
             return new RoutingBucketStore(
                     BucketStore.local(time), redis, policy -> properties.backendOf(policy) == BackendKind.REDIS);
         }
@@ -98,56 +89,37 @@ public final class RateLimitRedisAutoConfiguration {
         @Bean
         @Lazy(false)
         RedisStart rateLimitRedisStart(
-                RedisBuckets buckets,
+                RedisStorage storage,
                 FailoverBucketStore redis,
                 ObjectProvider<Throttlers> throttlers,
                 RateLimitProperties properties) {
             return new RedisStart(
-                    buckets,
+                    storage,
                     redis,
                     () -> throttlers.getObject().all().stream()
-                            .map(Throttler::policy)
+                            .map(PolicyThrottler::policy)
                             .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
                             .toList(),
                     properties.asksRedis());
         }
-
-        /** The calls of one request share one deadline. */
-        @Configuration(proxyBeanMethods = false)
-        @ConditionalOnClass({Filter.class, FilterRegistrationBean.class})
-        @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
-        static class OfRequests {
-
-            @Bean
-            FilterRegistrationBean<RequestDeadlineFilter> rateLimitRequestDeadlineFilter(RequestDeadline deadline) {
-                FilterRegistrationBean<RequestDeadlineFilter> registration =
-                        new FilterRegistrationBean<>(new RequestDeadlineFilter(deadline));
-                registration.setName("rateLimitRequestDeadlineFilter");
-                registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
-                registration.setDispatcherTypes(DispatcherType.REQUEST);
-                registration.setAsyncSupported(true);
-                return registration;
-            }
-        }
     }
 
-    /** Without it there is no connection. */
+    /** The class path has no Spring Data Redis. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnMissingClass(SPRING_DATA)
     @ConditionalOnMissingBean(BucketStore.class)
     static class WithoutSpringData {
 
         @Bean
-        BucketStore bucketStore() {
+        BucketStore rateLimitBucketStore() {
             throw new RateLimitConfigurationException(
-                    "Limits are to be kept in Redis ('backend: redis'), but 'spring-boot-data-redis' is not on the class"
-                            + " path.",
+                    "'backend: redis' is set, but 'spring-boot-data-redis' is not on the class path.",
                     "Add 'spring-boot-starter-data-redis'" + IN_MEMORY,
                     "ratelimit.backend");
         }
     }
 
-    /** Jedis blocks a thread for each call, whatever the deadline. */
+    /** The class path has no Lettuce. Jedis can't be used, as it blocks a thread for each call despite the deadline. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(name = SPRING_DATA)
     @ConditionalOnMissingClass(LETTUCE)
@@ -155,10 +127,10 @@ public final class RateLimitRedisAutoConfiguration {
     static class WithoutLettuce {
 
         @Bean
-        BucketStore bucketStore() {
+        BucketStore rateLimitBucketStore() {
             throw new RateLimitConfigurationException(
-                    "Limits are to be kept in Redis ('backend: redis'), which needs Lettuce, but 'lettuce-core' is not on"
-                            + " the class path. Jedis can't be used.",
+                    "'backend: redis' is set and needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be"
+                            + " used.",
                     "Add 'io.lettuce:lettuce-core', which 'spring-boot-starter-data-redis' brings" + IN_MEMORY,
                     "ratelimit.backend");
         }

@@ -2,9 +2,8 @@ package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.redis.FailoverBucketStore;
-import io.ratelimit.redis.RedisBuckets;
-import io.ratelimit.redis.RedisMemory;
+import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.redis.RedisStorage;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Supplier;
@@ -12,67 +11,68 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 
-/** Tries Redis out when the application starts, off the deadline of any request. It starts in any case. */
+/** The self-test of Redis when the application starts, outside the deadline of any request. A failure doesn't stop the start. */
 final class RedisStart implements SmartInitializingSingleton {
 
     private static final Log logger = LogFactory.getLog(RedisStart.class);
 
-    private final RedisBuckets buckets;
+    private final RedisStorage storage;
     private final FailoverBucketStore store;
     private final Supplier<List<ThrottlePolicy>> policies;
-    private final boolean asked;
+    private final boolean enabled;
 
     /**
-     * @param policies that have their buckets there
-     * @param asked whether any of them is not off: otherwise nobody connects
+     * @param policies the policies with buckets in Redis
+     * @param enabled whether any of these policies is not off; otherwise no connection is opened
      */
     RedisStart(
-            RedisBuckets buckets, FailoverBucketStore store, Supplier<List<ThrottlePolicy>> policies, boolean asked) {
-        this.buckets = buckets;
+            RedisStorage storage, FailoverBucketStore store, Supplier<List<ThrottlePolicy>> policies, boolean enabled) {
+        this.storage = storage;
         this.store = store;
         this.policies = policies;
-        this.asked = asked;
+        this.enabled = enabled;
     }
 
     @Override
     public void afterSingletonsInstantiated() {
-        if (asked) {
-            tryOut();
+        if (enabled) {
+            selfTest();
         }
     }
 
-    private void tryOut() {
-        policies.get().forEach(RedisStart::warnOfWait);
+    private void selfTest() {
+        policies.get().forEach(RedisStart::warnAboutWait);
         try {
-            buckets.selfTest();
+            storage.selfTest();
         } catch (BackendException failed) {
             store.failedAtStart(failed);
             return;
         }
-        warnOfEviction();
+        warnAboutEviction();
     }
 
-    private static void warnOfWait(ThrottlePolicy policy) {
-        Duration longest = RedisBuckets.longestWait(policy);
-        if (policy.waiting().maxWait().compareTo(longest) > 0) {
-            logger.warn(
-                    "Throttle policy '" + policy.name() + "' lets calls wait for longer than its tokens can be counted"
-                            + " ahead in Redis, which is " + longest.toMinutes()
-                            + "m: who would wait for longer is refused. Say a shorter 'max-wait', or a rate of rounder numbers");
+    private static void warnAboutWait(ThrottlePolicy policy) {
+        Duration maxWait = RedisStorage.maxWait(policy);
+        if (policy.maxWait().compareTo(maxWait) > 0) {
+            logger.warn("Throttle policy '" + policy.name()
+                    + "' has a 'max-wait' beyond the time by which tokens can be taken"
+                    + " ahead in Redis, which is " + maxWait.toMinutes()
+                    + "m: a call that would wait longer is denied. Set a shorter 'max-wait', or a rate of rounder"
+                    + " numbers");
         }
     }
 
-    private void warnOfEviction() {
+    private void warnAboutEviction() {
         try {
-            RedisMemory memory = buckets.memory();
+            RedisStorage.Memory memory = storage.memory();
             if (memory.mayEvict()) {
-                logger.warn("Redis may throw away buckets when its memory is full (maxmemory-policy is '"
-                        + memory.policy()
-                        + "'), and who drained one gets a full one: say 'noeviction', or give limits a"
-                        + " Redis of their own");
+                logger.warn(
+                        "Redis may evict buckets when its memory is full (maxmemory-policy is '"
+                                + memory.policy()
+                                + "'), and an evicted bucket is full again: set 'noeviction', or use a separate Redis for the limits");
             }
         } catch (BackendException forbidden) {
-            logger.debug("Redis doesn't tell its memory policy: " + forbidden.getMessage());
+            logger.debug("The memory policy of Redis is unknown: " + forbidden.getMessage());
         }
     }
 }

@@ -1,4 +1,4 @@
-/** From {@code ratelimit.redis.*} to buckets in Redis. */
+/** The auto-configuration of buckets in Redis from {@code ratelimit.redis.*}. */
 @NullMarked
 package io.ratelimit.autoconfigure.redis;
 

@@ -2,24 +2,25 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 
-/** The request that Spring has bound to the thread: on the threads of asynchronous work most often none. */
+/** The request that Spring has bound to the current thread. Threads of asynchronous work usually have none. */
 public final class BoundRequest implements CurrentRequest {
 
     private final Supplier<Endpoints> endpoints;
-    private final ClientAddresses addresses;
+    private final ClientIpResolver clientIps;
 
     /**
-     * @param endpoints asked for with the first request
+     * @param endpoints supplies the endpoints when the first request needs them
      */
-    public BoundRequest(Supplier<Endpoints> endpoints, ClientAddresses addresses) {
+    public BoundRequest(Supplier<Endpoints> endpoints, ClientIpResolver clientIps) {
         this.endpoints = endpoints;
-        this.addresses = addresses;
+        this.clientIps = clientIps;
     }
 
     @Override
@@ -29,11 +30,11 @@ public final class BoundRequest implements CurrentRequest {
                 : null;
     }
 
-    /** A thread that was given the request may go on when that is over, and the container then denies all access. */
+    /** Returns null if the request is over: a thread may outlive its request, and the container then denies all access. */
     private @Nullable RequestFacts facts(HttpServletRequest request) {
         try {
-            return RequestBill.of(request).facts(request, endpoints.get(), addresses);
-        } catch (IllegalStateException over) {
+            return RequestLedger.of(request).facts(request, endpoints.get(), clientIps);
+        } catch (IllegalStateException requestIsOver) {
             return null;
         }
     }

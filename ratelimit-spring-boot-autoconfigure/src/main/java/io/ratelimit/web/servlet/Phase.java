@@ -1,8 +1,8 @@
 package io.ratelimit.web.servlet;
 
-/** Where a policy is asked: what it needs to know decides that. */
+/** The position of a policy in the filter chain. It depends on the facts that the policy needs. */
 public enum Phase {
-    /** Before Spring Security: also requests whose credentials are wrong are counted. */
+    /** Before Spring Security: requests with wrong credentials are counted, too. */
     BEFORE_AUTHENTICATION,
     /** After Spring Security: the user is known. */
     AFTER_AUTHENTICATION

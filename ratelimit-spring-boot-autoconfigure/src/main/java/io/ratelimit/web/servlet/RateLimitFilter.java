@@ -1,9 +1,13 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
+import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
+import io.ratelimit.web.servlet.rejection.Rejections;
+import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.AsyncListener;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
@@ -11,12 +15,11 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
- * Lets a request through, or has it rejected, by the decision of the policies of one phase that apply to it. Registered
- * once for each phase, before and after Spring Security.
+ * Lets a request proceed, or rejects it, by the decision of the policies of one phase that cover it. Registered once for
+ * each phase, before and after Spring Security.
  */
 public class RateLimitFilter extends OncePerRequestFilter {
 
@@ -25,118 +28,173 @@ public class RateLimitFilter extends OncePerRequestFilter {
     private final Throttlers throttlers;
     private final Supplier<RequestPolicies> policies;
     private final RateLimitHeaders headers;
-    private final Rejection rejection;
-    private final RefusedCalls refusedCalls;
+    private final Rejections rejections;
 
     /**
-     * @param phase whose policies it asks
-     * @param policies of all phases; asked for with the first request, when the endpoints of the application are known
+     * @param phase the phase of the enforced policies
+     * @param policies supplies the policies of all phases at the first request, when the application's endpoints are known
      */
     public RateLimitFilter(
             Phase phase,
             Throttlers throttlers,
             Supplier<RequestPolicies> policies,
             RateLimitHeaders headers,
-            Rejection rejection) {
+            Rejections rejections) {
         this.phase = phase;
         this.onceAttribute = RateLimitFilter.class.getName() + "." + phase;
         this.throttlers = throttlers;
         this.policies = policies;
         this.headers = headers;
-        this.rejection = rejection;
-        this.refusedCalls = new RefusedCalls(headers, rejection);
+        this.rejections = rejections;
     }
 
     @Override
     protected void doFilterInternal(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        RequestBill bill = RequestBill.of(request);
-        boolean outermost = bill.isNew();
-        if (!bill.enter(phase)) {
+        RequestLedger ledger = RequestLedger.of(request);
+        if (request.getDispatcherType() == DispatcherType.ERROR && !isChargedInErrorDispatch(request, ledger)) {
             chain.doFilter(request, response);
-        } else if (outermost && policies.get().refunds()) {
-            settle(bill, request, response, chain);
+            return;
+        }
+        boolean refundsOnCompletion = ledger.isNew() && policies.get().refunds();
+        noteAuthentication(ledger, request);
+        if (!ledger.enter(phase, request)) {
+            chain.doFilter(request, response);
+        } else if (refundsOnCompletion) {
+            filterAndRefund(ledger, request, response, chain);
         } else {
-            decide(bill, request, response, chain);
+            filter(ledger, request, response, chain);
         }
     }
 
-    /** Decides, perhaps after a wait, and when the response is known, gives back what is not to be paid for it. */
-    private void settle(RequestBill bill, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    /**
+     * Returns whether the phase charges the request in its error dispatch: only if no filter has seen the request before.
+     * After authentication only an authenticated request is charged: applications often permit error dispatches to all
+     * clients, and strangers must not drain a bucket that accounts share.
+     */
+    private boolean isChargedInErrorDispatch(HttpServletRequest request, RequestLedger ledger) {
+        return !ledger.isOfEarlierDispatch()
+                && (phase == Phase.BEFORE_AUTHENTICATION || UserPrincipal.isAuthenticated(request));
+    }
+
+    private void filter(
+            RequestLedger ledger, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
+        Decision decision;
+        try {
+            decision = throttlers.acquire(policies.get().charges(phase, request, ledger));
+        } catch (InterruptedException whileQueued) {
+            Thread.currentThread().interrupt();
+            rejections.rejectInterrupted(request, response, () -> release(ledger, request));
+            return;
+        }
+        if (decision.allowed()) {
+            addHeaders(ledger, decision, response);
+            proceed(ledger, request, response, chain);
+        } else {
+            release(ledger, request);
+            rejections.reject(request, response, decision);
+        }
+    }
+
+    private void noteAuthentication(RequestLedger ledger, HttpServletRequest request) {
+        if (phase == Phase.AFTER_AUTHENTICATION && policies.get().refunds() && UserPrincipal.isAuthenticated(request)) {
+            ledger.noteAuthenticated();
+        }
+    }
+
+    /** Filters the request, and gives back refunded tokens when the response is complete. */
+    private void filterAndRefund(
+            RequestLedger ledger, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         boolean failed = true;
         try {
-            decide(bill, request, response, chain);
+            filter(ledger, request, response, chain);
             failed = false;
         } finally {
             if (failed) {
                 int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
-                bill.refund(throttlers, response.isCommitted() ? response.getStatus() : status);
+                ledger.refund(throttlers, response.isCommitted() ? response.getStatus() : status);
             } else {
-                Settlement.of(request, () -> bill.refund(throttlers, response.getStatus()));
+                CompletionListener.onCompletion(request, () -> ledger.refund(throttlers, response.getStatus()));
             }
         }
     }
 
-    private void decide(RequestBill bill, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
-            throws ServletException, IOException {
-        List<Charge> charges = policies.get().charges(phase, request, bill);
-        Decision decision;
-        try {
-            decision = throttlers.acquire(charges);
-        } catch (InterruptedException stopped) {
-            stop(request, response);
-            return;
-        }
-        answer(decision, bill, request, response, chain);
-    }
-
-    /** The thread is wanted for something else; that is no reason to let the request pass. */
-    private void stop(HttpServletRequest request, HttpServletResponse response) throws IOException {
-        Thread.currentThread().interrupt();
-        headers.remove(response);
-        rejection.writeInterrupted(request, response);
-    }
-
-    private void answer(
-            Decision decision,
-            RequestBill bill,
-            HttpServletRequest request,
-            HttpServletResponse response,
-            FilterChain chain)
-            throws ServletException, IOException {
-        if (decision.allowed()) {
-            Answer shown = bill.scarcest();
-            bill.add(decision, policies.get());
-            show(bill.scarcest(), shown, response);
-            goOn(request, response, chain);
-        } else {
-            headers.remove(response);
-            rejection.write(request, response, decision);
+    private void addHeaders(RequestLedger ledger, Decision decision, HttpServletResponse response) {
+        Answer before = ledger.tightest();
+        ledger.add(decision, policies.get());
+        Answer tightest = ledger.tightest();
+        if (tightest != null && tightest != before) {
+            headers.write(List.of(tightest), response);
         }
     }
 
-    /** A call that is refused outside Spring MVC, as in another filter, is answered here. */
-    private void goOn(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+    /** Passes the request on. A call that is denied outside Spring MVC, as in another filter, is rejected here. */
+    private void proceed(
+            RequestLedger ledger, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         try {
             chain.doFilter(request, response);
         } catch (ServletException | RuntimeException failure) {
-            if (!refusedCalls.answer(request, response, failure)) {
+            if (!rejections.rejectCall(request, response, failure, () -> releaseUnhandled(ledger, request))) {
                 throw failure;
             }
         }
     }
 
-    private void show(@Nullable Answer scarcest, @Nullable Answer shown, HttpServletResponse response) {
-        if (scarcest != null && scarcest != shown) {
-            headers.write(List.of(scarcest), response);
+    /** Keeps the tokens if the request may have reached its handler: work was done before the call was denied. */
+    private void releaseUnhandled(RequestLedger ledger, HttpServletRequest request) {
+        if (policies.get().mayHaveReachedHandler(request)) {
+            ledger.observePattern(request);
+        } else {
+            release(ledger, request);
         }
     }
 
-    /** One for each phase: outside a container both filters would have the class's name, and the second be skipped. */
+    private void release(RequestLedger ledger, HttpServletRequest request) {
+        ledger.giveBack(throttlers);
+        ledger.observePattern(request);
+    }
+
+    /** Includes requests that the container answers itself, such as {@code TRACE}: they enter by their error dispatch only. */
+    @Override
+    protected boolean shouldNotFilterErrorDispatch() {
+        return false;
+    }
+
+    /** Returns one name for each phase. Outside a container both filters would share one, and the second be skipped. */
     @Override
     protected String getAlreadyFilteredAttributeName() {
         return onceAttribute;
+    }
+
+    /** Runs an action when a request is complete: at once, or at the end of its asynchronous work. */
+    private record CompletionListener(Runnable action) implements AsyncListener {
+
+        static void onCompletion(HttpServletRequest request, Runnable action) {
+            if (request.isAsyncStarted()) {
+                request.getAsyncContext().addListener(new CompletionListener(action));
+            } else {
+                action.run();
+            }
+        }
+
+        @Override
+        public void onComplete(AsyncEvent event) {
+            action.run();
+        }
+
+        /** Registers again: the container drops listeners when a dispatched request starts asynchronous work again. */
+        @Override
+        public void onStartAsync(AsyncEvent event) {
+            event.getAsyncContext().addListener(this);
+        }
+
+        @Override
+        public void onTimeout(AsyncEvent event) {}
+
+        @Override
+        public void onError(AsyncEvent event) {}
     }
 }

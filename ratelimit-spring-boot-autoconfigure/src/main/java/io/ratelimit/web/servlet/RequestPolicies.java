@@ -1,10 +1,10 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
-import io.ratelimit.ThrottleEvent;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -12,73 +12,75 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.springframework.web.servlet.DispatcherServlet;
 
-/** The policies that the filter enforces, narrowest first: those with the most parts in their key, then by name. */
+/** The policies that the filter enforces. Narrowest first: by the number of parts in the key, then by name. */
 public final class RequestPolicies {
 
     private final List<RequestPolicy> all;
     private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
     private final Map<String, RequestPolicy> byName = new HashMap<>();
-    private final boolean refunding;
+    private final boolean refunds;
     private final Endpoints endpoints;
-    private final ClientAddresses addresses;
+    private final ClientIpResolver clientIps;
     private final ThrottleListener listener;
 
     /**
-     * @param listener is told of requests that are free by their endpoint
+     * @param listener is notified of requests that an exempt endpoint frees
      */
     public RequestPolicies(
-            List<RequestPolicy> policies, Endpoints endpoints, ClientAddresses addresses, ThrottleListener listener) {
+            List<RequestPolicy> policies, Endpoints endpoints, ClientIpResolver clientIps, ThrottleListener listener) {
         List<RequestPolicy> sorted = new ArrayList<>(policies);
         sorted.sort(RequestPolicies::compare);
         this.all = List.copyOf(sorted);
         this.endpoints = endpoints;
-        this.addresses = addresses;
+        this.clientIps = clientIps;
         this.listener = listener;
         boolean anyRefunds = false;
         for (RequestPolicy policy : all) {
             byName.put(policy.policy().name(), policy);
             anyRefunds |= policy.refundOn() != null;
         }
-        this.refunding = anyRefunds;
+        this.refunds = anyRefunds;
         for (Phase phase : Phase.values()) {
-            byPhase.put(phase, askedIn(phase));
+            byPhase.put(phase, enforcedIn(phase));
         }
     }
 
-    /** Narrowest first. */
+    /** Compares policies so that the narrowest key comes first. */
     private static int compare(RequestPolicy one, RequestPolicy other) {
         int parts = other.key().parts().size() - one.key().parts().size();
         return parts != 0 ? parts : one.policy().name().compareTo(other.policy().name());
     }
 
-    private List<RequestPolicy> askedIn(Phase phase) {
-        List<RequestPolicy> asked = new ArrayList<>();
+    private List<RequestPolicy> enforcedIn(Phase phase) {
+        List<RequestPolicy> enforced = new ArrayList<>();
         for (RequestPolicy policy : all) {
             if (policy.phase() == phase && policy.policy().mode() != Mode.OFF) {
-                asked.add(policy);
+                enforced.add(policy);
             }
         }
-        return List.copyOf(asked);
+        return List.copyOf(enforced);
     }
 
+    /** Returns all policies, narrowest first. */
     public List<RequestPolicy> all() {
         return all;
     }
 
-    /** What a request is charged by the policies of a phase that apply to it. */
-    List<Charge> charges(Phase phase, HttpServletRequest request, RequestBill bill) {
+    /** Returns the charges of a request by the policies of a phase that cover it. */
+    List<Charge> charges(Phase phase, HttpServletRequest request, RequestLedger ledger) {
         List<RequestPolicy> policies = byPhase.getOrDefault(phase, List.of());
         if (policies.isEmpty()) {
             return List.of();
         }
-        ServletRequestFacts facts = bill.facts(request, endpoints, addresses);
+        ServletRequestFacts facts = ledger.facts(request, endpoints, clientIps);
         boolean exempt = endpoints.hasExempt() && facts.isExempt();
         List<Charge> charges = new ArrayList<>(policies.size());
         for (int i = 0; i < policies.size(); i++) {
             RequestPolicy policy = policies.get(i);
             if (exempt && !policy.keepsCharges()) {
-                tellExempt(policy, facts);
+                reportExempt(policy, facts);
                 continue;
             }
             Charge charge = policy.charge(facts);
@@ -89,20 +91,29 @@ public final class RequestPolicies {
         return charges;
     }
 
-    private void tellExempt(RequestPolicy policy, ServletRequestFacts facts) {
-        ThrottlePolicy now = policy.policy();
-        if (policy.appliesTo(facts, now)) {
-            listener.happened(now, ThrottleEvent.EXEMPT);
+    private void reportExempt(RequestPolicy policy, ServletRequestFacts facts) {
+        ThrottlePolicy current = policy.policy();
+        if (policy.covers(facts, current)) {
+            listener.eventOccurred(current, ThrottleListener.Event.EXEMPT);
         }
     }
 
-    /** The policy that a charge is of. */
+    /** Returns the policy of a charge. */
     RequestPolicy of(Charge charge) {
         return Objects.requireNonNull(byName.get(charge.policy().name()));
     }
 
-    /** Whether any policy may give back what it took when the response is known. */
+    /**
+     * Returns whether the request may have reached its handler. It certainly has not only while Spring MVC, for which it
+     * is meant, has not begun to process it. Other servlets are unknown.
+     */
+    boolean mayHaveReachedHandler(HttpServletRequest request) {
+        return !endpoints.targetsDispatcher(request)
+                || request.getAttribute(DispatcherServlet.WEB_APPLICATION_CONTEXT_ATTRIBUTE) != null;
+    }
+
+    /** Returns whether any policy may give tokens back when the response is complete. */
     boolean refunds() {
-        return refunding;
+        return refunds;
     }
 }

@@ -1,8 +1,8 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttler;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
@@ -15,61 +15,119 @@ import org.springframework.http.server.PathContainer.Separator;
 import org.springframework.web.util.pattern.PathPattern;
 
 /**
- * A policy as the filter enforces it: on which requests, and whose bucket it charges. Immutable.
+ * A policy as the filter enforces it: the requests that it covers, and the bucket and cost of each. Immutable.
  *
- * @param throttler of the limit
- * @param key whose bucket
- * @param cost the tokens of a request
- * @param phase where it is asked
- * @param keepsCharges whether it keeps what it took when a later policy refuses the request
- * @param paths where it applies, below the context path; everywhere if empty
- * @param excludePaths where it doesn't
- * @param methods of which requests, with GET for HEAD; of all if empty
- * @param condition to which of those, if not to all
- * @param refundOn the statuses of responses for which it gives back what it took, if there are any
- * @param failures is told where cost or condition can't be
+ * <p>Made by {@link #builder}.
  */
-public record RequestPolicy(
-        Throttler throttler,
-        RequestKey key,
-        RequestCost cost,
-        Phase phase,
-        boolean keepsCharges,
-        List<PathPattern> paths,
-        List<PathPattern> excludePaths,
-        Set<String> methods,
-        @Nullable RequestCondition condition,
-        @Nullable RefundOn refundOn,
-        FailureListener failures) {
+public final class RequestPolicy {
 
-    /** The limit as it is now. */
+    private final PolicyThrottler throttler;
+    private final RequestKey key;
+    private final FailureListener failures;
+    private final RequestCost cost;
+    private final Phase phase;
+    private final boolean keepsCharges;
+    private final List<PathPattern> paths;
+    private final List<PathPattern> excludePaths;
+    private final Set<String> methods;
+    private final @Nullable RequestCondition condition;
+    private final @Nullable RefundOn refundOn;
+
+    private RequestPolicy(Builder builder) {
+        this.throttler = builder.throttler;
+        this.key = builder.key;
+        this.failures = builder.failures;
+        this.cost = builder.cost;
+        this.phase = builder.phase;
+        this.keepsCharges = builder.keepsCharges;
+        this.paths = builder.paths;
+        this.excludePaths = builder.excludePaths;
+        this.methods = builder.methods;
+        this.condition = builder.condition;
+        this.refundOn = builder.refundOn;
+    }
+
+    /**
+     * Returns a builder of a policy that charges each request one token, after authentication.
+     *
+     * @param throttler answers for the policy
+     * @param key selects the bucket of a request
+     * @param failures is notified when the cost or the condition can't be evaluated
+     */
+    public static Builder builder(PolicyThrottler throttler, RequestKey key, FailureListener failures) {
+        return new Builder(throttler, key, failures);
+    }
+
+    /** Returns the limit as it is now. */
     public ThrottlePolicy policy() {
         return throttler.policy();
     }
 
-    /** What a request is charged, or null if the policy doesn't apply to it. */
+    public RequestKey key() {
+        return key;
+    }
+
+    public RequestCost cost() {
+        return cost;
+    }
+
+    public Phase phase() {
+        return phase;
+    }
+
+    /** Returns whether the policy keeps the tokens of a request that a later policy denies. */
+    public boolean keepsCharges() {
+        return keepsCharges;
+    }
+
+    /** Returns the covered paths, below the context path. Empty for all paths. */
+    public List<PathPattern> paths() {
+        return paths;
+    }
+
+    /** Returns the paths that the policy doesn't cover. */
+    public List<PathPattern> excludePaths() {
+        return excludePaths;
+    }
+
+    /** Returns the covered methods, where GET includes HEAD. Empty for all methods. */
+    public Set<String> methods() {
+        return methods;
+    }
+
+    /** Returns the condition of covered requests, or null if there is none. */
+    public @Nullable RequestCondition condition() {
+        return condition;
+    }
+
+    /** Returns the responses that give the tokens back, or null if there are none. */
+    public @Nullable RefundOn refundOn() {
+        return refundOn;
+    }
+
+    /** Returns the charge for a request, or null if the policy doesn't cover the request. */
     @Nullable
     Charge charge(ServletRequestFacts request) {
-        ThrottlePolicy now = throttler.policy();
-        return appliesTo(request, now) ? key.charge(now, cost.tokens(request, now.name(), failures), request) : null;
+        ThrottlePolicy policy = policy();
+        return covers(request, policy)
+                ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
+                : null;
     }
 
-    /** Whether the policy covers a request, and would charge it for nothing else being said. */
-    boolean appliesTo(ServletRequestFacts request, ThrottlePolicy now) {
+    /** Returns whether the policy covers a request by method, path and condition. Exemptions are not considered. */
+    boolean covers(ServletRequestFacts request, ThrottlePolicy policy) {
         boolean everywhere = paths.isEmpty() && excludePaths.isEmpty();
-        return appliesToMethod(request) && (everywhere || coversAny(request.paths())) && holds(request, now);
+        return coversMethod(request)
+                && (everywhere || coversAny(request.paths()))
+                && (condition == null || condition.matches(request, policy.name(), failures));
     }
 
-    /** Whether it gives back what it took when a response has this status. */
-    boolean refunds(int status) {
-        return refundOn != null && refundOn.covers(status);
+    /** Returns whether the policy gives back the tokens of a request with this response. */
+    boolean refunds(int status, boolean authenticated) {
+        return refundOn != null && refundOn.covers(status, authenticated);
     }
 
-    private boolean holds(ServletRequestFacts request, ThrottlePolicy policy) {
-        return condition == null || condition.holds(request, policy.name(), failures);
-    }
-
-    private boolean appliesToMethod(ServletRequestFacts request) {
+    private boolean coversMethod(ServletRequestFacts request) {
         String method = request.method();
         return request.isPreflight()
                 ? methods.contains("OPTIONS")
@@ -77,24 +135,24 @@ public record RequestPolicy(
     }
 
     /**
-     * Whether one of the paths that a request may ask for is covered: {@code /health/../rest/x} must not pass for
-     * {@code /health/**} where another servlet gets it as {@code /rest/x}. One that can't be read at all is covered.
+     * Returns whether one of the paths that a request may mean is covered: {@code /health/../rest/x} must not pass for
+     * {@code /health/**} where another servlet gets it as {@code /rest/x}. An unreadable path is covered.
      */
-    private boolean coversAny(List<PathContainer> readings) {
-        for (int i = 0; i < readings.size(); i++) {
-            if (covers(readings.get(i))) {
+    private boolean coversAny(List<PathContainer> candidates) {
+        for (int i = 0; i < candidates.size(); i++) {
+            if (covers(candidates.get(i))) {
                 return true;
             }
         }
-        return readings.isEmpty();
+        return candidates.isEmpty();
     }
 
-    /** Whether the policy applies at a path. An exclusion is taken as written: what it doesn't name is charged. */
+    /** Returns whether the policy covers a path. Exclusions match literally, also for a trailing slash. */
     public boolean covers(PathContainer path) {
         return isIncluded(path) && !matches(excludePaths, path);
     }
 
-    /** A filter behind this one may drop a trailing slash, so {@code /login/} has to count as {@code /login}. */
+    /** Returns whether a path is included. A filter behind this one may drop a trailing slash, so it is ignored. */
     private boolean isIncluded(PathContainer path) {
         return paths.isEmpty() || matches(paths, path) || matches(paths, withoutTrailingSlash(path));
     }
@@ -111,5 +169,68 @@ public record RequestPolicy(
     private static PathContainer withoutTrailingSlash(PathContainer path) {
         int last = path.elements().size() - 1;
         return last > 0 && path.elements().get(last) instanceof Separator ? path.subPath(0, last) : path;
+    }
+
+    /** A builder of {@link RequestPolicy}. */
+    public static final class Builder {
+
+        private final PolicyThrottler throttler;
+        private final RequestKey key;
+        private final FailureListener failures;
+        private RequestCost cost = RequestCost.of(1);
+        private Phase phase = Phase.AFTER_AUTHENTICATION;
+        private boolean keepsCharges;
+        private List<PathPattern> paths = List.of();
+        private List<PathPattern> excludePaths = List.of();
+        private Set<String> methods = Set.of();
+        private @Nullable RequestCondition condition;
+        private @Nullable RefundOn refundOn;
+
+        private Builder(PolicyThrottler throttler, RequestKey key, FailureListener failures) {
+            this.throttler = throttler;
+            this.key = key;
+            this.failures = failures;
+        }
+
+        public Builder cost(RequestCost cost) {
+            this.cost = cost;
+            return this;
+        }
+
+        /** Sets the phase, and whether the policy keeps the tokens of a request that a later policy denies. */
+        public Builder phase(Phase phase, boolean keepsCharges) {
+            this.phase = phase;
+            this.keepsCharges = keepsCharges;
+            return this;
+        }
+
+        /** Sets the covered paths, below the context path (none for all), and the exceptions. */
+        public Builder paths(List<PathPattern> paths, List<PathPattern> excludePaths) {
+            this.paths = List.copyOf(paths);
+            this.excludePaths = List.copyOf(excludePaths);
+            return this;
+        }
+
+        /** Sets the covered methods, where GET includes HEAD; none for all. */
+        public Builder methods(Set<String> methods) {
+            this.methods = Set.copyOf(methods);
+            return this;
+        }
+
+        /** Sets the condition of covered requests; null for none. */
+        public Builder condition(@Nullable RequestCondition condition) {
+            this.condition = condition;
+            return this;
+        }
+
+        /** Sets the responses that give the tokens back; null for none. */
+        public Builder refundOn(@Nullable RefundOn refundOn) {
+            this.refundOn = refundOn;
+            return this;
+        }
+
+        public RequestPolicy build() {
+            return new RequestPolicy(this);
+        }
     }
 }

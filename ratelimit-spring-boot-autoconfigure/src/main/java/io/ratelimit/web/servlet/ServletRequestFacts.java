@@ -1,11 +1,12 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.UserName;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpSession;
 import java.nio.charset.StandardCharsets;
-import java.security.Principal;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -13,21 +14,20 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.PathContainer;
-import org.springframework.http.server.RequestPath;
 import org.springframework.web.cors.CorsUtils;
 import org.springframework.web.util.UriUtils;
 import org.springframework.web.util.WebUtils;
 
-/** The facts of a servlet request, over all its filters. Used by one thread at a time. */
+/** The facts of one servlet request, kept while it passes its filters. Used by one thread at a time. */
 final class ServletRequestFacts implements RequestFacts {
 
-    /** So that what an expression makes of a length that a client invents is no overflow. */
-    private static final long LONGEST_CONTENT = 1L << 40;
+    /** Keeps an expression from overflowing when a client sends an invented length. */
+    private static final long MAX_CONTENT_LENGTH = 1L << 40;
 
-    private static final PathContainer.Options AS_IT_IS = PathContainer.Options.create('/', false);
+    private static final PathContainer.Options WITHOUT_DECODING = PathContainer.Options.create('/', false);
 
     private final Endpoints endpoints;
-    private final ClientAddresses addresses;
+    private final ClientIpResolver clientIps;
     private final String method;
     private final String uri;
     private final String contextPath;
@@ -38,9 +38,9 @@ final class ServletRequestFacts implements RequestFacts {
     private @Nullable String ip;
     private @Nullable Map<String, String> pathVariables;
 
-    ServletRequestFacts(HttpServletRequest request, Endpoints endpoints, ClientAddresses addresses) {
+    ServletRequestFacts(HttpServletRequest request, Endpoints endpoints, ClientIpResolver clientIps) {
         this.endpoints = endpoints;
-        this.addresses = addresses;
+        this.clientIps = clientIps;
         this.request = request;
         this.method = request.getMethod();
         this.uri = request.getRequestURI();
@@ -48,8 +48,8 @@ final class ServletRequestFacts implements RequestFacts {
         this.peer = request.getRemoteAddr();
     }
 
-    /** The facts of the same request as a later filter sees it: what was found is kept where it still holds. */
-    ServletRequestFacts of(HttpServletRequest later) {
+    /** Returns the facts of the same request as a later filter sees it. Keeps what still holds. */
+    ServletRequestFacts seenAs(HttpServletRequest later) {
         if (uri.equals(later.getRequestURI())
                 && method.equals(later.getMethod())
                 && contextPath.equals(later.getContextPath())
@@ -57,12 +57,12 @@ final class ServletRequestFacts implements RequestFacts {
             request = later;
             return this;
         }
-        return new ServletRequestFacts(later, endpoints, addresses);
+        return new ServletRequestFacts(later, endpoints, clientIps);
     }
 
     /**
-     * The paths below the context path, with the servlet's own, that the request may be taken to ask for: first as
-     * Spring MVC reads it, and where a container would read it otherwise, as that does; none where MVC can't read it.
+     * Returns the paths that the request may mean, below the context path and with the servlet's own path. The first is
+     * Spring MVC's reading. The second is the container's, where it may differ. Empty if MVC can't read the path.
      */
     List<PathContainer> paths() {
         if (paths == null) {
@@ -80,17 +80,23 @@ final class ServletRequestFacts implements RequestFacts {
         }
     }
 
+    /**
+     * Returns the path below the context path. Spring MVC cuts the context path after parsing, this method before.
+     *
+     * @throws IllegalArgumentException if Spring MVC can't read the path either
+     */
     private PathContainer pathOfMvc() {
-        if (contextPath.isEmpty()) {
-            return PathContainer.parsePath(uri);
+        int context = contextPath.equals("/") ? 0 : contextPath.length();
+        boolean wholeSegments = contextPath.startsWith("/") && !contextPath.endsWith("/");
+        if (context > 0 && !(wholeSegments && (uri.length() == context || uri.startsWith("/", context)))) {
+            throw new IllegalArgumentException("Invalid context path");
         }
-        RequestPath whole = RequestPath.parse(uri, contextPath);
-        return whole.subPath(whole.contextPath().elements().size());
+        return PathContainer.parsePath(LongPath.withoutParameters(LongPath.withoutMiddle(uri.substring(context))));
     }
 
     /**
-     * Whether there is but one way to read the path: a container decodes it, and drops parameters and then empty
-     * segments, {@code .} and {@code ..}; Spring MVC drops no segment.
+     * Returns whether container and Spring MVC read the path alike. A container decodes the path, drops parameters, and
+     * then drops empty segments, {@code .} and {@code ..}; Spring MVC drops no segment.
      */
     private boolean isPlain() {
         for (int i = 0; i < uri.length(); i++) {
@@ -102,35 +108,35 @@ final class ServletRequestFacts implements RequestFacts {
         return uri.length() > contextPath.length();
     }
 
-    /** Whether the segment that begins there is empty, but for the last, or begins with a dot. */
+    /** Returns whether the segment at this index begins with a dot, or is empty and not the last. */
     private boolean isDropped(int start) {
         return start < uri.length() && (uri.charAt(start) == '/' || uri.charAt(start) == '.');
     }
 
-    /** The path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
+    /** Returns the path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
     private PathContainer pathOfContainer() {
-        return PathContainer.parsePath(path(), AS_IT_IS);
+        return PathContainer.parsePath(LongPath.withoutMiddle(path()), WITHOUT_DECODING);
     }
 
     @Override
     public String path() {
-        String below = request.getPathInfo();
-        String path = request.getServletPath() + (below == null ? "" : below);
+        String pathInfo = request.getPathInfo();
+        String path = request.getServletPath() + (pathInfo == null ? "" : pathInfo);
         return path.isEmpty() ? "/" : path;
     }
 
     /**
-     * Whether this is a preflight that a browser sends ahead of a request: for Spring MVC to answer, and without
-     * credentials. With them it may be somebody who tries passwords where nobody counts.
+     * Returns whether this is a CORS preflight that Spring MVC answers. A browser sends preflights without credentials; a
+     * request with credentials counts, or a client could try passwords at no cost.
      */
     boolean isPreflight() {
         return CorsUtils.isPreFlightRequest(request)
-                && endpoints.isMine(request)
+                && endpoints.targetsDispatcher(request)
                 && request.getHeader(HttpHeaders.AUTHORIZATION) == null
                 && request.getHeader(HttpHeaders.COOKIE) == null;
     }
 
-    /** Whether only handlers that are exempt will get the request. */
+    /** Returns whether only exempt handlers can get the request. */
     boolean isExempt() {
         return endpoints.isExempt(request, paths());
     }
@@ -143,12 +149,12 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public String endpoint() {
         if (endpoint == null) {
-            endpoint = paths().isEmpty() ? EndpointIndex.NONE : endpoints.endpoint(request, paths().get(0));
+            endpoint = paths().isEmpty() ? Endpoints.NONE : endpoints.endpoint(request, paths().get(0));
         }
         return endpoint;
     }
 
-    /** The pattern of the endpoint; null where there is none. */
+    /** Returns the pattern of the endpoint, or null if there is none. */
     @Nullable
     String pattern() {
         return endpoints.pattern(endpoint());
@@ -157,15 +163,14 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public String ip() {
         if (ip == null) {
-            ip = addresses.client(peer, request);
+            ip = clientIps.resolve(peer, request);
         }
         return ip;
     }
 
     @Override
     public @Nullable String user() {
-        Principal principal = request.getUserPrincipal();
-        return principal == null ? null : principal.getName();
+        return UserName.find(request.getUserPrincipal());
     }
 
     @Override
@@ -175,12 +180,12 @@ final class ServletRequestFacts implements RequestFacts {
 
     @Override
     public Set<String> roles() {
-        return Authorities.of(request.getUserPrincipal());
+        return UserPrincipal.authorities(request.getUserPrincipal());
     }
 
     @Override
     public long contentLength() {
-        return Math.min(request.getContentLengthLong(), LONGEST_CONTENT);
+        return Math.min(request.getContentLengthLong(), MAX_CONTENT_LENGTH);
     }
 
     @Override
@@ -196,7 +201,7 @@ final class ServletRequestFacts implements RequestFacts {
         return cookie == null ? null : decoded(cookie.getValue());
     }
 
-    /** As Spring hands it to controllers, or one value would have many names. */
+    /** Decodes a value as Spring does for controllers. Otherwise one value would have many spellings. */
     private static String decoded(String value) {
         try {
             return value.indexOf('%') < 0 ? value : UriUtils.decode(value, StandardCharsets.UTF_8);

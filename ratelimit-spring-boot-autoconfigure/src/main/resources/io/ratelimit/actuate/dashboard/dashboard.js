@@ -1,6 +1,6 @@
 'use strict';
 
-/* Asks for what is new once a second, and shows it. Whatever comes from the server is shown as text, never as HTML. */
+/* Polls for new data once a second and shows it. Data of the server is shown as text, never as HTML. */
 
 const POLL_MILLIS = 1000;
 const RETRY_MILLIS = 3000;
@@ -9,7 +9,7 @@ const SORT_MILLIS = 5000;
 const KEYS_SHOWN = 5;
 const KINDS = ['allowed', 'denied', 'shadowDenied', 'failed'];
 const ROOT = document.documentElement.dataset.root;
-/** Below this page's own path, which has no slash at its end. Without a name and password that the address may have. */
+/** The data's URL, below this page's path, which has no trailing slash; without a user and password of the page's URL. */
 const DATA = `${location.origin}${location.pathname}/data`;
 
 const byId = id => document.getElementById(id);
@@ -21,7 +21,7 @@ function element(name, className, text) {
   return made;
 }
 
-/** Writes only what changed, so that nothing flickers and a selection stays. */
+/** Sets a text only if it differs, so that nothing flickers and a selection stays. */
 function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -34,6 +34,9 @@ let instance = null;
 let second = 0;
 let seconds = 300;
 const policies = new Map();
+
+/** Returns the number of seconds with data: fewer than the page keeps shortly after the start. */
+const shownSeconds = () => Math.min(second, seconds);
 
 function take(data) {
   if (instance !== null && data.instance !== instance) return false;
@@ -51,14 +54,17 @@ function take(data) {
     policies.get(policy.name).take(policy, place, data.from, data.change);
   });
   second = data.second;
+  write(byId('window'), second < seconds ? `since it started ${agoText(second)} ago` : 'the last five minutes');
+  byId('legend-failed').hidden = data.backends.length === 0 && [...policies.values()].every(policy => policy.totals.failed === 0);
   showBackends(data.backends);
   return true;
 }
 
-/** The application was started anew: what was known is of another life. */
+/** Drops all data, because it is from before a restart of the application. */
 function forget() {
   instance = null;
   second = 0;
+  sorted = NEVER;
   policies.forEach(policy => policy.remove());
   policies.clear();
 }
@@ -97,7 +103,7 @@ class Policy {
     this.waiting = element('p', 'waiting');
     this.keys = element('div', 'keys');
     this.keyList = element('ol');
-    this.keys.append(element('h3', '', 'Keys denied most'), this.keyList);
+    this.keys.append(element('h3', '', 'Keys denied most, last 5 to 10 min'), this.keyList);
     this.change = element('details', 'change');
     this.command = element('pre');
     this.command.tabIndex = 0;
@@ -112,7 +118,7 @@ class Policy {
     this.card.remove();
   }
 
-  /** Adds the seconds that are new; what is older than the page keeps goes. */
+  /** Adds the new seconds and drops those that are older than the page keeps. */
   take(data, place, from, change) {
     this.data = data;
     this.place = place;
@@ -138,7 +144,7 @@ class Policy {
     return this.totals.denied + this.totals.failed;
   }
 
-  /** Those that would have been among them. */
+  /** Returns the denied calls, including those that a shadow policy would have denied. */
   get denials() {
     return this.refusals + this.totals.shadowDenied;
   }
@@ -185,7 +191,7 @@ class Policy {
       part.className = className;
       if (part.children.length === 0) part.append(element('b'), '');
       write(part.firstChild, number(this.last(kind)));
-      part.lastChild.data = `/s ${what}, ${number(this.totals[kind])} in all`;
+      part.lastChild.data = `/s ${what}, ${number(this.totals[kind])} in ${agoText(shownSeconds())}`;
     });
   }
 
@@ -237,7 +243,7 @@ class Policy {
 
   /* ---- its chart ---- */
 
-  /** Stacked, the highest first: what is drawn later covers it but for its own part. */
+  /** Returns cumulative sums, the largest first: each series that is drawn later covers the lower part of the previous ones. */
   columns() {
     const { allowed, denied, shadowDenied, failed } = this.series;
     const missing = seconds - allowed.length;
@@ -256,7 +262,7 @@ class Policy {
 
   draw() {
     const width = this.chart.clientWidth;
-    if (width === 0 || this.isQuiet) return;
+    if (width === 0 || this.isQuiet || !window.uPlot) return;
     if (!this.plot) this.plot = new uPlot(options(this, width), this.columns(), this.chart);
     else if (this.plot.width !== width) this.plot.setSize({ width, height: CHART_HEIGHT });
     this.plot.setData(this.columns());
@@ -270,7 +276,7 @@ class Policy {
     if (this.visible) this.draw();
   }
 
-  /** What was at the second that the pointer is at. */
+  /** Shows the counts of the second below the pointer. */
   point(i) {
     const at = i - (seconds - this.series.allowed.length);
     if (i === null || i === undefined) return write(this.at, '');
@@ -285,7 +291,7 @@ class Policy {
 
 const CHART_HEIGHT = 130;
 
-/** Its parts where they may be seen, and always the tier. */
+/** Returns the parts of a key if they are shown, otherwise its hash; with the tier. */
 function keyText({ hash, parts, tier }) {
   return (parts ? parts.join(' · ') : hash) + (tier ? ` (${tier})` : '');
 }
@@ -326,7 +332,7 @@ const watcher = new IntersectionObserver(entries => {
   }
 }, { rootMargin: '200px' });
 
-/** The actuator's base address, as this page was reached: through whatever proxies, prefixes and ports. */
+/** Returns the actuator's base URL, with the proxies, prefixes and port by which this page was reached. */
 function base() {
   const path = location.pathname;
   const above = path.endsWith(`/${ROOT}`) ? path.slice(0, -ROOT.length) : path.slice(0, path.lastIndexOf('/') + 1);
@@ -350,7 +356,8 @@ function showBackends(backends) {
   }));
 }
 
-let sorted = 0;
+const NEVER = -Infinity;
+let sorted = NEVER; // so that the first call of show() sorts the cards
 
 function show() {
   const find = byId('find').value.trim().toLowerCase();
@@ -370,7 +377,7 @@ function show() {
   if (performance.now() - sorted > SORT_MILLIS) sort();
 }
 
-/** Cards move seldom, and never under the hands of who uses one. */
+/** Sorts the cards, unless one of them has the focus. */
 function sort() {
   sorted = performance.now();
   const list = byId('policies');
@@ -383,7 +390,7 @@ function sort() {
   if (order.some((card, i) => list.children[i] !== card)) list.append(...order);
 }
 
-/* ---- asking ---- */
+/* ---- polling ---- */
 
 let timer = 0;
 let seen = 0;
@@ -393,7 +400,7 @@ const FAILURES = {
   401: 'Not logged in any more (401): reload this page to log in.',
   403: 'Not allowed to see this (403).',
   404: 'The endpoint is gone (404): it is not exposed any more, or another application answers.',
-  429: 'The requests of this page are limited themselves (429).',
+  429: 'The requests of this page are limited themselves (429); ratelimit.exclude-paths: /actuator/** frees them.',
 };
 
 async function poll() {
@@ -412,12 +419,12 @@ async function poll() {
   timer = setTimeout(poll, failure ? RETRY_MILLIS : POLL_MILLIS);
 }
 
-/** Returns what went wrong, or nothing. */
+/** Requests the data; returns the text of a failure, or an empty text. */
 async function ask() {
   const response = await fetch(`${DATA}${second > 0 ? `?since=${second}` : ''}`, {
     cache: 'no-store',
     redirect: 'manual',
-    // With the latter Spring Security answers 401 without having the browser ask for a password each time.
+    // X-Requested-With makes Spring Security answer 401 without a challenge, so the browser opens no login dialog.
     headers: { Accept: 'application/json', 'X-Requested-With': 'XMLHttpRequest' },
     signal: AbortSignal.timeout(TIMEOUT_MILLIS),
   });
@@ -443,6 +450,21 @@ function showState(failure) {
       || `Live: ${policies.size} ${policies.size === 1 ? 'policy' : 'policies'}, ${denying || 'none'} with denials`);
 }
 
+/** Names the files of the page that failed to load. The page contains a general text in case this script failed too. */
+function showIncomplete() {
+  const status = url => performance.getEntriesByName(url)[0]?.responseStatus ?? 0;
+  const missing = [...document.querySelectorAll('link[rel=stylesheet], script[src]')]
+      .map(file => file.src || file.href)
+      .filter(url => status(url) >= 400 || url.endsWith('/uplot.js') && !window.uPlot);
+  const incomplete = byId('incomplete');
+  incomplete.hidden = missing.length === 0;
+  if (incomplete.hidden) return;
+  const named = missing.map(url => url.slice(url.lastIndexOf('/') + 1) + (status(url) ? ` (${status(url)})` : ''));
+  incomplete.firstChild.data = `${named.join(', ')} did not arrive, so the page looks worse than it is: a request of this page was`
+      + ' rejected. Limits answer with 429, a login that is over with 401. Wait a minute and reload the page. ';
+}
+
+addEventListener('load', showIncomplete);
 document.addEventListener('visibilitychange', poll);
 addEventListener('online', poll);
 addEventListener('resize', () => policies.forEach(policy => policy.visible && policy.draw()));

@@ -27,7 +27,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Primary;
 
-/** An application that keeps buckets in a place of its own, and says how that is. */
+/** An application with a bucket store of its own that reports the state of its backends. */
 class BackendBeansTests {
 
     private static final String OURS = "io.ratelimit.autoconfigure.";
@@ -48,7 +48,7 @@ class BackendBeansTests {
                         "--spring.autoconfigure.exclude=" + exclude);
     }
 
-    private static <T> T ask(ConfigurableApplicationContext context, String path, String found) throws Exception {
+    private static <T> T read(ConfigurableApplicationContext context, String path, String found) throws Exception {
         URI uri = URI.create(
                 "http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port") + "/actuator/" + path);
         String body = HttpClient.newHttpClient()
@@ -64,7 +64,7 @@ class BackendBeansTests {
         "ratelimitdashboard, " + METERS + ", " + HEALTH,
         "info, " + HEALTH + ", "
     })
-    void whoWantsOneRefusesToChooseBetweenTwo(String exposed, String excluded, String excludedToo) {
+    void twoBackendsWithoutAPrimaryOneStopTheStart(String exposed, String excluded, String excludedToo) {
         assertThatThrownBy(() -> start(
                                 Two.class,
                                 exposed,
@@ -77,14 +77,14 @@ class BackendBeansTests {
     }
 
     @Test
-    void ofTwoThePrimaryIsTold() throws Exception {
+    void thePrimaryOneOfTwoBackendsIsReported() throws Exception {
         try (ConfigurableApplicationContext context =
                 start(OneOfThemPrimary.class, "health,ratelimits,ratelimitdashboard")) {
-            assertThat(BackendBeansTests.<String>ask(context, "health", "$.components.ratelimit.details.backend"))
+            assertThat(BackendBeansTests.<String>read(context, "health", "$.components.ratelimit.details.backend"))
                     .isEqualTo("Two");
-            assertThat(BackendBeansTests.<String>ask(context, "ratelimits", "$.backend.name"))
+            assertThat(BackendBeansTests.<String>read(context, "ratelimits", "$.backend.name"))
                     .isEqualTo("Two");
-            assertThat(BackendBeansTests.<List<String>>ask(context, "ratelimitdashboard/data", "$.backends[*].name"))
+            assertThat(BackendBeansTests.<List<String>>read(context, "ratelimitdashboard/data", "$.backends[*].name"))
                     .containsExactly("Two");
             assertThat(context.getBean(MeterRegistry.class)
                             .get("ratelimit.backend")

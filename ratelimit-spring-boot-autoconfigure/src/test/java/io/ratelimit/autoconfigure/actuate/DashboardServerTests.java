@@ -3,9 +3,12 @@ package io.ratelimit.autoconfigure.actuate;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.DecisionHistory;
-import io.ratelimit.actuate.RateLimitDashboard;
+import io.ratelimit.UpkeepTimeSource;
+import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.dashboard.DecisionHistory;
+import io.ratelimit.actuate.dashboard.RateLimitDashboard;
 import io.ratelimit.autoconfigure.WithoutSecurity;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -26,10 +29,11 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Primary;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The dashboard on a real server: where it is, to whom it is served, and what. */
+/** The dashboard on a real server: its paths, its access rules and its data. */
 class DashboardServerTests {
 
     private static final String PAGE = "/actuator/ratelimitdashboard";
@@ -46,7 +50,7 @@ class DashboardServerTests {
     }
 
     @Test
-    void thePageAndItsFiles() throws Exception {
+    void thePageAndItsFilesAreServed() throws Exception {
         start(NO_SECURITY, EXPOSED);
 
         HttpResponse<String> page = get(PAGE);
@@ -57,7 +61,7 @@ class DashboardServerTests {
                         "data-root=\"ratelimitdashboard\"",
                         "<script src=\"ratelimitdashboard/dashboard.js\" defer>",
                         "<link rel=\"stylesheet\" href=\"ratelimitdashboard/uplot.css\">")
-                .doesNotContain("{root}", "{here}", "onclick", "<style", "style=", "=\"http", "=\"//")
+                .doesNotContain("{root}", "{name}", "onclick", "<style", "style=", "=\"http", "=\"//")
                 .doesNotContainPattern("<script(?! src)");
         assertThat(get(PAGE + "/dashboard.js").headers().firstValue("Content-Type"))
                 .hasValue("text/javascript;charset=UTF-8");
@@ -81,7 +85,7 @@ class DashboardServerTests {
                 "/%F0%9F%92%A9",
                 "/x%00"
             })
-    void nothingElseIsServed(String path) throws Exception {
+    void noOtherFileIsServed(String path) throws Exception {
         start(NO_SECURITY, EXPOSED);
 
         assertThat(get(PAGE + path).statusCode()).isIn(400, 404);
@@ -90,11 +94,11 @@ class DashboardServerTests {
     }
 
     @Test
-    void theData() throws Exception {
+    void theDataContainsTheDecisionsOfEachSecond() throws Exception {
         start(NO_SECURITY, EXPOSED);
         Throttlers throttlers = context.getBean(Throttlers.class);
         for (int i = 0; i < 3; i++) {
-            throttlers.get("site").decide(1);
+            throttlers.global("site").decide(1);
         }
         context.getBean(ManualTimeSource.class).advance(Duration.ofSeconds(2));
 
@@ -110,17 +114,32 @@ class DashboardServerTests {
     }
 
     @Test
-    void whereItIsNotExposedNobodyCounts() throws Exception {
-        start(NO_SECURITY);
+    void anExposedDashboardCountsDecisionsAndSamplesThem() {
+        start(NO_SECURITY, EXPOSED);
 
-        assertThat(get(PAGE).statusCode()).isEqualTo(404);
-        assertThat(context.getBeanNamesForType(DecisionHistory.class)).isEmpty();
-        assertThat(context.getBeanNamesForType(RateLimitDashboard.class)).isEmpty();
-        assertThat(context.getBean(ManualTimeSource.class).waiting()).isZero();
+        assertThat(context.getBeanNamesForType(DecisionHistory.class)).hasSize(1);
+        assertThat(context.getBeanNamesForType(DeniedKeys.class)).hasSize(1);
+        assertThat(context.getBean(ManualTimeSource.class).waiting())
+                .as("scheduled calls, including the library's own")
+                .isOne();
     }
 
     @Test
-    void accessCanBeTakenFromIt() throws Exception {
+    void aDashboardThatIsNotExposedCountsAndSamplesNothing() throws Exception {
+        start(NO_SECURITY);
+
+        assertThat(get(PAGE).statusCode()).isEqualTo(404);
+        assertThat(context.getBeanNamesForType(RateLimitDashboard.class)).isEmpty();
+        assertThat(context.getBeansOfType(ThrottleListener.class).values())
+                .isNotEmpty()
+                .doesNotHaveAnyElementsOfTypes(DecisionHistory.class, DeniedKeys.class);
+        assertThat(context.getBean(ManualTimeSource.class).waiting())
+                .as("scheduled calls, including the library's own")
+                .isZero();
+    }
+
+    @Test
+    void accessNoneRemovesTheDashboard() throws Exception {
         start(NO_SECURITY, EXPOSED, "--management.endpoint.ratelimitdashboard.access=none");
 
         assertThat(get(PAGE).statusCode()).isEqualTo(404);
@@ -128,14 +147,14 @@ class DashboardServerTests {
     }
 
     @Test
-    void withoutLimitsThereIsNone() throws Exception {
+    void disabledLimitsRemoveTheDashboard() throws Exception {
         start(NO_SECURITY, EXPOSED, "--ratelimit.enabled=false");
 
         assertThat(get(PAGE).statusCode()).isEqualTo(404);
     }
 
     @Test
-    void itIsServedToWhomTheApplicationServesIt() throws Exception {
+    void theAccessRulesOfTheApplicationApply() throws Exception {
         start(EXPOSED, "--spring.security.user.name=admin", "--spring.security.user.password=secret");
         for (String path : List.of("", "/data", "/dashboard.js", "/nothing")) {
             assertThat(get(PAGE + path, "Accept", "application/json").statusCode())
@@ -160,7 +179,7 @@ class DashboardServerTests {
     }
 
     @Test
-    void keysAreShownWhereTheEndpointShowsThem() throws Exception {
+    void keysAreShownIfTheEndpointShowsThem() throws Exception {
         start(
                 NO_SECURITY,
                 EXPOSED,
@@ -179,7 +198,7 @@ class DashboardServerTests {
     }
 
     @Test
-    void theEndpointThatChangesLimitsIsToldAsItIs() throws Exception {
+    void theDataContainsThePathAndTheAccessOfTheEndpoint() throws Exception {
         start(
                 NO_SECURITY,
                 EXPOSED + ",ratelimits",
@@ -190,26 +209,26 @@ class DashboardServerTests {
                 .isEqualTo("{\"path\":\"steer\",\"writable\":true,\"authenticated\":false}");
     }
 
-    /** Nobody listens at port 1. */
+    /** No server listens at port 1. */
     @Test
-    void aBackendThatIsAwayIsToldAndNotWaitedFor() throws Exception {
+    void anUnavailableBackendIsReportedWithoutWaiting() throws Exception {
         start(NO_SECURITY, EXPOSED, "--ratelimit.backend=redis", "--spring.data.redis.port=1");
         assertThat(policy(data(""), "site").hasNonNull("available")).isFalse();
-        context.getBean(Throttlers.class).get("site").decide(1);
+        context.getBean(Throttlers.class).global("site").decide(1);
 
         JsonNode data = data("");
         assertThat(data.at("/backends/0/name").asString()).isEqualTo("Redis");
         assertThat(data.at("/backends/0/condition").asString()).isEqualTo("DOWN");
         assertThat(data.at("/backends/0/cause").asString()).isNotEmpty();
         assertThat(policy(data, "site").get("available").asLong())
-                .as("of the stand-in")
+                .as("tokens of the fallback")
                 .isOne();
         assertThat(policy(data, "site").get("lastSeen").asBoolean()).isTrue();
     }
 
-    /** With this header the browser isn't told to ask for a password: the page polls. */
+    /** The header prevents a challenge, for which the browser would open a login dialog with each poll. */
     @Test
-    void aPollThatIsNotLoggedInIsNotChallenged() throws Exception {
+    void anUnauthenticatedPollIsNotChallenged() throws Exception {
         start(EXPOSED, "--spring.security.user.password=secret");
 
         HttpResponse<String> answer = get(PAGE + "/data", "X-Requested-With", "XMLHttpRequest");
@@ -218,7 +237,7 @@ class DashboardServerTests {
     }
 
     @Test
-    void behindAManagementPortABasePathAndAnotherName() throws Exception {
+    void isServedOnTheManagementPortBelowItsBasePathAndUnderAnotherName() throws Exception {
         start(
                 NO_SECURITY,
                 EXPOSED,
@@ -241,7 +260,7 @@ class DashboardServerTests {
     }
 
     @Test
-    void belowAContextPath() throws Exception {
+    void isServedBelowAContextPath() throws Exception {
         start(NO_SECURITY, EXPOSED, "--server.servlet.context-path=/shop");
 
         assertThat(get("/shop" + PAGE).body()).contains("src=\"ratelimitdashboard/dashboard.js\"");
@@ -292,6 +311,12 @@ class DashboardServerTests {
         @Bean
         ManualTimeSource time() {
             return new ManualTimeSource();
+        }
+
+        @Bean
+        @Primary
+        UpkeepTimeSource timeWithUpkeep(ManualTimeSource time) {
+            return new UpkeepTimeSource(time);
         }
     }
 }

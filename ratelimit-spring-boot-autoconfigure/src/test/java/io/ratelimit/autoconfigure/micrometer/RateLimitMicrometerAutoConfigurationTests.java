@@ -39,8 +39,8 @@ class RateLimitMicrometerAutoConfigurationTests {
     @Test
     void theRegistryOfTheApplicationHasTheMeters() {
         runner.withConfiguration(METRICS).run(context -> {
-            context.getBean(Throttlers.class).get("api").decide(2);
-            context.getBean(Throttlers.class).get("api").decide(1);
+            context.getBean(Throttlers.class).global("api").decide(2);
+            context.getBean(Throttlers.class).global("api").decide(1);
 
             MeterRegistry registry = context.getBean(MeterRegistry.class);
             assertThat(count(registry, "api", "allowed")).isEqualTo(1);
@@ -51,20 +51,20 @@ class RateLimitMicrometerAutoConfigurationTests {
     }
 
     @Test
-    void aRegistryThatIsABeanOfTheApplicationIsEnough() {
+    void aRegistryBeanOfTheApplicationSuffices() {
         runner.withBean(SimpleMeterRegistry.class).run(context -> {
-            context.getBean(Throttlers.class).get("api").decide(1);
+            context.getBean(Throttlers.class).global("api").decide(1);
             assertThat(count(context.getBean(MeterRegistry.class), "api", "allowed"))
                     .isEqualTo(1);
         });
     }
 
     @Test
-    void severalRegistriesAreAllFed() {
+    void allRegistriesGetTheMeters() {
         runner.withConfiguration(METRICS)
                 .withUserConfiguration(TwoRegistries.class)
                 .run(context -> {
-                    context.getBean(Throttlers.class).get("api").decide(1);
+                    context.getBean(Throttlers.class).global("api").decide(1);
                     assertThat(count(context.getBean("one", MeterRegistry.class), "api", "allowed"))
                             .isEqualTo(1);
                     assertThat(count(context.getBean("two", MeterRegistry.class), "api", "allowed"))
@@ -73,7 +73,7 @@ class RateLimitMicrometerAutoConfigurationTests {
     }
 
     @Test
-    void theLimitsOfAnnotationsHaveMetersFromTheStart() {
+    void limitsOfAnnotationsHaveMetersFromTheStart() {
         runner.withConfiguration(METRICS).withBean(Service.class).run(context -> {
             MeterRegistry registry = context.getBean(MeterRegistry.class);
             assertThat(count(registry, "calls", "allowed")).isZero();
@@ -94,13 +94,13 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     @Test
     void backsOffForMetersOfTheApplication() {
-        RateLimitMeters own = new RateLimitMeters(new SimpleMeterRegistry(), policy -> false, () -> {
-            throw new AssertionError("nobody reads a gauge");
+        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> false, () -> {
+            throw new AssertionError("no gauge is read");
         });
         runner.withConfiguration(METRICS)
-                .withBean(RateLimitMeters.class, () -> own)
+                .withBean(RateLimitMeters.class, () -> custom)
                 .run(context -> {
-                    assertThat(context).getBean(RateLimitMeters.class).isSameAs(own);
+                    assertThat(context).getBean(RateLimitMeters.class).isSameAs(custom);
                     context.getBean(Throttlers.class).add(ThrottlePolicy.of("later", BucketSpec.of("1/1h")));
                     assertThat(context.getBean(MeterRegistry.class)
                                     .find("ratelimit.decisions")

@@ -12,7 +12,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntUnaryOperator;
 
-/** Clients that ask all the time until they are closed, and keep what they were answered. */
+/** Clients that send requests until they are closed, and keep the answers. */
 final class Clients implements AutoCloseable {
 
     private final ConcurrentLinkedQueue<Answer> answers = new ConcurrentLinkedQueue<>();
@@ -39,7 +39,7 @@ final class Clients implements AutoCloseable {
         }
     }
 
-    /** All answers until now. */
+    /** Returns the answers so far. */
     List<Answer> answers() {
         return List.copyOf(answers);
     }
@@ -48,31 +48,31 @@ final class Clients implements AutoCloseable {
         return answers.stream().filter(answer -> answer.status == status).count();
     }
 
-    /** Waits until so many more have come. */
+    /** Waits for the given number of further answers. */
     void awaitAnswers(int more) {
         int before = answers.size();
         await().atMost(Duration.ofSeconds(20)).until(() -> answers.size() >= before + more);
     }
 
-    /** So long that part of the answers took at most. */
+    /** Returns a percentile of the answer times. */
     Duration percentile(double part) {
         long[] sorted = answers.stream().mapToLong(Answer::nanos).sorted().toArray();
         return Duration.ofNanos(sorted[(int) (part * (sorted.length - 1))]);
     }
 
-    /** How they are distributed, for messages. */
+    /** Returns the distribution of the answer times, for messages. */
     String times() {
         return "of %d: half %s, 90%% %s, 99%% %s, all %s"
                 .formatted(answers.size(), percentile(0.5), percentile(0.9), percentile(0.99), percentile(1));
     }
 
-    /** Throws what a client was thrown. */
+    /** Throws the exception of a client, if there was one. */
     @Override
     public void close() {
         stop();
     }
 
-    /** Asks no more; all answers are there then. */
+    /** Ends the clients; all answers have come then. */
     void stop() {
         over = true;
         threads.shutdown();

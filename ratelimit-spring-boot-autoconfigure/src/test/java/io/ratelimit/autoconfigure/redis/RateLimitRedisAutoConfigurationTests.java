@@ -7,9 +7,10 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
-import io.ratelimit.redis.RedisBuckets;
-import io.ratelimit.redis.RequestDeadline;
-import io.ratelimit.redis.RoutingBucketStore;
+import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.RoutingBucketStore;
+import io.ratelimit.redis.RedisStorage;
 import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,23 +23,25 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStaticMasterReplicaConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** When buckets are in Redis, and what is needed for that. No server is. */
+/** The conditions for buckets in Redis. These tests need no server. */
 class RateLimitRedisAutoConfigurationTests {
 
     private final ApplicationContextRunner bare = new ApplicationContextRunner()
-            .withConfiguration(
-                    AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitRedisAutoConfiguration.class))
+            .withConfiguration(AutoConfigurations.of(
+                    RateLimitAutoConfiguration.class,
+                    RateLimitFailoverAutoConfiguration.class,
+                    RateLimitRedisAutoConfiguration.class))
             .withPropertyValues("ratelimit.policies.api.rate=2/1s", "spring.data.redis.port=1");
 
     private final ApplicationContextRunner contextRunner =
             bare.withConfiguration(AutoConfigurations.of(DataRedisAutoConfiguration.class));
 
     @Test
-    void nothingOfRedisIsThereUnlessAPolicySaysSo() {
+    void withoutAPolicyOnRedisThereAreNoBeansOfRedis() {
         contextRunner.run(context -> assertThat(context)
                 .hasSingleBean(BucketStore.class)
-                .doesNotHaveBean(RedisBuckets.class)
-                .doesNotHaveBean(RequestDeadline.class)
+                .doesNotHaveBean(RedisStorage.class)
+                .doesNotHaveBean(Deadline.class)
                 .doesNotHaveBean(Backend.class));
         contextRunner
                 .withPropertyValues("ratelimit.enabled=false", "ratelimit.backend=redis")
@@ -54,37 +57,41 @@ class RateLimitRedisAutoConfigurationTests {
                 "ratelimit.policies.api.backend=redis",
                 "ratelimit.policies.other.backend=Redis"
             })
-    void theApplicationOrAPolicyMaySaySo(String property) {
+    void theApplicationOrAPolicyEnablesRedis(String property) {
         contextRunner
                 .withPropertyValues("ratelimit.policies.other.rate=2/1s", property)
                 .run(context -> assertThat(context.getBean(BucketStore.class)).isInstanceOf(RoutingBucketStore.class));
     }
 
     @Test
-    void aStoreOfTheApplicationsOwnReplacesIt() {
+    void theApplicationsOwnStoreReplacesRedis() {
         BucketStore own = BucketStore.local(new SystemTimeSource());
         contextRunner
                 .withPropertyValues("ratelimit.backend=redis")
                 .withBean(BucketStore.class, () -> own)
+                .withBean(Injected.class)
                 .run(context -> assertThat(context)
-                        .doesNotHaveBean(RedisBuckets.class)
-                        .getBean(BucketStore.class)
-                        .isSameAs(own));
+                        .doesNotHaveBean(RedisStorage.class)
+                        .getBean(Injected.class)
+                        .isEqualTo(new Injected(own)));
     }
 
+    /** A bean that a bucket store is injected into. */
+    record Injected(BucketStore store) {}
+
     @Test
-    void withoutAConnectionFactoryItSaysWhatToType() {
+    void withoutAConnectionFactoryTheFailureNamesTheCorrection() {
         bare.withPropertyValues("ratelimit.backend=redis")
                 .run(context -> assertFailure(
                         context,
-                        "Limits are to be kept in Redis ('backend: redis'), but there is not exactly one"
-                                + " RedisConnectionFactory to tell where it is.",
-                        "Add 'spring-boot-starter-data-redis' and say 'spring.data.redis.host', or declare one bean of the"
+                        "'backend: redis' is set, but there is not exactly one RedisConnectionFactory with the"
+                                + " address of Redis.",
+                        "Add 'spring-boot-starter-data-redis' and set 'spring.data.redis.host', or declare one bean of the"
                                 + " type LettuceConnectionFactory as primary."));
     }
 
     @Test
-    void jedisIsRefused() {
+    void jedisIsRejected() {
         RedisConnectionFactory other = (RedisConnectionFactory) Proxy.newProxyInstance(
                 getClass().getClassLoader(),
                 new Class<?>[] {RedisConnectionFactory.class},
@@ -93,10 +100,9 @@ class RateLimitRedisAutoConfigurationTests {
                 .withBean(RedisConnectionFactory.class, () -> other)
                 .run(context -> assertFailure(
                         context,
-                        "Limits are to be kept in Redis ('backend: redis'), which needs Lettuce, but the"
-                                + " RedisConnectionFactory is a "
+                        "'backend: redis' is set and needs Lettuce, but the RedisConnectionFactory is a "
                                 + other.getClass().getSimpleName() + ".",
-                        "Say 'spring.data.redis.client-type: lettuce', or remove Jedis from the class path."));
+                        "Set 'spring.data.redis.client-type: lettuce', or remove Jedis from the class path."));
     }
 
     @Test
@@ -109,10 +115,10 @@ class RateLimitRedisAutoConfigurationTests {
                 .run(context -> assertFailure(
                         context,
                         "A transaction can't span the nodes of a Redis cluster.",
-                        "Say 'ratelimit.redis.strategy: script', or configure a single server or Sentinel."));
+                        "Set 'ratelimit.redis.strategy: script', or configure a single server or Sentinel."));
     }
 
-    /** Nobody would tell which of them may be written to after a failover. */
+    /** A fixed list doesn't show the master after a failover. */
     @Test
     void aListOfAMasterAndItsReplicasIsRefused() {
         contextRunner
@@ -128,24 +134,23 @@ class RateLimitRedisAutoConfigurationTests {
     private static void assertMasterReplicaIsRefused(AssertableApplicationContext context) {
         assertFailure(
                 context,
-                "Limits are to be kept in Redis ('backend: redis'), which is configured as a fixed list of a master and"
-                        + " its replicas: after a failover nothing would tell which of them may be written to.",
-                "Say 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
+                "'backend: redis' is set, and Redis is configured as a fixed list of a master and its replicas: the list"
+                        + " doesn't show which of them is the master after a failover.",
+                "Set 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
                         + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.");
     }
 
     @Test
-    void withoutItsAutoConfigurationNothingIsSilentlyInMemory() {
+    void withoutItsAutoConfigurationTheStartFails() {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(RateLimitAutoConfiguration.class))
                 .withPropertyValues("ratelimit.policies.api.rate=2/1s", "ratelimit.policies.api.backend=redis")
-                .run(
-                        context -> assertFailure(
-                                context,
-                                "Limits are to be kept in Redis ('backend: redis'), but the auto-configuration for that is not"
-                                        + " there: instances would share nothing.",
-                                "Don't exclude 'RateLimitRedisAutoConfiguration', or say 'ratelimit.backend: local'. Where the"
-                                        + " application is processed ahead of time, 'backend: redis' must be there when it is built."));
+                .run(context -> assertFailure(
+                        context,
+                        "Limits need Redis ('backend: redis'), but 'RateLimitRedisAutoConfiguration' is missing: instances"
+                                + " would share nothing.",
+                        "Don't exclude 'RateLimitRedisAutoConfiguration', or set 'ratelimit.backend: local'. If the"
+                                + " application is processed ahead of time, set 'backend: redis' for the build too."));
     }
 
     private static void assertFailure(AssertableApplicationContext context, String description, String action) {

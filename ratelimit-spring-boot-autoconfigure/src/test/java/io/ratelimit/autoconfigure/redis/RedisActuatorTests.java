@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The actuator of an application that has its buckets in Redis, or some of them. */
+/** The actuator of an application with some or all buckets in Redis. */
 class RedisActuatorTests {
 
     private static final String YAML = """
@@ -88,7 +88,7 @@ class RedisActuatorTests {
     }
 
     @Test
-    void whileRedisIsAwayWhatStandsInIsSeenAndWhatDoesNotIsUnavailable() {
+    void duringAnOutageTheFallbackIsShownAndOtherBucketsAreUnavailable() {
         try (RedisApplication application = start("deny")) {
             application.status("/alice");
             redis.kill();
@@ -109,24 +109,23 @@ class RedisActuatorTests {
                     .doesNotContainKey("available");
             HttpResponse<String> refused = application.request("DELETE", "/actuator/ratelimits/named?key=alice");
             assertThat(refused.statusCode()).isEqualTo(503);
-            assertThat(refused.body())
-                    .contains("\"detail\":\"Redis can't be asked, and the bucket may be there still\"");
+            assertThat(refused.body()).contains("\"detail\":\"Redis is unavailable, and the bucket may still exist\"");
         }
     }
 
     @Test
-    void whatNobodyStandsInForIsUnavailable() {
+    void aPolicyWithoutAFallbackIsUnavailable() {
         String yaml = YAML.replace("rate: 2/1d }", "rate: 2/1d, on-backend-failure: allow }");
         try (RedisApplication application = RedisApplication.start(redis.port(), yaml.formatted("deny"))) {
             redis.kill();
             HttpResponse<String> answer = application.get("/actuator/ratelimits/named?key=alice");
             assertThat(answer.statusCode()).isEqualTo(503);
             assertThat(answer.headers().firstValue("Content-Type")).hasValue("application/problem+json");
-            assertThat(answer.body()).contains("Redis can't be asked, and nothing stands in for it");
+            assertThat(answer.body()).contains("Redis is unavailable, and the policy has no fallback bucket");
         }
     }
 
-    /** Nobody sends a request that Redis would be asked for. */
+    /** No request is sent that would call Redis. */
     @ParameterizedTest
     @CsvSource({"local, 200, UP", "allow, 200, UP", "deny, 503, DOWN"})
     void anOutageShowsWithoutRequestsAndSoDoesItsEnd(String rule, int status, String shown) {
@@ -173,7 +172,7 @@ class RedisActuatorTests {
         }
     }
 
-    /** An instance that is out of rotation for it gets none. */
+    /** An instance that a load balancer has removed gets no requests. */
     @Test
     void theEndOfAMisconfigurationShowsWithoutRequests() {
         try (RedisApplication application = start("deny")) {

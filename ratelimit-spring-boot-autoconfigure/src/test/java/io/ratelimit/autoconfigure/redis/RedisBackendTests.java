@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** Limits on a Redis that is well. */
+/** Limits on a healthy Redis. */
 @ExtendWith(OutputCaptureExtension.class)
 class RedisBackendTests {
 
@@ -69,7 +69,7 @@ class RedisBackendTests {
         }
     }
 
-    /** A rolling deployment: while both versions run, the greater limit holds at most, and then the new one. */
+    /** A rolling deployment: while both versions run, at most the larger limit is granted; afterwards the new one. */
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
     void instancesWithDifferentRatesShareALimit(String strategy) {
@@ -131,7 +131,7 @@ class RedisBackendTests {
     }
 
     @Test
-    void theStartSaysWhereLimitsAre(CapturedOutput output) {
+    void theStartReportNamesThePlaceOfTheBuckets(CapturedOutput output) {
         String yaml = """
                 ratelimit:
                   backend: redis
@@ -144,16 +144,15 @@ class RedisBackendTests {
         RedisApplication.start(redis.port(), yaml).close();
 
         assertThat(output)
+                .contains("'shared' is enforced: 5/1d, capacity 5, a bucket for each ip, on Redis (denies all while"
+                        + " Redis is unavailable); ")
                 .contains(
-                        "'shared' is enforced: 5/1d, capacity 5, a bucket for each ip, on Redis (while it is away all is"
-                                + " refused); ")
-                .contains("'shared-too' is enforced: 5/1d, capacity 5, one bucket, on Redis (while it is away all is"
-                        + " allowed); ")
+                        "'shared-too' is enforced: 5/1d, capacity 5, one bucket, on Redis (allows all while Redis is unavailable); ")
                 .contains("'own' is enforced: 5/1d, capacity 5, one bucket, in memory; ")
-                .doesNotContain("Redis is away", "Redis may", "has no name");
+                .doesNotContain("Redis is unavailable (", "Redis may", "has no name");
     }
 
-    /** With 1,000,003 ticks a microsecond two hours are as far ahead as Lua can count. */
+    /** Lua can count two hours ahead at 1,000,003 ticks a microsecond. */
     @Test
     void aWaitThatIsTooLongToBeCountedAheadIsWarnedOf(CapturedOutput output) {
         RedisApplication.start(redis.port(), """
@@ -166,10 +165,10 @@ class RedisBackendTests {
                         """).close();
 
         assertThat(output)
-                .containsOnlyOnce("for longer than its tokens can be counted ahead in Redis")
+                .containsOnlyOnce("beyond the time by which tokens can be taken ahead in Redis")
                 .contains(
-                        "Throttle policy 'bulk' lets calls wait for longer than its tokens can be counted ahead in Redis,"
-                                + " which is 133m: who would wait for longer is refused. Say a shorter 'max-wait', or a rate of"
+                        "Throttle policy 'bulk' has a 'max-wait' beyond the time by which tokens can be taken ahead in Redis,"
+                                + " which is 133m: a call that would wait longer is denied. Set a shorter 'max-wait', or a rate of"
                                 + " rounder numbers");
     }
 
@@ -183,7 +182,7 @@ class RedisBackendTests {
         RedisApplication.start(redis.port(), yaml).close();
 
         assertThat(output)
-                .contains("Redis may throw away buckets when its memory is full (maxmemory-policy is 'volatile-lru')")
+                .contains("Redis may evict buckets when its memory is full (maxmemory-policy is 'volatile-lru')")
                 .contains("The application has no name, so its keys in Redis begin with 'ratelimit'");
         assertThat(redis.keys()).allMatch(key -> key.startsWith("ratelimit:self-test:"));
     }

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Limits on a cluster that loses a primary under load, or changes it. */
+/** Limits on a cluster that loses or changes a primary under load. */
 class RedisClusterFailoverTests {
 
     private static final int USERS = 30;
@@ -48,7 +48,7 @@ class RedisClusterFailoverTests {
                 """.formatted(cluster.nodes(), LIMIT);
     }
 
-    /** Each with a shard of its own. */
+    /** Each kind uses its own shard. */
     private enum Failover {
         HANDED_OVER,
         FROZEN,
@@ -87,7 +87,7 @@ class RedisClusterFailoverTests {
         }
     }
 
-    /** Until an instance takes from buckets there. */
+    /** Waits until an instance takes from buckets in the cluster. */
     private void awaitUse(RedisProcess redis, RedisApplication application) {
         await().ignoreExceptions().atMost(Duration.ofSeconds(10)).until(() -> {
             long before = redis.ask(commands -> commands.dbsize());

@@ -13,10 +13,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Connections that lead nowhere any more, or to the wrong server, and nobody says so. */
+/** Connections that have become useless, or lead to the wrong server, without being closed. */
 class RedisConnectionTests {
 
-    /** Less than two seconds where the machine has nothing else to do. */
+    /** It takes less than two seconds on an idle machine. */
     private static final Duration BACK = Duration.ofSeconds(2);
 
     private static final int CLIENTS = 20;
@@ -56,10 +56,10 @@ class RedisConnectionTests {
         return new Clients(CLIENTS, client -> application.status("/a"));
     }
 
-    /** As where a firewall forgets connections, but lets new ones through. */
+    /** Like a firewall that drops existing connections but permits new ones. */
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
-    void aConnectionThatLeadsNowhereIsMadeAnewWithinTwoSeconds(String strategy) {
+    void aUselessConnectionIsRenewedWithinTwoSeconds(String strategy) {
         try (RedisApplication application = application(strategy);
                 Clients clients = clients(application)) {
             clients.awaitAnswers(200);

@@ -7,7 +7,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.redis.Clients.Answer;
-import io.ratelimit.redis.RequestDeadline;
+import io.ratelimit.failover.Deadline;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -17,14 +17,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** G3: all Redis work of a request together ends in time, whatever becomes of answers on their way. */
+/** G3: all Redis calls of a request together end in time, whatever happens to the replies. */
 class RedisDeadlineTests {
 
     private static final int CLIENTS = 50;
     private static final int REQUESTS = 1_000;
     private static final Duration PROMISED = Duration.ofMillis(100 + 20);
 
-    /** Above what is promised, for a machine that has other things to do, too: half of all, and all but one in a hundred. */
+    /** The promised times plus a margin for a busy machine: the median and the 99th percentile. */
     private static final Duration HALF = PROMISED.plusMillis(400);
 
     private static final Duration NEARLY_ALL = Duration.ofSeconds(5);
@@ -50,7 +50,7 @@ class RedisDeadlineTests {
                 """.formatted(strategy));
     }
 
-    /** Some requests each while answers are late, come in pieces, are cut off, and are swallowed. */
+    /** Sends requests while replies are late, come in pieces, are cut off, and are dropped. */
     private void disturb(Clients clients) {
         proxy.delay(Duration.ofMillis(40));
         clients.awaitAnswers(REQUESTS / 4);
@@ -79,21 +79,21 @@ class RedisDeadlineTests {
         }
     }
 
-    /** Three calls are one request. */
+    /** One request makes three calls. */
     @ParameterizedTest
     @ValueSource(strings = {"script", "transaction"})
     void inTheStore(String strategy) {
         ThrottlePolicy policy = ThrottlePolicy.of("store", BucketSpec.of("1000000/1s"), "user");
         try (RedisApplication application = application(strategy)) {
             BucketStore store = application.bean(BucketStore.class);
-            RequestDeadline deadline = application.bean(RequestDeadline.class);
+            Deadline deadline = application.bean(Deadline.class);
             Clients clients = new Clients(CLIENTS, client -> {
                 deadline.open();
                 for (int call = 0; call < 3; call++) {
                     store.take(List.of(Charge.of(policy, "user" + client, 1)));
                 }
                 deadline.close();
-                LockSupport.parkNanos(PAUSE.toNanos()); // or most would be of the time when nobody waits for Redis
+                LockSupport.parkNanos(PAUSE.toNanos()); // otherwise most calls would be made while the breaker is open
                 return 200;
             });
             try (clients) {

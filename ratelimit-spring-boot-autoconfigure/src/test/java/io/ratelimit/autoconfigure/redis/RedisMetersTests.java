@@ -10,7 +10,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What the meters say of limits on Redis, and that shadow mode is the same there. */
+/** The meters of limits on Redis, and shadow mode on Redis. */
 class RedisMetersTests {
 
     private final RedisProcess redis = RedisProcess.started();
@@ -21,7 +21,7 @@ class RedisMetersTests {
     }
 
     @Test
-    void whereAnAnswerCameFromIsCountedAndNoMeterAsksRedis() {
+    void thePlaceOfAnAnswerIsCountedAndNoMeterCallsRedis() {
         String yaml = """
                 ratelimit:
                   redis.timeout: 5s

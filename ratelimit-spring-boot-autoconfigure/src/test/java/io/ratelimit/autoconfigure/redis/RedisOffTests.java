@@ -12,7 +12,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A Redis that no policy asks is left alone. */
+/** A Redis that no enabled policy uses gets no connection. */
 class RedisOffTests {
 
     private static final String YAML = """
@@ -27,7 +27,7 @@ class RedisOffTests {
                 here: { rate: 9/1d, backend: local }
             """;
 
-    /** Whoever connects is not answered, but is there to be accepted. */
+    /** The server socket accepts no connection, but the operating system queues them. */
     private final ServerSocket port = listening();
 
     private static ServerSocket listening() {
@@ -52,12 +52,16 @@ class RedisOffTests {
                 "mode: off | mode: enforce, backend: redis",
                 "mode: shadow | mode: off, backend: redis"
             })
-    void nobodyConnectsWhereAllThatWouldIsOff(String modes) {
+    void noConnectionIsOpenedIfAllPoliciesOnRedisAreOff(String modes) {
         String[] parts = modes.split(" \\| ");
         try (RedisApplication application =
                 RedisApplication.start(port.getLocalPort(), YAML.formatted(parts[0], parts[1]))) {
             assertThat(application.status("/a")).isEqualTo(200);
-            assertThat(application.bean(Throttlers.class).get("all").decide(2).allowed())
+            assertThat(application
+                            .bean(Throttlers.class)
+                            .global("all")
+                            .decide(2)
+                            .allowed())
                     .isTrue();
             assertThat(application.get("/actuator/health").body()).contains("\"ratelimit\":{\"status\":\"UP\"}");
             assertThat(application.get("/actuator/ratelimits").body()).contains("\"rate\":\"2/1d\"");
@@ -68,7 +72,7 @@ class RedisOffTests {
         assertThatThrownBy(port::accept).isInstanceOf(SocketTimeoutException.class);
     }
 
-    /** So the test above would see it. */
+    /** This proves that the test above would detect a connection. */
     @ParameterizedTest
     @ValueSource(strings = {"enforce", "shadow"})
     void otherwiseTheStartTriesIt(String mode) throws IOException {

@@ -13,7 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import redis.embedded.RedisServer;
 
-/** A real Redis of one test's own, which can be stopped, killed, and started again at the same port. */
+/** A real Redis for one test, which can be stopped, killed, and started again at the same port. */
 final class RedisProcess implements AutoCloseable {
 
     private static final Pattern CALLS = Pattern.compile("cmdstat_(?:evalsha|eval|exec):calls=(\\d+)");
@@ -63,7 +63,7 @@ final class RedisProcess implements AutoCloseable {
         return ask(redis -> redis.keys("*"));
     }
 
-    /** How often buckets were asked. */
+    /** Returns how many commands read or wrote buckets. */
     long calls() {
         Matcher found = CALLS.matcher(ask(redis -> redis.info("commandstats")));
         long calls = 0;

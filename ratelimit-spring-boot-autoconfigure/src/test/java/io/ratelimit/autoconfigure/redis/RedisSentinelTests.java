@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import redis.embedded.RedisSentinel;
 
-/** Limits on a master that Sentinel names, and another one after a failover. */
+/** Limits on a master that Sentinel returns, and on another one after a failover. */
 class RedisSentinelTests {
 
     private static final String NAME = "shop";
@@ -109,7 +109,7 @@ class RedisSentinelTests {
         }
     }
 
-    /** Until both have their limits there. */
+    /** Waits until both instances use the new master. */
     private static void awaitUse(RedisProcess redis, RedisApplication... applications) {
         for (RedisApplication application : applications) {
             await().ignoreExceptions().atMost(Duration.ofSeconds(10)).until(() -> {

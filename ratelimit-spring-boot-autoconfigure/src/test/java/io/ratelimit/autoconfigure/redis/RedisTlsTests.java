@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** Limits on a Redis that speaks TLS and wants to know who asks, where Spring Boot is told of both. */
+/** Limits on a Redis with TLS and a password, both configured by the properties of Spring Boot. */
 @ExtendWith(OutputCaptureExtension.class)
 class RedisTlsTests {
 
@@ -64,7 +64,7 @@ class RedisTlsTests {
         }
     }
 
-    /** A key and a certificate by itself, as PEM. */
+    /** Returns a key and a self-signed certificate as PEM. */
     private static void certify(String name) throws IOException, InterruptedException, GeneralSecurityException {
         Path store = directory.resolve(name + ".p12");
         String command = "%s -genkeypair -alias x -keyalg RSA -dname CN=%s -ext san=dns:localhost,ip:127.0.0.1"
@@ -130,7 +130,7 @@ class RedisTlsTests {
     void aServerThatIsNotTrustedIsNotAsked(CapturedOutput output) {
         try (RedisApplication application = RedisApplication.start(TLS_PORT, yaml("script", "stranger", "s3cret"))) {
             assertThat(application.status("/script")).isEqualTo(503);
-            assertThat(output).contains("Redis is away (").contains("certification path");
+            assertThat(output).contains("Redis is unavailable (").contains("certification path");
         }
     }
 

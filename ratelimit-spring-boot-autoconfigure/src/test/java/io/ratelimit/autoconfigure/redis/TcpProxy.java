@@ -41,7 +41,7 @@ final class TcpProxy implements AutoCloseable {
         return listening.getLocalPort();
     }
 
-    /** How many there have been. */
+    /** Returns the number of connections so far. */
     int connections() {
         return lines.get();
     }
@@ -50,27 +50,27 @@ final class TcpProxy implements AutoCloseable {
         this.delay = delay;
     }
 
-    /** From now on answers come byte by byte. */
+    /** Sends later replies byte by byte. */
     void slice() {
         sliced = true;
     }
 
-    /** From now on nothing comes through, in neither direction, and nobody is told. */
+    /** Drops all data in both directions without closing the connections. */
     void swallow() {
         swallowed = Integer.MAX_VALUE;
     }
 
-    /** Connections that are made from now on are fine again; all others stay as they are. */
+    /** Lets later connections work normally; the present ones stay as they are. */
     void swallowNoMore() {
         swallowed = lines.get();
     }
 
-    /** Connections that are made from now on lead to another server. */
+    /** Leads later connections to another server. */
     void leadTo(int port) {
         target = port;
     }
 
-    /** Ends all connections there are. */
+    /** Closes all present connections. */
     void cut() {
         sockets.forEach(TcpProxy::close);
     }
@@ -114,7 +114,7 @@ final class TcpProxy implements AutoCloseable {
                 }
             }
         } catch (IOException cut) {
-            // the other end goes, too
+            // the other end is closed too
         } finally {
             close(from);
             close(to);

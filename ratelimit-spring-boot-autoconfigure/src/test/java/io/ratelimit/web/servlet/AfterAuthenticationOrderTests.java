@@ -21,7 +21,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.filter.OncePerRequestFilter;
 
-/** Where the application authenticates in a filter of its own. */
+/** Applications that authenticate in their own filter. */
 class AfterAuthenticationOrderTests {
 
     private static final String YAML = """
@@ -29,10 +29,12 @@ class AfterAuthenticationOrderTests {
               %s
               policies:
                 user: { key: user, on-missing-key: deny, rate: 1/1h }
+                all: { rate: 100/1h }
+                address: { key: ip, rate: 100/1h }
             """;
 
     @Test
-    void theLateFilterStandsWhereItIsTold() {
+    void theSecondFilterStandsAtTheConfiguredOrder() {
         String order = "filter.after-authentication-order: 11";
         try (TestServer server =
                 TestServer.open(YAML.formatted(order), OwnAuthentication.class).start()) {
@@ -43,16 +45,28 @@ class AfterAuthenticationOrderTests {
     }
 
     @Test
-    void withoutAWordItStandsBehindSpringSecuritysPlace() {
+    void sharedBucketsAreChargedBehindTheApplicationsOwnAuthentication() {
+        String order = "filter.after-authentication-order: 11";
+        try (TestServer server =
+                TestServer.open(YAML.formatted(order), OwnAuthentication.class).start()) {
+            assertThat(server.http().get("/").status()).isEqualTo(401);
+            assertThat(server.available("all")).isEqualTo(100);
+            assertThat(server.available("address", "127.0.0.1")).isEqualTo(99);
+        }
+    }
+
+    @Test
+    void byDefaultItStandsRightBehindSpringSecurity() {
         try (TestServer server = TestServer.open(YAML.formatted("mode: enforce"), OwnAuthentication.class)
                 .start()) {
             assertThat(server.http().get("/", "X-User: alice").status()).isEqualTo(403);
+            assertThat(server.http().get("/").status()).as("by 'user', at once").isEqualTo(403);
         }
     }
 
     @ParameterizedTest
     @ValueSource(ints = {-101, -102, Integer.MIN_VALUE})
-    void notBeforeTheEarlyFilter(int order) {
+    void notBeforeThePlaceOfSpringSecurity(int order) {
         assertThatExceptionOfType(ApplicationContextException.class)
                 .isThrownBy(() -> TestServer.open(YAML.formatted("filter.after-authentication-order: " + order))
                         .start())
@@ -60,9 +74,8 @@ class AfterAuthenticationOrderTests {
                 .isInstanceOf(InvalidConfigurationPropertyValueException.class)
                 .withMessageContaining("ratelimit.filter.after-authentication-order")
                 .satisfies(failure -> assertThat(((InvalidConfigurationPropertyValueException) failure).getReason())
-                        .isEqualTo(
-                                "It must be greater than the order of the filter before authentication, -101, but was "
-                                        + order + ": what is asked after authentication would be asked first."));
+                        .isEqualTo("It must be greater than -101, the last order before Spring Security, but was "
+                                + order + ": policies after authentication would run before it."));
     }
 
     @RestController
@@ -81,7 +94,12 @@ class AfterAuthenticationOrderTests {
                         protected void doFilterInternal(
                                 HttpServletRequest request, HttpServletResponse response, FilterChain chain)
                                 throws ServletException, IOException {
-                            chain.doFilter(as(request.getHeader("X-User"), request), response);
+                            String user = request.getHeader("X-User");
+                            if (user == null) {
+                                response.setStatus(401);
+                            } else {
+                                chain.doFilter(as(user, request), response);
+                            }
                         }
                     });
             registration.setOrder(10);

@@ -84,7 +84,7 @@ class AnnotationTests {
                 "/servlet",
                 "/filter"
             })
-    void aRefusalThatLeavesTheRequestIsThatOfTheFilter(String path, CapturedOutput output) {
+    void aDeniedCallThatEndsTheRequestIsRejectedLikeInTheFilter(String path, CapturedOutput output) {
         assertThat(http.get(path, basic("alice")).status()).isEqualTo(200);
         int logged = output.getAll().length();
 
@@ -100,16 +100,17 @@ class AnnotationTests {
         assertThat(refusal.body())
                 .startsWith("{\"type\":")
                 .endsWith("\"violated-policies\":[\"work\"],\"retryAfterMs\":3600000}");
+        boolean workDone = !path.equals("/filter");
         assertThat(server.available("site", "127.0.0.1"))
-                .as("given back by the refused request")
-                .isEqualTo(999);
+                .as("the filter's policy keeps what it took, unless no handler was reached")
+                .isEqualTo(workDone ? 998 : 999);
         assertThat(server.available("guard", "127.0.0.1")).isEqualTo(998);
         assertThat(output.getAll().substring(logged).lines().filter(line -> !line.contains("denied")))
                 .isEmpty();
     }
 
     @Test
-    void whatTheApplicationMakesOfItIsItsOwn() {
+    void anExceptionThatTheApplicationWrapsIsLeftToIt() {
         http.get("/converted", basic("alice"));
         Response converted = http.get("/converted", basic("alice"));
         assertThat(converted.status()).isEqualTo(418);
@@ -135,7 +136,7 @@ class AnnotationTests {
                 "ETag",
                 "Last-Modified"
             })
-    void whatDescribedTheBodyThatWasBegunIsDropped(String header) {
+    void headersOfTheReplacedBodyAreRemoved(String header) {
         assertThat(http.get("/described", basic("alice")).header(header)).isNotNull();
         Response refusal = http.get("/described", basic("alice"));
         assertThat(refusal.status()).isEqualTo(503);
@@ -144,7 +145,7 @@ class AnnotationTests {
     }
 
     @Test
-    void whatCallsHaveTakenThatWereMadeIsKeptWhenALaterOneIsRefused() {
+    void tokensOfMadeCallsAreKeptWhenALaterCallIsDenied() {
         assertThat(http.get("/batch/60", basic("alice")).status()).isEqualTo(200);
         assertThat(server.available("many")).isEqualTo(40);
         Response refusal = http.get("/batch/60", basic("alice"));
@@ -174,7 +175,9 @@ class AnnotationTests {
         assertThat(http.get("/priced?q=a&n=100", basic("alice")).status()).isEqualTo(200);
         assertThat(server.available("priced", "a")).isZero();
         assertThat(http.get("/priced?q=b&n=none", basic("alice")).status()).isEqualTo(200);
-        assertThat(server.available("priced", "b")).isEqualTo(9);
+        assertThat(server.available("priced", "b")).as("fails: max-cost").isEqualTo(4);
+        assertThat(http.get("/priced?q=c", basic("alice")).status()).isEqualTo(200);
+        assertThat(server.available("priced", "c")).as("missing: 1").isEqualTo(9);
     }
 
     @Test
@@ -386,7 +389,7 @@ class AnnotationTests {
         }
     }
 
-    /** Beside controllers. */
+    /** Router functions beside controllers. */
     static class Routes {
 
         @Bean

@@ -9,12 +9,12 @@ import org.springframework.security.core.userdetails.User;
 import org.springframework.security.core.userdetails.UserDetailsService;
 import org.springframework.security.web.SecurityFilterChain;
 
-/** Everything by HTTP Basic, all names are users, and a user's password is the name. */
+/** Requires HTTP Basic for all requests. Each name is a user, and a user's password is the name. */
 @Configuration(proxyBeanMethods = false)
-class BasicSecurity {
+public class BasicSecurity {
 
     @Bean
-    SecurityFilterChain security(HttpSecurity http) {
+    public SecurityFilterChain security(HttpSecurity http) {
         return http.authorizeHttpRequests(requests -> requests.anyRequest().authenticated())
                 .httpBasic(Customizer.withDefaults())
                 .csrf(AbstractHttpConfigurer::disable)
@@ -22,7 +22,7 @@ class BasicSecurity {
     }
 
     @Bean
-    UserDetailsService users() {
+    public UserDetailsService users() {
         return name ->
                 User.withUsername(name).password("{noop}" + name).roles("USER").build();
     }

@@ -2,8 +2,9 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.key.ClientIp;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import java.util.List;
@@ -17,7 +18,7 @@ class BoundRequestTests {
 
     private final Endpoints endpoints = new Endpoints("dispatcherServlet", "", List.of());
     private final BoundRequest bound =
-            new BoundRequest(() -> endpoints, new ClientAddresses(new ClientIp(List.of(), "x-forwarded-for", 64)));
+            new BoundRequest(() -> endpoints, new ClientIpResolver(new ClientIp(List.of(), "x-forwarded-for", 64)));
 
     @AfterEach
     void unbind() {
@@ -37,7 +38,7 @@ class BoundRequestTests {
                 .isEqualTo("POST");
     }
 
-    /** Threads may be given the request that they work for, and go on when it has been answered. */
+    /** A thread may keep the request that it was given after the response is complete. */
     @Test
     void aRequestThatIsOverIsNone() {
         assertThat(facts(new HttpServletRequestWrapper(new MockHttpServletRequest()) {

@@ -21,7 +21,7 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Whose bucket a request asks, by its cookies, query, path and session, and by what the application makes of it. */
+/** Keys from cookies, query, path, session, beans and expressions. */
 @ExtendWith(OutputCaptureExtension.class)
 class ClientKeyTests {
 
@@ -83,14 +83,14 @@ class ClientKeyTests {
                 "Cookie: device=; device=one",
                 "Cookie: =one"
             })
-    void theAddressStandsInForACookie(String header) {
+    void theAddressIsThePlaceholderOfACookie(String header) {
         assertThat(get("/cookie")).isEqualTo(200);
         assertThat(get("/cookie", header)).isEqualTo(429);
         assertThat(server.http().from("127.0.0.9").get("/cookie", header).status())
                 .isEqualTo(200);
     }
 
-    /** Above 200 the container refuses. */
+    /** The container rejects more than 200 cookies. */
     @Test
     void aFloodOfCookiesIsNoWayOut() {
         String many = "Cookie: " + "a=b; ".repeat(199) + "device=one";
@@ -132,7 +132,7 @@ class ClientKeyTests {
                 "?a=%zz",
                 "?|=|"
             })
-    void theAddressStandsInForAParameter(String query) {
+    void theAddressIsThePlaceholderOfAParameter(String query) {
         assertThat(get("/query")).isEqualTo(200);
         assertThat(get("/query" + query)).isEqualTo(429);
         assertThat(server.http().from("127.0.0.9").get("/query" + query).status())
@@ -172,7 +172,7 @@ class ClientKeyTests {
     // The path
 
     @Test
-    void eachTenantHasABucketHoweverItsPathIsSpelt() {
+    void eachTenantHasOneBucketInAnySpellingOfThePath() {
         assertThat(get("/tenants/one/items")).isEqualTo(200);
         assertThat(get("/tenants/%6fne/items")).isEqualTo(200);
         for (String same : List.of("one/items", "one;a=b/items", "one/items/", "one/items?a=b", "%6Fne/orders")) {
@@ -244,7 +244,7 @@ class ClientKeyTests {
     // Beans and expressions
 
     @Test
-    void aBeanTellsTheKey() {
+    void aBeanResolvesTheKey() {
         assertThat(get("/bean", "X-Tenant: one")).isEqualTo(200);
         assertThat(get("/bean", "X-Tenant: two")).isEqualTo(200);
         assertThat(get("/bean", "X-Tenant: ONE")).isEqualTo(429);
@@ -252,7 +252,7 @@ class ClientKeyTests {
 
     @ParameterizedTest
     @ValueSource(strings = {"X-A: b", "X-Tenant:", "X-Tenant: blank", "X-Tenant: throw", "X-Tenant: checked"})
-    void aBeanThatTellsNoneOrThrowsLeavesItToTheRule(String header, CapturedOutput output) {
+    void aBeanThatReturnsNoKeyOrThrowsCountsAsAMissingKey(String header, CapturedOutput output) {
         assertThat(get("/bean", header)).isEqualTo(200);
         assertThat(get("/bean", header)).isEqualTo(429);
         assertThat(server.http().from("127.0.0.9").get("/bean", header).status())
@@ -262,14 +262,14 @@ class ClientKeyTests {
             assertThat(get("/bean/skip", header)).isEqualTo(200);
         }
         boolean throwing = header.endsWith("throw") || header.endsWith("checked");
-        assertThat(failures(output).stream().filter(line -> line.contains("'bean-skip'")))
+        assertThat(LogLines.of(output, "FailureLog").stream().filter(line -> line.contains("'bean-skip'")))
                 .as("a line for three")
                 .hasSize(throwing ? 1 : 0);
         assertThat(output).doesNotContain("secret");
     }
 
     @Test
-    void anExpressionTellsTheKey() {
+    void anExpressionResolvesTheKey() {
         assertThat(get("/expression", "X-Plan: gold", "X-Key: one")).isEqualTo(200);
         assertThat(get("/expression", "X-Plan: gold", "X-Key: two")).isEqualTo(200);
         assertThat(get("/expression", "X-Plan: gold", "X-Key: one")).isEqualTo(429);
@@ -281,26 +281,18 @@ class ClientKeyTests {
     }
 
     @Test
-    void anExpressionThatFailsLeavesItToTheRule(CapturedOutput output) {
+    void anExpressionThatFailsCountsAsAMissingKey(CapturedOutput output) {
         assertThat(get("/expression/deny", "X-Key: one-a")).isEqualTo(200);
         assertThat(get("/expression/deny", "X-Key: one-b")).isEqualTo(429);
-        assertThat(failures(output)).isEmpty();
+        assertThat(LogLines.of(output, "FailureLog")).isEmpty();
 
         assertThat(get("/expression/deny")).isEqualTo(403);
         assertThat(get("/expression/deny", "X-Key: hm")).isEqualTo(403);
-        assertThat(failures(output))
-                .containsExactly("Throttle policy 'expression-deny' could not tell the part"
+        assertThat(LogLines.of(output, "FailureLog"))
+                .containsExactly("Throttle policy 'expression-deny' could not determine the part"
                         + " 'expression:header('X-Key').substring(0, 3)' of its key, so it was missing"
                         + " (org.springframework.expression.spel.SpelEvaluationException"
                         + " METHOD_CALL_ON_NULL_OBJECT_NOT_ALLOWED); failures since it was last logged: 1");
-    }
-
-    private static List<String> failures(CapturedOutput output) {
-        return output.getOut()
-                .lines()
-                .filter(line -> line.contains("FailureLog"))
-                .map(line -> line.replaceFirst("^.*? : ", ""))
-                .toList();
     }
 
     private static int get(String... targetAndHeaders) {
@@ -357,7 +349,7 @@ class ClientKeyTests {
             };
         }
 
-        /** As resolvers in Kotlin may. */
+        /** Returns null, as a resolver in Kotlin may. */
         @SuppressWarnings("unchecked")
         private static <E extends Exception> void sneak(Exception checked) throws E {
             throw (E) checked;

@@ -18,7 +18,7 @@ import org.springframework.security.core.userdetails.UserDetailsService;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What a request takes, and from which requests anything is taken at all. */
+/** The cost of requests, and the requests that are charged at all. */
 @ExtendWith(OutputCaptureExtension.class)
 class CostTests {
 
@@ -63,7 +63,7 @@ class CostTests {
         "rows=000000000000000000000000000000000000000000000000050, 50",
         "rows%5B%5D=50, 50"
     })
-    void aRequestTakesWhatTheExpressionSays(String query, long left) {
+    void aRequestTakesTheResultOfTheExpression(String query, long left) {
         assertThat(get("/rows?" + query)).isEqualTo(200);
         assertThat(available("rows")).isEqualTo(left);
     }
@@ -87,17 +87,17 @@ class CostTests {
             assertThat(get("/rows" + query)).isEqualTo(200);
         }
         assertThat(get("/rows" + query)).isEqualTo(429);
-        assertThat(failures(output))
+        assertThat(LogLines.of(output, "FailureLog"))
                 .as("a line for a hundred")
                 .singleElement()
                 .asString()
-                .startsWith("Throttle policy 'rows' could not tell its cost, which counted as 1 (")
+                .startsWith("Throttle policy 'rows' could not determine its cost, which counted as 1 (")
                 .doesNotContain("many");
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"101", "2147483648", "9223372036854775807", "9223372036854775808", "1e999999999"})
-    void whatCanNeverFitIsRefusedAsSuch(String rows) {
+    void aCostThatNeverFitsIsRejectedAsSuch(String rows) {
         Response refusal = server.http().get("/rows?rows=" + rows);
         assertThat(refusal.status()).isEqualTo(429);
         assertThat(refusal.names()).doesNotContain("Retry-After", "X-RetryAfterMs");
@@ -133,7 +133,7 @@ class CostTests {
     }
 
     @Test
-    void aConditionTellsToWhichRequestsAPolicyApplies() {
+    void aConditionSelectsTheRequestsOfAPolicy() {
         assertThat(get("/rows")).isEqualTo(200);
         assertThat(available("writes")).isEqualTo(100);
         for (String method : List.of("POST", "PUT", "DELETE", "FOO", "get")) {
@@ -148,7 +148,7 @@ class CostTests {
         assertThat(available("fails")).as("false").isEqualTo(100);
         assertThat(get("/fails", "X-A: ab")).isEqualTo(200);
         assertThat(available("fails")).as("true").isEqualTo(99);
-        assertThat(failures(output)).isEmpty();
+        assertThat(LogLines.of(output, "FailureLog")).isEmpty();
 
         for (int i = 0; i < 3; i++) {
             assertThat(get("/fails")).isEqualTo(200);
@@ -156,9 +156,9 @@ class CostTests {
         }
         assertThat(available("fails")).as("failed").isEqualTo(96);
         assertThat(available("no-boolean")).as("no boolean").isEqualTo(97);
-        assertThat(failures(output))
+        assertThat(LogLines.of(output, "FailureLog"))
                 .hasSize(2)
-                .allMatch(line -> line.contains(" could not tell its condition, so it applied ("));
+                .allMatch(line -> line.contains(" could not determine its condition, so it applied ("));
         assertThat(output).doesNotContain("secret");
     }
 
@@ -191,14 +191,6 @@ class CostTests {
         }
     }
 
-    private static List<String> failures(CapturedOutput output) {
-        return output.getOut()
-                .lines()
-                .filter(line -> line.contains("FailureLog"))
-                .map(line -> line.replaceFirst("^.*? : ", ""))
-                .toList();
-    }
-
     private static long available(String policy) {
         return server.available(policy, "127.0.0.1");
     }
@@ -220,7 +212,7 @@ class CostTests {
 
         @Bean
         @Override
-        UserDetailsService users() {
+        public UserDetailsService users() {
             return name -> User.withUsername(name)
                     .password("{noop}" + name)
                     .authorities(

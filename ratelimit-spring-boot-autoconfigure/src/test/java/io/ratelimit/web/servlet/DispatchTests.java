@@ -30,7 +30,7 @@ import org.springframework.web.context.request.async.DeferredResult;
 import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 import org.springframework.web.util.WebUtils;
 
-/** A request pays once, however often it is dispatched. */
+/** A request is charged once, for any number of dispatches. */
 class DispatchTests {
 
     private static final String YAML = """
@@ -62,7 +62,7 @@ class DispatchTests {
         "/async-handled, 418, handled",
         "/unknown, 404, Not Found",
     })
-    void everyRequestPaysOnce(String path, int status, String body) {
+    void everyRequestIsChargedOnce(String path, int status, String body) {
         Response response = server.http().get(path);
         assertThat(response.status()).isEqualTo(status);
         assertThat(response.body()).contains(body);
@@ -78,7 +78,7 @@ class DispatchTests {
     }
 
     @Test
-    void anExceptionHandlerForEverythingDoesNotSeeRefusals() {
+    void anExceptionHandlerForEverythingDoesNotSeeDeniedCalls() {
         server.http().get("/tight");
         Response refusal = server.http().get("/tight");
         assertThat(refusal.status()).isEqualTo(429);
@@ -86,17 +86,19 @@ class DispatchTests {
     }
 
     @Test
-    void theErrorOfARequestThatNeverGotToAFilterIsFree() {
+    void theErrorOfARequestThatNeverGotToAFilterIsCharged() {
         assertThat(server.http().get("/blocked").status()).isEqualTo(403);
-        assertThat(server.available("early")).isEqualTo(100);
+        assertThat(server.available("early"))
+                .as("its error dispatch passes Spring Security")
+                .isEqualTo(99);
     }
 
     @Test
-    void theFiltersAreForRequestsOnly() {
+    void theFiltersAreForRequestsAndErrorDispatches() {
         List<FilterRegistrationBean<?>> registrations =
                 List.of(server.bean(OnAllDispatches.class).before, server.bean(OnAllDispatches.class).after);
         assertThat(registrations).allSatisfy(registration -> assertThat(registration.determineDispatcherTypes())
-                .isEqualTo(EnumSet.of(DispatcherType.REQUEST)));
+                .isEqualTo(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ERROR)));
     }
 
     @Controller
@@ -195,7 +197,7 @@ class DispatchTests {
             return ResponseEntity.status(418).body("handled");
         }
 
-        /** Leaves the answer to the container, as if nobody had handled it, but without its lines in the log. */
+        /** Leaves the response to the container like an unhandled failure, but without lines in the log. */
         @ExceptionHandler(Exception.class)
         void leave(HttpServletRequest request, HttpServletResponse response, Exception failure) throws IOException {
             request.setAttribute(WebUtils.ERROR_EXCEPTION_ATTRIBUTE, failure);
@@ -204,7 +206,7 @@ class DispatchTests {
         }
     }
 
-    /** What a user might do: the same filter once more, and for every dispatch. */
+    /** A possible registration by a user: the same filter once more, and for every dispatch. */
     static class OnAllDispatches {
 
         private final FilterRegistrationBean<RateLimitFilter> before;
@@ -229,7 +231,7 @@ class DispatchTests {
             return everywhere("onceMoreAfter", rateLimitFilterAfterAuthentication);
         }
 
-        /** Stands before all others, and has the container answer. */
+        /** Stands before all other filters, and lets the container answer. */
         @Bean
         static FilterRegistrationBean<jakarta.servlet.Filter> firewall() {
             FilterRegistrationBean<jakarta.servlet.Filter> registration = new FilterRegistrationBean<>(

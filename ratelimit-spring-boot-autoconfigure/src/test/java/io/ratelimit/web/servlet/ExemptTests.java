@@ -23,7 +23,7 @@ import org.springframework.web.servlet.function.RouterFunction;
 import org.springframework.web.servlet.function.RouterFunctions;
 import org.springframework.web.servlet.function.ServerResponse;
 
-/** Which requests are free: never one that a handler may get that isn't exempt. */
+/** Exempt requests: a request that a handler without the exemption may get is never free. */
 @ExtendWith(OutputCaptureExtension.class)
 class ExemptTests {
 
@@ -84,9 +84,9 @@ class ExemptTests {
             assertThat(started.available("site")).isEqualTo(100);
             assertThat(output.getOut().substring(before).lines().filter(line -> line.contains("@RateLimitExempt")))
                     .hasSize(3)
-                    .anyMatch(line -> line.contains("'GET /any-method' doesn't free its requests"))
-                    .anyMatch(line -> line.contains("'GET /by-parameter' doesn't free its requests"))
-                    .anyMatch(line -> line.contains("'GET /guarded/{any}' doesn't free its requests"));
+                    .anyMatch(line -> line.contains("'GET /any-method' has no effect"))
+                    .anyMatch(line -> line.contains("'GET /by-parameter' has no effect"))
+                    .anyMatch(line -> line.contains("'GET /guarded/{any}' has no effect"));
         }
     }
 
@@ -153,7 +153,7 @@ class ExemptTests {
             return "ok";
         }
 
-        /** Spring MVC prefers it, though the other one names the method. */
+        /** Spring MVC prefers this handler, though the other one has the method. */
         @RequestMapping(path = "/any-method", params = "a")
         String anyMethod() {
             return "ok";
@@ -244,7 +244,7 @@ class ExemptTests {
         }
     }
 
-    /** Behind which controllers would be, were it not for its paths. */
+    /** A mapping in front of controllers, with other paths than theirs. */
     static class Further {
 
         @Bean

@@ -23,7 +23,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What a client reads where the backend failed, and the policy's rule for that is to deny. */
+/** The responses when the backend failed and the policy's rule for failures is to deny. */
 @ExtendWith(OutputCaptureExtension.class)
 class FailedBackendTests {
 
@@ -51,7 +51,7 @@ class FailedBackendTests {
         assertThat(refusal.body())
                 .isEqualTo("{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\","
                         + "\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"The limit of 'away' policy can't be"
-                        + " asked at the moment, please retry after 1500 ms.\",\"violated-policies\":[\"away\"],"
+                        + " checked at the moment, please retry after 1500 ms.\",\"violated-policies\":[\"away\"],"
                         + "\"retryAfterMs\":1500}");
     }
 
@@ -63,17 +63,18 @@ class FailedBackendTests {
         assertThat(refusal.header("X-RetryAfterMs")).isEqualTo("60000");
         assertThat(refusal.body())
                 .isEqualTo(
-                        "The limit of 'both-away' policy can't be asked at the moment, please retry after 60000 ms.\n");
+                        "The limit of 'both-away' policy can't be checked at the moment, please retry after 60000 ms.\n");
     }
 
     @Test
-    void aRefusedCallIsAnsweredTheSameWay() {
+    void aDeniedCallIsRejectedTheSameWay() {
         Response refusal = server.http().get("/call");
 
         assertThat(refusal.status()).isEqualTo(503);
-        assertThat(refusal.body()).contains("The limit of 'call-away' policy can't be asked at the moment");
+        assertThat(refusal.body()).contains("The limit of 'call-away' policy can't be checked at the moment");
         assertThat(server.http().get("/message").body())
-                .isEqualTo("the limit of 'call-away' policy can't be asked, retry after 1500 ms PT1.5S");
+                .isEqualTo(
+                        "The limit of 'call-away' policy can't be checked at the moment, please retry after 1500 ms. PT1.5S");
     }
 
     @Test
@@ -113,7 +114,7 @@ class FailedBackendTests {
         }
     }
 
-    /** Of the policies called away the buckets can't be asked; those called drained are short for a minute. */
+    /** The store fails for policies with "away" in their name, and denies for a minute those with "drained". */
     record Away(BucketStore store) implements BucketStore {
 
         @Override
@@ -123,9 +124,9 @@ class FailedBackendTests {
 
         private static Answer answer(Charge charge) {
             boolean away = charge.policy().name().endsWith("away");
-            long retry = Duration.ofMillis(away ? 1_500 : 60_000).toNanos();
+            Duration retry = Duration.ofMillis(away ? 1_500 : 60_000);
             Outcome outcome = away ? Outcome.BACKEND_FAILED : Outcome.DENIED;
-            return new Answer(charge, new Decision(outcome, 0, retry, 0, 0, 0, List.of()));
+            return Answer.denied(charge, outcome, retry);
         }
 
         @Override
@@ -137,11 +138,11 @@ class FailedBackendTests {
         public void giveBack(List<Answer> taken) {}
 
         @Override
-        public BucketSnapshot look(Charge charge) {
-            return store.look(charge);
+        public BucketSnapshot snapshot(Charge charge) {
+            return store.snapshot(charge);
         }
 
         @Override
-        public void forget(Charge charge) {}
+        public void reset(Charge charge) {}
     }
 }

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Where the container or Spring takes the address from a header, it is text of the client's choice. */
+/** If the container or Spring takes the address from a header, the address is a text that the client chooses. */
 class ForwardedAddressTests {
 
     private static final String YAML = """

@@ -3,11 +3,12 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Response;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The property {@code ratelimit.headers}, and what an allowed response tells. */
+/** The property {@code ratelimit.headers}, and the headers of allowed responses. */
 class HeadersTests {
 
     private static final String YAML = """
@@ -21,6 +22,11 @@ class HeadersTests {
                 global: { rate: 5/1m }
                 missing: { key: header:X-Key, on-missing-key: deny, rate: 1/1h, paths: /missing, phase: after-authentication }
                 before: { key: ip, rate: 7/1h, paths: /missing }
+                endpoint: { key: endpoint, rate: 2/1h, paths: /shared }
+                tenant: { key: header:X-Tenant, rate: 2/1h, paths: /shared }
+                anyone: { key: user, on-missing-key: shared, rate: 3/1h, paths: /shared }
+                session: { key: session, rate: 4/1h, paths: /shared }
+                address: { key: ip, rate: 1000/1h, paths: /shared }
             """;
 
     @Test
@@ -53,7 +59,25 @@ class HeadersTests {
     }
 
     @Test
-    void aRefusalWithoutAKeyTellsOfNoLimit() {
+    void theLevelOfABucketThatClientsShareIsNotShown() {
+        for (String headers : List.of("draft-11", "x-ratelimit")) {
+            try (TestServer server = start(headers)) {
+                String level = headers.equals("draft-11") ? "RateLimit" : "X-RateLimit-Remaining";
+                Response allowed = server.http().get("/shared", "X-Tenant: acme");
+                assertThat(allowed.status()).isEqualTo(200);
+                assertThat(allowed.header(level)).isIn("\"session\";r=3;t=900", "3");
+                Response other = server.http().from("127.0.0.2").get("/shared", "X-Tenant: acme");
+                assertThat(other.header(level))
+                        .as("no trace of the first client's request")
+                        .isEqualTo(allowed.header(level));
+                assertThat(server.http().get("/shared", "X-Tenant: acme").status())
+                        .isEqualTo(429);
+            }
+        }
+    }
+
+    @Test
+    void aRejectionForAMissingKeyShowsNoLimit() {
         try (TestServer server = start("draft-11")) {
             Response refusal = server.http().get("/missing");
             assertThat(refusal.status()).isEqualTo(403);
@@ -61,9 +85,8 @@ class HeadersTests {
                     .noneMatch(name ->
                             name.startsWith("RateLimit") || name.startsWith("X-Retry") || name.startsWith("Retry"));
             assertThat(refusal.body())
-                    .isEqualTo(
-                            "{\"title\":\"Forbidden\",\"status\":403,\"detail\":\"The request is refused by 'missing'"
-                                    + " policy, it lacks what the limit is counted by.\",\"violated-policies\":[\"missing\"]}");
+                    .isEqualTo("{\"title\":\"Forbidden\",\"status\":403,\"detail\":\"The request is denied by 'missing'"
+                            + " policy, it lacks the key of the limit.\",\"violated-policies\":[\"missing\"]}");
             assertThat(server.available("before", "127.0.0.1")).as("given back").isEqualTo(7);
         }
     }
@@ -114,7 +137,7 @@ class HeadersTests {
     @RestController
     static class Api {
 
-        @GetMapping({"/keyed", "/two", "/global", "/missing"})
+        @GetMapping({"/keyed", "/two", "/global", "/missing", "/shared"})
         String hello() {
             return "hello";
         }

@@ -29,7 +29,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.bind.annotation.RestControllerAdvice;
 
-/** What becomes of requests whose thread is interrupted while they wait in line. */
+/** Requests whose thread is interrupted while they wait in the queue. */
 @Timeout(60)
 class InterruptedWaitTests {
 
@@ -70,10 +70,12 @@ class InterruptedWaitTests {
         assertThat(response.body())
                 .isEqualTo("{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\","
                         + "\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"The request was interrupted while"
-                        + " it waited in line, please retry.\"}");
+                        + " it waited in the queue, please retry.\"}");
         assertThat(server.bean(Api.class).made).hasValue(made);
         assertThat(server.bean(Throttlers.class).waiting(policy)).isZero();
-        assertThat(server.available("early", "127.0.0.1")).isEqualTo(early);
+        assertThat(server.available("early", "127.0.0.1"))
+                .as("given back unless the handler was reached")
+                .isEqualTo(path.equals("/call") ? early - 1 : early);
         assertThat(server.available("guard", "127.0.0.1"))
                 .as("it has paid for the authentication")
                 .isEqualTo(path.equals("/first") ? guard : guard - 1);
@@ -93,10 +95,11 @@ class InterruptedWaitTests {
         get("/late");
         Response response = interrupted("/late", "Accept: text/plain");
         assertThat(response.header("Content-Type")).startsWith("text/plain");
-        assertThat(response.body()).isEqualTo("The request was interrupted while it waited in line, please retry.\n");
+        assertThat(response.body())
+                .isEqualTo("The request was interrupted while it waited in the queue, please retry.\n");
     }
 
-    /** Tomcat drops the connection of a thread that is interrupted while there is something to send. */
+    /** Tomcat drops the connection of a thread that is interrupted before its response is sent. */
     @Test
     void anAnswerWithoutABodyIsSentAsWell() throws InterruptedException {
         get("/late");
@@ -109,9 +112,9 @@ class InterruptedWaitTests {
         }
     }
 
-    /** The stop waits a while for requests under way, and then the server interrupts them. */
+    /** The stop waits for active requests, and then the server interrupts them. */
     @Test
-    void aServerThatStopsServesNobodyWhoWaits() throws InterruptedException {
+    void aStoppingServerServesNoWaitingRequest() throws InterruptedException {
         TestServer stopping = TestServer.secured(
                         YAML + "spring.lifecycle.timeout-per-shutdown-phase: 100ms\n",
                         BasicSecurity.class,
@@ -153,7 +156,7 @@ class InterruptedWaitTests {
         }
     }
 
-    /** Knows the threads that serve requests, and how they come back. */
+    /** Records the threads that serve requests, and their interrupt status at the end. */
     @Configuration(proxyBeanMethods = false)
     static class Threads {
 

@@ -12,7 +12,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Whose bucket a request asks, by its method, its headers and its sender. */
+/** Keys from the method, the headers and the client of a request. */
 class KeyTests {
 
     private static final String YAML = """
@@ -39,7 +39,7 @@ class KeyTests {
     static final TestServer server = TestServer.open(YAML, Api.class);
 
     @Test
-    void aHeadersFirstValueCountsWhateverItsCase() {
+    void theFirstValueOfAHeaderCountsInAnyCase() {
         assertThat(get("/header", "X-Key: one")).isEqualTo(200);
         assertThat(get("/header", "X-Key: two")).isEqualTo(200);
         assertThat(get("/header", "x-key: ONE")).isEqualTo(429);
@@ -49,7 +49,7 @@ class KeyTests {
     }
 
     @Test
-    void caseCountsWhereThePolicySaysSo() {
+    void caseCountsWhereThePolicyIsConfiguredSo() {
         assertThat(get("/cased", "X-Key: one")).isEqualTo(200);
         assertThat(get("/cased", "X-Key: ONE")).isEqualTo(200);
         assertThat(get("/cased", "X-Key: one")).isEqualTo(429);
@@ -65,7 +65,7 @@ class KeyTests {
     }
 
     @Test
-    void theAddressStandsInForAMissingKey() {
+    void theAddressIsThePlaceholderOfAMissingKey() {
         RawHttp other = server.http().from("127.0.0.9");
         for (String[] missing : new String[][] {{}, {"X-Key:"}, {"X-Key:    "}, {"X-Key: \t"}}) {
             server.refill();
@@ -76,7 +76,7 @@ class KeyTests {
     }
 
     @Test
-    void noValueThatIsSentEqualsAStandIn() {
+    void noSentValueEqualsAPlaceholder() {
         assertThat(get("/header")).isEqualTo(200);
         assertThat(get("/header", "X-Key: 127.0.0.1")).isEqualTo(200);
         assertThat(get("/header", "X-Key: s127.0.0.1")).isEqualTo(200);
@@ -147,7 +147,7 @@ class KeyTests {
     }
 
     @Test
-    void clientsAreToldApartByAddressAndForwardingHeadersAreNotRead() {
+    void clientsAreDistinguishedByAddressAndForwardingHeadersAreIgnored() {
         assertThat(get("/ip")).isEqualTo(200);
         assertThat(server.http().from("127.0.0.9").get("/ip").status()).isEqualTo(200);
         assertThat(get("/ip")).isEqualTo(429);
@@ -157,7 +157,7 @@ class KeyTests {
     }
 
     @Test
-    void withoutAuthenticationTheAddressStandsInForTheUser() {
+    void withoutAuthenticationTheAddressIsThePlaceholderOfTheUser() {
         assertThat(get("/user")).isEqualTo(200);
         assertThat(get("/user", RawHttp.basic("alice"))).isEqualTo(429);
         assertThat(server.http().from("127.0.0.9").get("/user").status()).isEqualTo(200);
@@ -203,7 +203,7 @@ class KeyTests {
     }
 
     @Test
-    void whatReachesNoEndpointSharesABucket() {
+    void requestsWithoutAnEndpointShareABucket() {
         for (String target : List.of("/unknown", "/unknown/2", "/items", "/items/1/2", "/", "/login.json", "/LOGIN")) {
             assertThat(server.http().get(target).status()).as(target).isEqualTo(404);
         }

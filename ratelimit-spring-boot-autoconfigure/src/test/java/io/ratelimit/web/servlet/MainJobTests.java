@@ -47,7 +47,7 @@ class MainJobTests {
     }
 
     @Test
-    void the801stQuickRequestOfAUserToAnEndpointIsRefused() {
+    void the801stQuickRequestOfAUserToAnEndpointIsRejected() {
         drainAlice("/orders");
 
         Response refusal = server.http().get("/orders", basic("alice"));
@@ -84,7 +84,7 @@ class MainJobTests {
     }
 
     @Test
-    void otherUsersAndOtherEndpointsGoOn() {
+    void otherUsersAndOtherEndpointsProceed() {
         drainAlice("/orders");
         assertThat(server.http().get("/orders", basic("alice")).status()).isEqualTo(429);
 
@@ -93,7 +93,7 @@ class MainJobTests {
     }
 
     @Test
-    void refusedRequestsCostThePoliciesOfTheLatePhaseAndTheDerivedEarlyOnesNothing() {
+    void rejectedRequestsTakeNothingFromSharedBuckets() {
         drainAlice("/orders");
         assertThat(server.available("per-endpoint", "GET /orders")).isEqualTo(4000 - 800);
         assertThat(server.available("global")).isEqualTo(7000 - 800);
@@ -111,7 +111,7 @@ class MainJobTests {
     }
 
     @Test
-    void anEarlyPolicyThatSaysSoBoundsWrongPasswords() {
+    void aConfiguredEarlyPolicyBoundsWrongPasswords() {
         RawHttp attacker = server.http().from("127.0.0.66");
         try (Connection connection = attacker.open()) {
             for (int i = 0; i < 1200; i++) {
@@ -127,9 +127,9 @@ class MainJobTests {
         assertThat(refusal.header("RateLimit-Policy")).isEqualTo("\"per-ip\";q=1200;w=60");
 
         assertThat(server.available("per-endpoint", "GET /orders"))
-                .as("no refusal of ours, so nothing is given back")
-                .isEqualTo(4000 - 1200);
-        assertThat(server.available("global")).isEqualTo(7000 - 1200);
+                .as("what accounts share is asked after authentication")
+                .isEqualTo(4000);
+        assertThat(server.available("global")).isEqualTo(7000);
         assertThat(server.available("per-user-per-endpoint", "alice", "GET /orders"))
                 .as("nobody has shown to be alice")
                 .isEqualTo(800);
@@ -139,7 +139,7 @@ class MainJobTests {
     }
 
     @Test
-    void anAllowedResponseShowsTheScarcestOfThePoliciesWithAKeyAndNeverTheLoad() {
+    void anAllowedResponseShowsTheClientsTokensAndNeverTheLoad() {
         Response first = server.http().get("/orders", basic("alice"));
         assertThat(first.status()).isEqualTo(200);
         assertThat(first.header("RateLimit-Policy")).isEqualTo("\"per-user-per-endpoint\";q=800;w=80");
@@ -151,9 +151,10 @@ class MainJobTests {
             drain("/orders", "user" + user, "127.0.1." + user);
         }
         Response busy = server.http().get("/orders", basic("alice"));
+        assertThat(server.available("per-endpoint", "GET /orders")).isEqualTo(1598);
         assertThat(busy.header("RateLimit"))
-                .as("1599 of 4000 are a smaller share than 798 of 800; global has 4599 of 7000")
-                .isEqualTo("\"per-endpoint\";r=1598;t=1");
+                .as("1598 of 4000 are a smaller share, but the others' doing")
+                .isEqualTo("\"per-user-per-endpoint\";r=798;t=1");
     }
 
     @Test

@@ -20,7 +20,7 @@ import org.springframework.web.cors.CorsConfiguration;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.cors.UrlBasedCorsConfigurationSource;
 
-/** Nothing that bytes can spell fails in the filter or passes by it. */
+/** No sequence of bytes fails in the filter or bypasses it. */
 class MalformedRequestTests {
 
     private static final String YAML = """
@@ -36,7 +36,7 @@ class MalformedRequestTests {
 
     @ParameterizedTest
     @CsvSource({"'', /", "/ctx, /app"})
-    void isRefusedIfItGetsToTheFilterAtAll(String context, String servlet) {
+    void isRejectedIfItReachesTheFilter(String context, String servlet) {
         String mounted = context + (servlet.equals("/") ? "" : servlet);
         try (TestServer server =
                 TestServer.open(YAML.formatted(context, servlet), Api.class).start()) {

@@ -21,7 +21,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The property {@code mode} of a policy and of the application: the weaker counts. */
+/** The property {@code mode} of a policy and of the application: the weaker one holds. */
 class ModeTests {
 
     private static final String YAML = """
@@ -65,7 +65,7 @@ class ModeTests {
     }
 
     @Test
-    void aShadowIsAskedOnlyWhenTheOthersAllow() {
+    void aShadowPolicyDecidesOnlyAfterTheEnforcedOnesAllow() {
         try (TestServer server =
                 TestServer.open(YAML.formatted("enforce"), Api.class).start()) {
             server.http().get("/strict");
@@ -104,7 +104,7 @@ class ModeTests {
 
         @Bean
         ThrottleListener listener() {
-            return decision -> decision.violations()
+            return decision -> decision.denials()
                     .forEach(violation -> denied.add(violation.policy().name()));
         }
     }

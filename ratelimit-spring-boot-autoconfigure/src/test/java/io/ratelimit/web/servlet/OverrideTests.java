@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -70,7 +71,7 @@ class OverrideTests {
     @RegisterExtension
     static final TestServer server = TestServer.secured(YAML, BasicSecurity.class, Api.class);
 
-    /** How many of five requests are allowed. */
+    /** Returns how many of five requests are allowed. */
     private static long allowed(String path, String... headers) {
         long allowed = 0;
         for (int i = 0; i < 5; i++) {
@@ -86,7 +87,7 @@ class OverrideTests {
     }
 
     @Test
-    void usersBehindOneAddressHaveBucketsOfTheirOwn() {
+    void usersBehindOneAddressHaveSeparateBuckets() {
         assertThat(allowed("/user", RawHttp.basic("carol"))).isEqualTo(1);
         assertThat(allowed("/user", RawHttp.basic("dave"))).isEqualTo(1);
     }
@@ -156,9 +157,9 @@ class OverrideTests {
         assertThat(allowed("/pair", from("11.1.2.4"), alice)).isEqualTo(1);
     }
 
-    /** All that are named here are there. */
+    /** All endpoints of these overrides exist. */
     @Test
-    void nothingIsLoggedOfEndpointsThatThereAre(CapturedOutput output) {
+    void nothingIsLoggedForExistingEndpoints(CapturedOutput output) {
         try (TestServer again =
                 TestServer.secured(YAML, BasicSecurity.class, Api.class).start()) {
             assertThat(again.bean(Endpoints.class).names()).contains("GET /export/{id}");

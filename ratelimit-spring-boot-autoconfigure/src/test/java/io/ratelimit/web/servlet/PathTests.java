@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Response;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServlet;
@@ -24,7 +25,7 @@ import org.springframework.core.Ordered;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Whatever a path is spelled like, who reaches a handler has been charged for it; wherever the application is mounted. */
+/** A request that reaches a handler has been charged, in every spelling of its path and below every context path. */
 class PathTests {
 
     private static final String YAML = """
@@ -237,7 +238,7 @@ class PathTests {
         assertThat(send(mount, mounted + "/unknown").charged).containsExactly("elsewhere");
     }
 
-    /** Sends a request and sees who was charged; what passes the filters is charged to the policies without paths. */
+    /** Sends a request and returns the charged policies. A request that passes the filters is charged to the policies without paths. */
     private static Seen send(Mount mount, String target) {
         TestServer server = server(mount);
         server.refill();
@@ -245,7 +246,8 @@ class PathTests {
         Response response = server.http().get(target);
 
         boolean entered = Trace.contains("entered");
-        assertThat(server.available("all")).as(target).isEqualTo(entered ? 999 : 1000);
+        boolean errorDispatched = Trace.contains("error");
+        assertThat(server.available("all")).as(target).isEqualTo(entered || errorDispatched ? 999 : 1000);
         assertThat(response.status()).as(target).isLessThan(500);
         List<String> charged = new ArrayList<>();
         for (String policy : POLICIES) {
@@ -268,7 +270,7 @@ class PathTests {
 
     private record Seen(Response response, List<String> charged, String endpoint) {}
 
-    /** What the request in hand came by. */
+    /** The way of the current request. */
     private static final class Trace {
 
         private static final List<String> MARKS = new CopyOnWriteArrayList<>();
@@ -311,13 +313,16 @@ class PathTests {
 
         @Bean
         FilterRegistrationBean<Filter> entered() {
-            return filter(Ordered.HIGHEST_PRECEDENCE, (request, response, chain) -> {
-                Trace.mark("entered");
-                chain.doFilter(request, response);
-            });
+            FilterRegistrationBean<Filter> registration =
+                    filter(Ordered.HIGHEST_PRECEDENCE, (request, response, chain) -> {
+                        Trace.mark(request.getDispatcherType() == DispatcherType.ERROR ? "error" : "entered");
+                        chain.doFilter(request, response);
+                    });
+            registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ERROR);
+            return registration;
         }
 
-        /** Answers what fails behind it, for Spring MVC can't parse all of these paths, and each would fill the log. */
+        /** Answers failures behind it, since Spring MVC can't parse all of these paths, and each failure would fill the log. */
         @Bean
         FilterRegistrationBean<Filter> passed() {
             return filter(Ordered.LOWEST_PRECEDENCE, (request, response, chain) -> {

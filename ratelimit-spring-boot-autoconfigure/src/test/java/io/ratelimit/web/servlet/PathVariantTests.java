@@ -15,7 +15,7 @@ import org.springframework.web.servlet.config.annotation.PathMatchConfigurer;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 import org.springframework.web.util.pattern.PathPatternParser;
 
-/** Applications that read paths more kindly than Spring MVC does by itself. */
+/** Applications that read paths more leniently than Spring MVC does by default. */
 class PathVariantTests {
 
     private static final String YAML = """
@@ -28,7 +28,7 @@ class PathVariantTests {
             """;
 
     @Test
-    void aTrailingSlashIsNoWayRoundBeforeTheFilterThatTrimsIt() {
+    void aTrailingSlashIsNoBypassBeforeTheFilterThatTrimsIt() {
         try (TestServer server =
                 TestServer.open(YAML, Api.class, TrimmingLast.class).start()) {
             aTrailingSlashIsNoWayRound(server);

@@ -36,14 +36,48 @@ class QueryStringTests {
     @ParameterizedTest
     @ValueSource(
             strings = {"", "&", "=", "=one", "a=one", "a;key=one", "KEY=one", "k%65=one", "key%20=one", "a=key=one"})
-    void aParameterThatIsNotThereIsMissing(String query) {
+    void anAbsentParameterIsAMissingKey(String query) {
         assertThat(QueryString.first("key", query)).isNull();
         assertThat(QueryString.first("key", null)).isNull();
     }
 
+    /** A search for the next {@code =} behind each name takes 256 times as long for 16 times as many names. */
+    @Test
+    void namesWithoutValuesCostLinearTime() {
+        bestNanos(1_000);
+        long few = bestNanos(1_000);
+        assertThat(bestNanos(16_000)).isLessThan(60 * few);
+    }
+
+    private static long bestNanos(int names) {
+        String query = "a&".repeat(names);
+        long best = Long.MAX_VALUE;
+        for (int i = 0; i < 300; i++) {
+            long start = System.nanoTime();
+            String none = QueryString.first("x", query);
+            best = Math.min(best, System.nanoTime() - start);
+            assertThat(none).isNull();
+        }
+        return best;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"%C3%A4=one", "ä=one", "%c3%a4%=two&%C3%A4=one", "%C3=two&ä=one", "a%C3%A4=two&%C3%A4=one"})
+    void aNameThatIsNotAsciiIsDecoded(String query) {
+        assertThat(QueryString.first("ä", query)).isEqualTo("one");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"ke%79%79=a", "ke%=a", "ke%7=a", "ke%=79&=a", "%6bey%00=a", "ke%F9=a", "ke%C1%B9=a", "k+ey=a"})
+    void aNameThatIsAlmostTheSameIsAnother(String query) {
+        assertThat(QueryString.first("key", query)).isNull();
+        assertThat(QueryString.first("key", query + "&key=one")).isEqualTo("one");
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"key=%", "key=%2", "key=%zz", "key=a%", "key=%&key=two", "key=%u0041", "%6bey=%-1"})
-    void whatCantBeDecodedIsMissingAndSoIsWhatFollows(String query) {
+    void anUndecodableValueIsMissing(String query) {
         assertThat(QueryString.first("key", query)).isNull();
     }
 

@@ -12,31 +12,31 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 
-/** HTTP over a plain socket: what is sent is sent as it is, where a client library would tidy or refuse it. */
-record RawHttp(int port, String client) {
+/** HTTP over a plain socket. Requests are sent unchanged, while a client library would normalize or reject them. */
+public record RawHttp(int port, String client) {
 
     private static final int TIMEOUT_MILLIS = 20_000;
 
-    /** The same server, asked from another address of this machine: any of 127.0.0.0/8. */
-    RawHttp from(String address) {
+    /** Returns a client of the same server with another address of this machine: any of 127.0.0.0/8. */
+    public RawHttp from(String address) {
         return new RawHttp(port, address);
     }
 
-    Response get(String target, String... headers) {
+    public Response get(String target, String... headers) {
         return request("GET", target, headers);
     }
 
-    Response post(String target, String... headers) {
+    public Response post(String target, String... headers) {
         return request("POST", target, headers);
     }
 
-    /** A request without a body on a connection of its own. */
-    Response request(String method, String target, String... headers) {
+    /** Sends a request without a body on a new connection. */
+    public Response request(String method, String target, String... headers) {
         return send(text(method, target, headers));
     }
 
-    /** Sends the bytes of the text, ISO 8859-1, and no more; reads one answer to its end. */
-    Response send(String text) {
+    /** Sends exactly the bytes of the text in ISO 8859-1, and reads one response to its end. */
+    public Response send(String text) {
         try (Connection connection = open()) {
             connection.write(text);
             connection.socket.shutdownOutput();
@@ -46,7 +46,7 @@ record RawHttp(int port, String client) {
         }
     }
 
-    Connection open() {
+    public Connection open() {
         try {
             Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port, InetAddress.getByName(client), 0);
             socket.setSoTimeout(TIMEOUT_MILLIS);
@@ -57,7 +57,7 @@ record RawHttp(int port, String client) {
         }
     }
 
-    static String text(String method, String target, String... headers) {
+    public static String text(String method, String target, String... headers) {
         StringBuilder text = new StringBuilder(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n");
         for (String header : headers) {
             text.append(header).append("\r\n");
@@ -65,21 +65,21 @@ record RawHttp(int port, String client) {
         return text.append("\r\n").toString();
     }
 
-    /** The header of HTTP Basic for a user whose password is the name. */
-    static String basic(String user) {
+    /** Returns the header of HTTP Basic for a user whose password is the name. */
+    public static String basic(String user) {
         return basic(user, user);
     }
 
-    static String basic(String user, String password) {
+    public static String basic(String user, String password) {
         byte[] credentials = (user + ":" + password).getBytes(StandardCharsets.UTF_8);
         return "Authorization: Basic " + Base64.getEncoder().encodeToString(credentials);
     }
 
-    /** An answer: status, headers in their order, and the body as it came after chunks are joined. */
-    record Response(int status, List<Map.Entry<String, String>> headers, String body) {
+    /** A response: status, headers in their order, and the body with its chunks joined. */
+    public record Response(int status, List<Map.Entry<String, String>> headers, String body) {
 
-        /** The only value of a header, or null. */
-        String header(String name) {
+        /** Returns the only value of a header, or null. */
+        public String header(String name) {
             List<String> values = all(name);
             if (values.size() > 1) {
                 throw new AssertionError(name + " is there more than once: " + values);
@@ -87,30 +87,30 @@ record RawHttp(int port, String client) {
             return values.isEmpty() ? null : values.get(0);
         }
 
-        List<String> all(String name) {
+        public List<String> all(String name) {
             return headers.stream()
                     .filter(header -> header.getKey().equalsIgnoreCase(name))
                     .map(Map.Entry::getValue)
                     .toList();
         }
 
-        List<String> names() {
+        public List<String> names() {
             return headers.stream().map(Map.Entry::getKey).toList();
         }
     }
 
-    /** A connection that is kept. */
-    static final class Connection implements AutoCloseable {
+    /** A connection for several requests. */
+    public static final class Connection implements AutoCloseable {
 
         private final Socket socket;
         private final InputStream in;
 
-        Connection(Socket socket) throws IOException {
+        public Connection(Socket socket) throws IOException {
             this.socket = socket;
             this.in = new java.io.BufferedInputStream(socket.getInputStream());
         }
 
-        Connection write(String text) {
+        public Connection write(String text) {
             try {
                 socket.getOutputStream().write(text.getBytes(StandardCharsets.ISO_8859_1));
                 return this;
@@ -119,12 +119,12 @@ record RawHttp(int port, String client) {
             }
         }
 
-        Response get(String target, String... headers) {
+        public Response get(String target, String... headers) {
             return write(text("GET", target, headers)).read();
         }
 
-        /** Whether there is something to read. */
-        boolean hasAnswer() {
+        /** Returns whether bytes can be read. */
+        public boolean hasAnswer() {
             try {
                 return in.available() > 0;
             } catch (IOException ex) {
@@ -132,18 +132,18 @@ record RawHttp(int port, String client) {
             }
         }
 
-        /** Reads one answer, as long as its headers say. */
-        Response read() {
+        /** Reads one response, with the length of its headers. */
+        public Response read() {
             return read(false);
         }
 
         /** Reads to the end of the connection. */
-        Response readToEnd() {
+        public Response readToEnd() {
             return read(true);
         }
 
-        /** Reads the answer to HEAD. */
-        Response readHead() {
+        /** Reads the response to HEAD. */
+        public Response readHead() {
             try {
                 Response head = head();
                 return head.status == 100 ? head() : head;
@@ -210,8 +210,8 @@ record RawHttp(int port, String client) {
             return line.toString(StandardCharsets.ISO_8859_1).stripTrailing();
         }
 
-        /** Ends the connection as a client does that is killed. */
-        void reset() {
+        /** Resets the connection, as when a client process is killed. */
+        public void reset() {
             try {
                 socket.setSoLinger(true, 0);
                 socket.close();

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RefundOnTests {
 
     private static boolean covers(int status, String... texts) {
-        return RefundOn.of(List.of(texts)).covers(status);
+        return RefundOn.of(List.of(texts)).covers(status, false);
     }
 
     @Test
@@ -25,7 +25,7 @@ class RefundOnTests {
     }
 
     @Test
-    void anExclusionIsOfWhatIsIncluded() {
+    void anExclusionNarrowsTheIncludedPaths() {
         assertThat(covers(404, "!404", "4xx")).isFalse();
         assertThat(covers(403, "!404", "4xx")).isTrue();
         assertThat(covers(200, "!404", "4xx")).isFalse();
@@ -41,11 +41,49 @@ class RefundOnTests {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"", "!", "40", "4x", "xx", "600", "099", "6xx", "0xx", "!!401", "401 ", "-10", "٤٠١", "+40"})
-    void anythingElseIsRefused(String text) {
+            strings = {
+                "",
+                "!",
+                "40",
+                "4x",
+                "xx",
+                "600",
+                "099",
+                "6xx",
+                "0xx",
+                "!!401",
+                "401 ",
+                "-10",
+                "٤٠١",
+                "+40",
+                "!authenticated",
+                "Authenticated"
+            })
+    void anyOtherTextIsRejected(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RefundOn.of(List.of(text)))
-                .withMessage("refund-on must be of statuses such as 404, 5xx or \"!401\", but was '" + text + "'");
+                .withMessage(
+                        "refund-on must be 'authenticated' or list statuses such as 404, 5xx or \"!401\", but was '"
+                                + text + "'");
+    }
+
+    @Test
+    void authenticatedLooksAtNoStatus() {
+        RefundOn refundOn = RefundOn.of(List.of("authenticated"));
+        assertThat(refundOn.covers(500, true)).isTrue();
+        assertThat(refundOn.covers(200, false)).isFalse();
+        assertThat(RefundOn.of(List.of("404")).covers(200, true)).isFalse();
+        assertThat(refundOn.onlyExcludes()).isFalse();
+        assertThat(RefundOn.of(List.of("!401", "!403")).onlyExcludes()).isTrue();
+        assertThat(RefundOn.of(List.of("4xx", "!401")).onlyExcludes()).isFalse();
+    }
+
+    @Test
+    void authenticatedStandsAlone() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> RefundOn.of(List.of("authenticated", "5xx")))
+                .withMessage(
+                        "refund-on must be either 'authenticated' alone or a list of statuses, but was [authenticated, 5xx]");
     }
 
     @Test

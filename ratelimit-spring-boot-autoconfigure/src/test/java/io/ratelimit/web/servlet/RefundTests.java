@@ -31,7 +31,7 @@ import org.springframework.web.bind.annotation.ResponseBody;
 import org.springframework.web.context.request.async.DeferredResult;
 import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 
-/** What is given back when the status of the response is known. */
+/** The tokens that are given back when the status of the response is known. */
 class RefundTests {
 
     private static final String YAML = """
@@ -39,11 +39,11 @@ class RefundTests {
             ratelimit:
               policies:
                 login: { key: ip, rate: 10/1h, paths: /login, phase: before-authentication, refund-on: ["!401"] }
-                early: { rate: 100/1h, paths: /as/**, refund-on: [4xx, 500] }
+                early: { key: ip, rate: 100/1h, paths: /as/**, refund-on: [4xx, 500] }
                 late: { key: user, rate: 100/1h, paths: /as/**, refund-on: [4xx, 500] }
                 tight: { key: user, rate: 1/1h, paths: /tight }
                 kept: { rate: 100/1h, paths: /tight, phase: before-authentication, refund-on: ["!2xx"] }
-                returned: { rate: 100/1h, paths: /tight, refund-on: ["!2xx"] }
+                returned: { key: ip, rate: 100/1h, paths: /tight, refund-on: ["!2xx"] }
             """;
 
     @RegisterExtension
@@ -91,7 +91,7 @@ class RefundTests {
         assertThat(server.http().get(path, basic("alice")).status()).isEqualTo(status);
         long left = refunded ? 100 : 99;
         Awaitility.await().untilAsserted(() -> {
-            assertThat(server.available("early")).isEqualTo(left);
+            assertThat(server.available("early", "127.0.0.1")).isEqualTo(left);
             assertThat(server.available("late", "alice")).isEqualTo(left);
         });
     }
@@ -101,30 +101,31 @@ class RefundTests {
         try (RawHttp.Connection connection = server.http().open()) {
             connection.write(RawHttp.text("GET", "/as/waiting", basic("alice"), "Connection: close"));
             server.bean(Api.class).waiting.await();
-            assertThat(server.available("early")).isEqualTo(99);
+            assertThat(server.available("early", "127.0.0.1")).isEqualTo(99);
             server.bean(Api.class).answer.countDown();
             assertThat(connection.readToEnd().status()).isEqualTo(404);
         }
-        Awaitility.await()
-                .untilAsserted(() -> assertThat(server.available("early")).isEqualTo(100));
+        Awaitility.await().untilAsserted(() -> assertThat(server.available("early", "127.0.0.1"))
+                .isEqualTo(100));
     }
 
-    /** The work has been done, and the client has its 200, whatever becomes of the connection then. */
+    /** The work has been done, and the client has its 200, even if the connection breaks afterwards. */
     @Test
     void anExceptionAfterTheAnswerHasBegunChangesNothing() {
         assertThatExceptionOfType(UncheckedIOException.class)
                 .isThrownBy(() -> server.http().get("/as/begun", basic("alice")));
-        Awaitility.await().during(Duration.ofMillis(200)).untilAsserted(() -> assertThat(server.available("early"))
+        Awaitility.await().during(Duration.ofMillis(200)).untilAsserted(() -> assertThat(
+                        server.available("early", "127.0.0.1"))
                 .isEqualTo(99));
     }
 
     @Test
-    void whatARefusalGivesBackIsNotGivenBackTwice() {
+    void tokensThatARejectionGivesBackAreNotGivenBackTwice() {
         assertThat(server.http().get("/tight", basic("alice")).status()).isEqualTo(200);
-        assertThat(server.available("returned")).isEqualTo(99);
+        assertThat(server.available("returned", "127.0.0.1")).isEqualTo(99);
         assertThat(server.available("kept")).isEqualTo(99);
         assertThat(server.http().get("/tight", basic("alice")).status()).isEqualTo(429);
-        assertThat(server.available("returned")).isEqualTo(99);
+        assertThat(server.available("returned", "127.0.0.1")).isEqualTo(99);
         assertThat(server.available("kept")).as("as its refund-on has it").isEqualTo(99);
     }
 
@@ -173,7 +174,7 @@ class RefundTests {
             throw new ServletException("on purpose");
         }
 
-        /** Leaves the late filter as an exception; Spring Security makes 403 of it. */
+        /** Leaves the filter after authentication as an exception, which Spring Security answers with 403. */
         @GetMapping("/as/forbidden")
         void forbidden() {
             throw new AccessDeniedException("on purpose");

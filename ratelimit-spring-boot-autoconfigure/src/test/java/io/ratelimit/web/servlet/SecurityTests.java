@@ -37,7 +37,8 @@ class SecurityTests {
               exclude-paths: /excluded
               policies:
                 guard: { key: ip, rate: 10/1h, capacity: 10, phase: before-authentication }
-                derived: { key: endpoint, rate: 100/1h }
+                address: { key: [ip, endpoint], rate: 100/1h }
+                shared: { key: endpoint, rate: 100/1h }
                 open: { key: ip, rate: 1/1h, paths: /open }
                 user: { key: user, rate: 2/1h, exclude-paths: /open }
                 written-late: { key: ip, rate: 100/1h, phase: after-authentication }
@@ -48,13 +49,16 @@ class SecurityTests {
 
     @ParameterizedTest
     @ValueSource(ints = {50, -2_000_000_000})
-    void theFiltersStandOnBothSidesOfSpringSecurityWhereverItStands(int order) {
+    void theFiltersStandOnBothSidesOfSpringSecurityAtAnyOrder(int order) {
         try (TestServer server = with(order).start()) {
             RawHttp http = server.http();
             assertThat(http.get("/hello").status()).isEqualTo(401);
             assertThat(http.get("/hello", basic("alice", "wrong")).status()).isEqualTo(401);
             assertThat(server.available("guard", "127.0.0.1")).isEqualTo(8);
-            assertThat(server.available("derived", "GET /hello")).isEqualTo(98);
+            assertThat(server.available("address", "127.0.0.1", "GET /hello")).isEqualTo(98);
+            assertThat(server.available("shared", "GET /hello"))
+                    .as("not reached")
+                    .isEqualTo(100);
             assertThat(server.available("written-late", "127.0.0.1"))
                     .as("not reached")
                     .isEqualTo(100);
@@ -69,9 +73,10 @@ class SecurityTests {
             assertThat(server.available("guard", "127.0.0.1"))
                     .as("keeps what it took from the refused")
                     .isEqualTo(4);
-            assertThat(server.available("derived", "GET /hello"))
+            assertThat(server.available("address", "127.0.0.1", "GET /hello"))
                     .as("gave back what it took from the refused")
                     .isEqualTo(95);
+            assertThat(server.available("shared", "GET /hello")).isEqualTo(97);
             assertThat(server.available("written-late", "127.0.0.1")).isEqualTo(97);
         }
     }
@@ -98,14 +103,14 @@ class SecurityTests {
     }
 
     @Test
-    void anExcludedPathIsNotExcludedFromWhatGuardsTheLogin() {
+    void anExcludedPathIsNotExcludedFromThePolicyThatGuardsTheLogin() {
         assertThat(server.http().get("/excluded").status()).isEqualTo(401);
         assertThat(server.available("guard", "127.0.0.1")).isEqualTo(9);
-        assertThat(server.available("derived", "GET /excluded")).isEqualTo(100);
+        assertThat(server.available("address", "127.0.0.1", "GET /excluded")).isEqualTo(100);
     }
 
     @Test
-    void aRefusalStaysOneWhereEverythingNeedsALogin() {
+    void aRejectionStaysARejectionWhereEverythingNeedsALogin() {
         server.http().get("/open");
         Response early = server.http().get("/open");
         assertThat(early.status()).isEqualTo(429);
@@ -122,7 +127,7 @@ class SecurityTests {
     }
 
     @Test
-    void whatTheFirewallRejectsWasCharged() {
+    void requestsThatTheFirewallRejectsAreCharged() {
         for (String target : List.of("/hello;a=b", "//hello", "/x/../hello", "/hello%25", "/./hello")) {
             server.refill();
             assertThat(server.http().get(target, basic("alice")).status())
@@ -138,7 +143,8 @@ class SecurityTests {
                 .start()) {
             assertThat(server.http().get("/hello", basic("alice")).status()).isEqualTo(200);
             assertThat(server.available("guard", "127.0.0.1")).isEqualTo(9);
-            assertThat(server.available("derived", "GET /hello")).isEqualTo(99);
+            assertThat(server.available("address", "127.0.0.1", "GET /hello")).isEqualTo(99);
+            assertThat(server.available("shared", "GET /hello")).isEqualTo(99);
             assertThat(server.available("user", "alice")).isEqualTo(1);
             assertThat(server.available("written-late", "127.0.0.1")).isEqualTo(99);
 
@@ -150,7 +156,8 @@ class SecurityTests {
                     .as("once, though Spring Security had set it already")
                     .containsExactly("http://page.example");
             assertThat(server.available("guard", "127.0.0.1")).isEqualTo(7);
-            assertThat(server.available("derived", "GET /hello")).isEqualTo(98);
+            assertThat(server.available("address", "127.0.0.1", "GET /hello")).isEqualTo(98);
+            assertThat(server.available("shared", "GET /hello")).isEqualTo(98);
 
             Response early = server.http().from("127.0.0.7").get("/open", page[1]);
             assertThat(early.status()).isEqualTo(401);

@@ -21,7 +21,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Policies in shadow mode: they decide, and are told, and no answer shows that they are there. */
+/** Policies in shadow mode: they decide and are reported, and no response shows them. */
 class ShadowTests {
 
     private static final String ENFORCED = """
@@ -41,7 +41,7 @@ class ShadowTests {
             """;
 
     @Test
-    void everyAnswerIsToTheByteWhatItWouldBeWithoutThem() {
+    void everyResponseIsIdenticalToThatWithoutShadowPolicies() {
         List<Response> without;
         try (TestServer server =
                 TestServer.secured(ENFORCED, BasicSecurity.class, Api.class).start()) {
@@ -77,7 +77,7 @@ class ShadowTests {
     }
 
     @Test
-    void whatAnEnforcedPolicyWouldGiveBackTheyDoToo() {
+    void shadowPoliciesGiveBackLikeEnforcedOnes() {
         String yaml = """
                 ratelimit:
                   policies:
@@ -107,7 +107,7 @@ class ShadowTests {
         }
     }
 
-    /** Whatever a policy can do, the mode of the application takes the teeth out of it, and leaves the rest. */
+    /** The mode of the application disables each way in which a policy can affect a request, and nothing else. */
     @Test
     void aWholeApplicationIsWatched() {
         String yaml = """
@@ -160,7 +160,7 @@ class ShadowTests {
         }
     }
 
-    /** The enforced policy lets pass what its stricter candidate would not, and the candidate is asked about that alone. */
+    /** The enforced policy allows requests that the stricter candidate would deny. Only these are charged to the candidate. */
     @Test
     void aPolicyRunsBesideItsStricterCandidate() {
         String yaml = """
@@ -189,8 +189,8 @@ class ShadowTests {
 
         @Override
         public void decided(Decision decision) {
-            decision.violations().forEach(violation -> {
-                Outcome outcome = violation.decision().outcome();
+            decision.denials().forEach(violation -> {
+                Outcome outcome = violation.outcome();
                 denials.add(violation.policy().name() + " " + outcome);
             });
         }

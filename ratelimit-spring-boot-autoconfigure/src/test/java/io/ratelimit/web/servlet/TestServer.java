@@ -25,10 +25,10 @@ import org.springframework.core.env.PropertySource;
 import org.springframework.core.io.ByteArrayResource;
 
 /**
- * An application on a real Tomcat, configured by YAML as users do, with time that stands still. For each test of a class
- * that has it as a static {@code @RegisterExtension}, all buckets are full.
+ * An application on a real Tomcat, configured by YAML as users do, with time that stands still. All buckets are full at the
+ * start of each test of a class that has it as a static {@code @RegisterExtension}.
  */
-final class TestServer
+public final class TestServer
         implements BeforeAllCallback, AfterAllCallback, BeforeEachCallback, AfterEachCallback, AutoCloseable {
 
     private static final String NO_SECURITY = "spring.autoconfigure.exclude: " + WithoutSecurity.EXCLUDED;
@@ -42,17 +42,17 @@ final class TestServer
         this.sources = sources;
     }
 
-    /** With Spring Security, if the sources configure it. */
-    static TestServer secured(String yaml, Class<?>... sources) {
+    /** Returns a server with Spring Security, if the sources configure it. */
+    public static TestServer secured(String yaml, Class<?>... sources) {
         return new TestServer(List.of(yaml), sources);
     }
 
-    /** Without Spring Security. */
-    static TestServer open(String yaml, Class<?>... sources) {
+    /** Returns a server without Spring Security. */
+    public static TestServer open(String yaml, Class<?>... sources) {
         return new TestServer(List.of(yaml, NO_SECURITY), sources);
     }
 
-    TestServer start() {
+    public TestServer start() {
         SpringApplicationBuilder application = new SpringApplicationBuilder(Application.class)
                 .sources(sources)
                 .bannerMode(Banner.Mode.OFF)
@@ -75,29 +75,29 @@ final class TestServer
         }
     }
 
-    RawHttp http() {
+    public RawHttp http() {
         return new RawHttp(context.getEnvironment().getRequiredProperty("local.server.port", int.class), "127.0.0.1");
     }
 
-    <T> T bean(Class<T> type) {
+    public <T> T bean(Class<T> type) {
         return context.getBean(type);
     }
 
-    <T> Collection<T> beans(Class<T> type) {
+    public <T> Collection<T> beans(Class<T> type) {
         return context.getBeansOfType(type).values();
     }
 
-    /** The whole tokens in a bucket. */
-    long available(String policy, String... key) {
+    /** Returns the whole tokens in a bucket. */
+    public long available(String policy, String... key) {
         return bean(Throttlers.class).snapshot(policy, key).available();
     }
 
-    void advance(Duration step) {
+    public void advance(Duration step) {
         bean(ManualTimeSource.class).advance(step);
     }
 
-    /** All buckets are full again that need at most a day for it; and it is a whole number of days. */
-    void refill() {
+    /** Fills all buckets that need at most a day for it, and advances the time to a whole number of days. */
+    public void refill() {
         long nanos = bean(ManualTimeSource.class).nanoTime();
         advance(Duration.ofDays(2).minusNanos(nanos % Duration.ofDays(1).toNanos()));
     }
@@ -112,7 +112,7 @@ final class TestServer
         refill();
     }
 
-    /** What the log has to say of a test is in the output of that test. */
+    /** Advances the time so that the log lines of a test are in the output of that test. */
     @Override
     public void afterEach(ExtensionContext test) {
         advance(Duration.ofSeconds(10));
@@ -130,10 +130,10 @@ final class TestServer
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    static class Application {
+    public static class Application {
 
         @Bean
-        ManualTimeSource time() {
+        public ManualTimeSource time() {
             return new ManualTimeSource();
         }
     }

@@ -75,7 +75,7 @@ class TierTests {
     }
 
     @Test
-    void aRefusalAndTheHeadersTellOfTheTier() {
+    void rejectionAndHeadersShowTheLimitOfTheTier() {
         assertThat(server.http().get("/api", basic("team")).header("RateLimit-Policy"))
                 .isEqualTo("\"plans\";q=5;w=3600");
     }
@@ -121,7 +121,7 @@ class TierTests {
                     .build();
         }
 
-        /** All names are users, whose roles are in the name. */
+        /** Each name is a user, and the name contains the roles. */
         @Bean
         UserDetailsService users() {
             return name -> User.withUsername(name)

@@ -14,7 +14,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The proxies are 127.0.0.1 and 10.0.0.0/8; any other address of this machine is a client of its own. */
+/** The proxies are 127.0.0.1 and 10.0.0.0/8. Every other address of this machine is a client. */
 @ExtendWith(OutputCaptureExtension.class)
 class TrustedProxyTests {
 
@@ -39,7 +39,7 @@ class TrustedProxyTests {
     }
 
     @Test
-    void clientsOfAProxyAreToldApart() {
+    void clientsOfAProxyAreDistinguished() {
         for (String client : List.of("203.0.113.1", "203.0.113.2", "[2001:db8::1]:443", "203.0.113.3:5678")) {
             assertThat(get(xff(client))).isEqualTo(200);
             assertThat(get(xff("9.9.9.9, " + client + ", 10.1.2.3"))).isEqualTo(200);
@@ -88,7 +88,7 @@ class TrustedProxyTests {
         }
     }
 
-    /** Neither of the address before the hop nor of the text: each would be one that a client can choose. */
+    /** The client is neither the address before the hop nor the text, because a client can choose both. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -163,7 +163,7 @@ class TrustedProxyTests {
         }
     }
 
-    /** The server takes 203.0.113.9 for the peer then, and removes the header. */
+    /** The server then treats 203.0.113.9 as the peer, and removes the header. */
     @Test
     void whereTheServerReadsTheHeaderItsAnswerIsThePeer() {
         try (TestServer both = TestServer.open(YAML + "server.forward-headers-strategy: native\n", Api.class)
@@ -175,15 +175,35 @@ class TrustedProxyTests {
         }
     }
 
+    /** Tomcat resolves each hop, and so treats the name of this machine as an internal proxy. The docs warn of this. */
     @Test
-    void ignoredHeadersAreLoggedOnceAndWithoutWhatIsInThem(CapturedOutput output) {
+    void whereTheServerReadsTheHeaderItResolvesNames() {
+        try (TestServer both = TestServer.open(YAML + "server.forward-headers-strategy: native\n", Api.class)
+                .start()) {
+            both.http().get("/hello", xff("203.0.113.9, localhost"));
+            assertThat(both.available("ip", "203.0.113.9")).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void whereSpringReadsTheHeaderNoNameIsResolved() {
+        String yaml = "{ server.forward-headers-strategy: framework, ratelimit.policies.ip: { key: ip, rate: 2/1h } }";
+        try (TestServer framework = TestServer.open(yaml, Api.class).start()) {
+            framework.http().get("/hello", xff("localhost"));
+            assertThat(framework.available("ip", "none")).isEqualTo(1);
+            assertThat(framework.available("ip", "127.0.0.1")).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void ignoredHeadersAreLoggedOnceAndWithoutTheirValues(CapturedOutput output) {
         try (TestServer closed = started("ipv6-prefix: 64")) {
             closed.http().get("/hello");
-            assertThat(output).doesNotContain("they are ignored");
+            assertThat(output).doesNotContain("Ignoring X-Forwarded-For");
             closed.http().get("/hello", xff("203.0.113.77"));
             closed.http().get("/hello", xff("203.0.113.77"), "Forwarded: for=203.0.113.77");
         }
-        assertThat(output.getAll().split("they are ignored", -1)).hasSize(2);
+        assertThat(output.getAll().split("Ignoring X-Forwarded-For", -1)).hasSize(2);
         assertThat(output).contains("ratelimit.client-ip.trusted-proxies").doesNotContain("203.0.113.77");
     }
 
@@ -191,11 +211,11 @@ class TrustedProxyTests {
     void headersFromPeersOutsideTheTrustedNetworksAreLoggedOnce(CapturedOutput output) {
         try (TestServer proxied = started("trusted-proxies: 127.0.0.1")) {
             proxied.http().get("/hello", xff("203.0.113.77"));
-            assertThat(output).doesNotContain("they are ignored");
+            assertThat(output).doesNotContain("Ignoring X-Forwarded-For");
             proxied.http().from("127.0.0.2").get("/hello", xff("203.0.113.77"));
             proxied.http().from("127.0.0.3").get("/hello", xff("203.0.113.77"));
         }
-        assertThat(output.getAll().split("they are ignored", -1)).hasSize(2);
+        assertThat(output.getAll().split("Ignoring X-Forwarded-For", -1)).hasSize(2);
     }
 
     @Test
@@ -204,7 +224,7 @@ class TrustedProxyTests {
         try (TestServer site = TestServer.open(yaml, Api.class).start()) {
             site.http().get("/hello", xff("203.0.113.77"));
         }
-        assertThat(output).doesNotContain("they are ignored");
+        assertThat(output).doesNotContain("Ignoring X-Forwarded-For");
     }
 
     private static TestServer started(String clientIp) {

@@ -22,7 +22,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Where requests have virtual threads, more may wait than a server has threads otherwise. */
+/** With virtual threads, more requests may wait than a server has platform threads. */
 @EnabledForJreRange(min = JRE.JAVA_21)
 @Timeout(60)
 class VirtualThreadTests {
@@ -44,7 +44,7 @@ class VirtualThreadTests {
     private final Queue<String> served = server.bean(Api.class).served;
 
     @BeforeEach
-    void nobodyHasBeenServed() {
+    void noRequestHasBeenServed() {
         served.clear();
     }
 

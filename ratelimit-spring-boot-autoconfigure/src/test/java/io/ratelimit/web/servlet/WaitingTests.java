@@ -24,7 +24,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Requests that wait in line for their tokens, on a real Tomcat. */
+/** Requests that wait for their tokens in the queue, on a real Tomcat. */
 @Timeout(60)
 class WaitingTests {
 
@@ -36,7 +36,7 @@ class WaitingTests {
                 mine: { key: ip, rate: 1/s, paths: /mine/**, max-wait: 5s, overrides: [{ keys: [127.0.0.9], mode: off }] }
                 gate: { rate: 1/s, paths: /two/**, max-wait: 1s, phase: before-authentication }
                 room: { rate: 1/3s, paths: /two/**, max-wait: 2s }
-                strict: { rate: 2/1h, paths: /mixed/** }
+                strict: { key: ip, rate: 2/1h, paths: /mixed/** }
                 patient: { key: user, rate: 1/s, paths: /mixed/**, max-wait: 5s }
                 watched: { rate: 1/1h, paths: /watched/**, max-wait: 5h, mode: shadow }
                 returned: { rate: 1/s, paths: /returned/**, max-wait: 9s, refund-on: 404 }
@@ -53,7 +53,7 @@ class WaitingTests {
     private final Queue<String> served = server.bean(Api.class).served;
 
     @BeforeEach
-    void nobodyHasBeenServed() {
+    void noRequestHasBeenServed() {
         served.clear();
     }
 
@@ -77,7 +77,7 @@ class WaitingTests {
     }
 
     @Test
-    void whereTooManyWaitTheNextIsRefusedAtOnce() {
+    void theNextRequestIsRejectedAtOnceWhenTheQueueIsFull() {
         get("/line/0");
         List<Connection> waiting = wait(List.of("/line/1", "/line/2", "/line/3", "/line/4"));
 
@@ -89,7 +89,7 @@ class WaitingTests {
         assertThat(refusal.header("RateLimit")).isEqualTo("\"line\";r=0;t=5");
         assertThat(refusal.body())
                 .contains(
-                        "\"detail\":\"Too many requests wait for 'line' policy already, please retry after 5007 ms.\"")
+                        "\"detail\":\"Too many requests already wait for 'line' policy, please retry after 5007 ms.\"")
                 .contains("\"violated-policies\":[\"line\"],\"retryAfterMs\":5007}");
         finish(waiting);
         assertThat(served).doesNotContain("5");
@@ -98,7 +98,7 @@ class WaitingTests {
     }
 
     @Test
-    void whoWouldWaitTooLongIsRefusedAtOnce() {
+    void aRequestThatWouldWaitTooLongIsRejectedAtOnce() {
         get("/slow/0");
 
         Response refusal = get("/slow/1");
@@ -112,7 +112,7 @@ class WaitingTests {
         assertThat(time.waiting()).isZero();
     }
 
-    /** A request of five tokens may wait as long for them as its place in the line asks. */
+    /** A request of five tokens may wait as long as its position in the queue requires. */
     @Test
     void aCostThatNeverFitsIsAThirdAnswer() {
         get("/dear/0?n=5");
@@ -152,7 +152,7 @@ class WaitingTests {
         assertThat(waiting.get(0).readToEnd().status()).isEqualTo(200);
     }
 
-    /** Without credentials nobody gets into the line, though nothing that the policy asks for needs them. */
+    /** A request without credentials never enters the queue, though the policy needs no credentials. */
     @Test
     void strangersDontWaitWhereThePhaseIsNotWritten() {
         get("/line/0");
@@ -162,10 +162,10 @@ class WaitingTests {
     }
 
     @Test
-    void whereAPolicyBesideLetsNobodyWaitTheRequestIsRefused() {
+    void aRequestDoesNotWaitIfOneOfItsPoliciesAllowsNoWait() {
         get("/mixed/0");
         List<Connection> waiting = wait(List.of("/mixed/1"));
-        assertThat(server.available("strict")).isZero();
+        assertThat(server.available("strict", "127.0.0.1")).isZero();
 
         Response refusal = get("/mixed/2");
 
@@ -176,7 +176,7 @@ class WaitingTests {
     }
 
     @Test
-    void shadowPoliciesKeepNobodyWaiting() {
+    void shadowPoliciesLetNoRequestWait() {
         for (int i = 0; i < 5; i++) {
             assertThat(get("/watched/" + i).status()).isEqualTo(200);
         }
@@ -196,7 +196,7 @@ class WaitingTests {
     }
 
     @Test
-    void whatARequestThatWaitedGivesBackIsThereForTheNext() {
+    void tokensThatAWaitingRequestGivesBackServeTheNextRequest() {
         get("/returned/0");
         List<Connection> waiting = wait(List.of("/returned/missing"));
         assertThat(finish(waiting)).extracting(Response::status).containsExactly(404);
@@ -207,9 +207,9 @@ class WaitingTests {
         assertThat(time.waiting()).isZero();
     }
 
-    /** Who waits behind was promised a moment that counts on those tokens being taken. */
+    /** The times promised to later waiting requests assume that these tokens are taken. */
     @Test
-    void whatARequestGivesBackIsNotThereTwiceWhereOthersWaitBehind() {
+    void tokensThatARequestGivesBackDoNotCountTwiceForWaitingRequests() {
         get("/returned/0");
         List<Connection> waiting = wait(List.of("/returned/missing", "/returned/2"));
         server.advance(Duration.ofSeconds(1));
@@ -242,7 +242,7 @@ class WaitingTests {
         assertThat(server.available("line")).isEqualTo(1);
     }
 
-    /** G1: 5 at once, then 10 a second, each counted when it is due, whoever asks how often. */
+    /** G1: 5 at once, then 10 per second, each counted when it is due, for any number of callers. */
     @Test
     void noMoreAreServedInAnyTimeThanTheBucketGrants() {
         List<Connection> all = new ArrayList<>();
@@ -282,7 +282,7 @@ class WaitingTests {
         return http.open().write(RawHttp.text("GET", path, basic("alice"), "Connection: close"));
     }
 
-    /** Sends each when the one before waits. */
+    /** Sends each request when the one before waits. */
     private List<Connection> wait(List<String> paths) {
         List<Connection> waiting = new ArrayList<>();
         int before = time.waiting();
@@ -295,7 +295,7 @@ class WaitingTests {
         return waiting;
     }
 
-    /** Lets them have their turns, one after the other. */
+    /** Lets the waiting requests proceed one after another. */
     private List<Response> finish(List<Connection> waiting) {
         List<Response> responses = new ArrayList<>();
         for (Connection one : waiting) {

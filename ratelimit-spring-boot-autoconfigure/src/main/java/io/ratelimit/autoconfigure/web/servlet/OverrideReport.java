@@ -1,34 +1,24 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
-import io.ratelimit.autoconfigure.PolicyOverride.Text;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.IpNetwork;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.web.servlet.Endpoints;
+import io.ratelimit.key.ip.IpNetwork;
 import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
-import org.apache.commons.logging.Log;
-import org.apache.commons.logging.LogFactory;
-import org.springframework.beans.factory.SmartInitializingSingleton;
 
-/** Says in the log, when the application starts, which overrides seem to hold for nobody. */
-final class OverrideReport implements SmartInitializingSingleton {
+/**
+ * The warnings about overrides that probably apply to no request.
+ *
+ * @param endpoints the names of the application's endpoints
+ */
+record OverrideReport(RateLimitProperties properties, Collection<String> endpoints) {
 
-    private static final Log logger = LogFactory.getLog(OverrideReport.class);
-    private static final int MOST_SHOWN = 10;
+    private static final int MAX_SHOWN = 10;
 
-    private final RateLimitProperties properties;
-    private final Collection<String> endpoints;
-
-    OverrideReport(RateLimitProperties properties, Endpoints endpoints) {
-        this.properties = properties;
-        this.endpoints = endpoints.names();
-    }
-
-    @Override
-    public void afterSingletonsInstantiated() {
+    void log() {
         properties.policies().forEach(this::report);
     }
 
@@ -36,10 +26,8 @@ final class OverrideReport implements SmartInitializingSingleton {
         for (int i = 0; i < policy.overrides().size(); i++) {
             List<List<Text>> keys = policy.overrides().get(i).keys();
             for (int j = 0; j < keys.size(); j++) {
-                report(
-                        RateLimitProperties.property(name) + ".overrides[" + i + "].keys[" + j + "]",
-                        policy,
-                        keys.get(j));
+                String property = RateLimitProperties.property(name) + ".overrides[" + i + "].keys[" + j + "]";
+                report(property, policy, keys.get(j));
             }
         }
     }
@@ -48,13 +36,14 @@ final class OverrideReport implements SmartInitializingSingleton {
         List<String> parts = KeyPart.names(policy.key());
         int endpoint = parts.indexOf("endpoint");
         if (endpoint >= 0) {
-            reportUnknown(property, key.get(endpoint).text(), policy.ignoreCase());
+            warnOfUnknownEndpoint(property, key.get(endpoint).text(), policy.ignoreCase());
         }
         for (int i = 0; i < parts.size() && !parts.contains("ip"); i++) {
             if (isNetwork(key.get(i).text())) {
-                logger.warn(
-                        "'" + property + "' has '" + key.get(i).text() + "', which looks like a network, and is the "
-                                + parts.get(i) + " of that text: the policy's key has no ip");
+                StartupReport.logger.warn(
+                        "'" + property + "' has '" + key.get(i).text()
+                                + "', which looks like a network but is compared with the text of " + parts.get(i)
+                                + ": the policy's key has no ip");
             }
         }
     }
@@ -63,21 +52,21 @@ final class OverrideReport implements SmartInitializingSingleton {
         try {
             IpNetwork.of(text);
             return text.indexOf('/') >= 0;
-        } catch (IllegalArgumentException other) {
+        } catch (IllegalArgumentException notAnAddress) {
             return false;
         }
     }
 
-    private void reportUnknown(String property, String endpoint, boolean ignoreCase) {
+    private void warnOfUnknownEndpoint(String property, String endpoint, boolean ignoreCase) {
         if (!endpoint.equals("none")
                 && endpoints.stream()
-                        .noneMatch(known -> ignoreCase ? known.equalsIgnoreCase(endpoint) : known.equals(endpoint))) {
-            logger.warn("'" + property + "' names the endpoint '" + endpoint + "', and there is none of that name: the"
-                    + " override holds for no request. Endpoints here: "
+                        .noneMatch(name -> ignoreCase ? name.equalsIgnoreCase(endpoint) : name.equals(endpoint))) {
+            StartupReport.logger.warn("'" + property + "' names the endpoint '" + endpoint
+                    + "', which doesn't exist: the override applies to no request. The endpoints are: "
                     + (endpoints.isEmpty()
                             ? "none"
-                            : endpoints.stream().limit(MOST_SHOWN).collect(Collectors.joining("', '", "'", "'")))
-                    + (endpoints.size() > MOST_SHOWN ? " and others" : ""));
+                            : endpoints.stream().limit(MAX_SHOWN).collect(Collectors.joining("', '", "'", "'")))
+                    + (endpoints.size() > MAX_SHOWN ? " and others" : ""));
         }
     }
 }

@@ -1,9 +1,9 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
-import io.ratelimit.autoconfigure.MaxWait;
+import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.Known;
+import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.Phase;
@@ -12,71 +12,93 @@ import java.util.List;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /**
- * When a policy is asked: as it is written, or as early as all that it asks for is known; but where it lets requests wait,
- * not before it is known whose they are.
+ * The phase of a policy. Without a written phase it is derived.
+ *
+ * <p>A policy that needs only what is known before authentication could decide there. Requests that authentication
+ * answers with 401 would then take tokens: anyone could drain the bucket of a tenant, of an endpoint or of the whole
+ * application without an account. Therefore, in an application that authenticates, the derived phase is early only for a
+ * key with the client's address, whose buckets other clients can't reach. A policy whose requests may wait is late:
+ * before authentication, any client could fill its queue.
  */
 final class PolicyPhase {
 
     private PolicyPhase() {}
 
     /**
-     * @throws InvalidConfigurationPropertyValueException if it is written to be asked before what it asks for is known
+     * Returns the written phase, or else the derived one.
+     *
+     * @param authenticates whether something authenticates requests between the two phases
+     * @throws InvalidConfigurationPropertyValueException if the early phase is written and the policy needs the user
      */
-    static Phase of(String property, Policy policy) {
-        List<Ask> asks = asks(policy);
+    static Phase of(String property, Policy policy, boolean authenticates) {
         if (policy.phase() == null) {
-            return isKnownAtOnce(asks) && !letsWait(policy) ? Phase.BEFORE_AUTHENTICATION : Phase.AFTER_AUTHENTICATION;
+            return mayBeEarly(policy, authenticates) && !mayWait(policy)
+                    ? Phase.BEFORE_AUTHENTICATION
+                    : Phase.AFTER_AUTHENTICATION;
         }
         if (policy.phase() == Phase.BEFORE_AUTHENTICATION) {
-            for (Ask ask : asks) {
-                if (ask.known == Known.WITH_USER) {
+            for (Input input : inputs(policy)) {
+                if (input.availability == Availability.NEEDS_USER) {
                     throw new InvalidConfigurationPropertyValueException(
-                            property + ".phase", "before-authentication", ask.reason);
+                            property + ".phase", "before-authentication", input.reason);
                 }
             }
         }
         return policy.phase();
     }
 
-    /** Whether it is asked after authentication for no other reason than that it lets requests wait. */
-    static boolean isLateToWait(Policy policy) {
-        return policy.phase() == null && letsWait(policy) && isKnownAtOnce(asks(policy));
+    /** Returns whether {@code max-wait} is the only reason for which the derived phase is late. */
+    static boolean isLateToWait(Policy policy, boolean authenticates) {
+        return policy.phase() == null && mayWait(policy) && mayBeEarly(policy, authenticates);
     }
 
-    private static boolean isKnownAtOnce(List<Ask> asks) {
-        return asks.stream().allMatch(ask -> ask.known == Known.AT_ONCE);
+    private static boolean mayBeEarly(Policy policy, boolean authenticates) {
+        return isKnownAtOnce(inputs(policy)) && (!authenticates || hasAddress(policy));
     }
 
-    private static boolean letsWait(Policy policy) {
+    private static boolean hasAddress(Policy policy) {
+        return KeyPart.names(policy.key()).contains("ip");
+    }
+
+    private static boolean isKnownAtOnce(List<Input> inputs) {
+        return inputs.stream().allMatch(input -> input.availability == Availability.IMMEDIATE);
+    }
+
+    private static boolean mayWait(Policy policy) {
         MaxWait maxWait = policy.maxWait();
         return maxWait != null && !maxWait.duration().isZero();
     }
 
-    private static List<Ask> asks(Policy policy) {
-        List<Ask> asks = new ArrayList<>();
+    private static List<Input> inputs(Policy policy) {
+        List<Input> inputs = new ArrayList<>();
         for (KeyPart part : policy.key()) {
-            asks.add(new Ask(
-                    part.known(),
-                    "The key has the part '" + part.name() + "', which nobody knows before authentication: all requests"
-                            + " would share one bucket. Remove the phase, or count by 'ip'."));
+            inputs.add(new Input(
+                    part.availability(),
+                    "The key has the part '" + part.name() + "', which is unknown before authentication: all requests"
+                            + " would share one bucket. Remove the phase, or key the policy by 'ip'."));
         }
-        asks.add(new Ask(policy.cost().known(), reason("cost", policy.cost())));
+        inputs.add(new Input(policy.cost().availability(), reason("cost", policy.cost())));
         RequestTier tier = policy.tier();
         if (tier != null) {
-            asks.add(new Ask(tier.known(), reason("tier", tier)));
+            inputs.add(new Input(tier.availability(), reason("tier", tier)));
         }
         RequestCondition condition = policy.condition();
         if (condition != null) {
-            asks.add(new Ask(condition.known(), reason("condition", condition)));
+            inputs.add(new Input(condition.availability(), reason("condition", condition)));
         }
-        return asks;
+        return inputs;
     }
 
     private static String reason(String property, Object expression) {
-        return "The " + property + " '" + expression + "' asks for the user, whom nobody knows before authentication."
-                + " Remove the phase, or what asks for the user.";
+        return "The " + property + " '" + expression + "' reads the user, who is unknown before authentication. Remove"
+                + " the phase, or don't read the user.";
     }
 
-    /** Something that the policy asks for, and why that can't be early if it can't. */
-    private record Ask(Known known, String reason) {}
+    /**
+     * A fact that the policy depends on.
+     *
+     * @param availability when the fact is known
+     * @param reason why the early phase is impossible if the fact is known only with the user
+     */
+    private record Input(Availability availability, String reason) {}
 }

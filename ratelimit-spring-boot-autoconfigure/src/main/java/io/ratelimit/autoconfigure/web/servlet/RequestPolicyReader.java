@@ -1,25 +1,18 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
-import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
-import io.ratelimit.autoconfigure.KeyBeans;
-import io.ratelimit.autoconfigure.OverrideReader;
+import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.key.Overrides;
-import io.ratelimit.key.RequestCost;
-import io.ratelimit.key.RequestKey;
-import io.ratelimit.key.RequestTier;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.commons.logging.Log;
@@ -31,7 +24,7 @@ import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 import org.springframework.web.util.pattern.PatternParseException;
 
-/** Reads what the filter needs to know of the policies: where, when and on which requests they hold. */
+/** Reads the part of the policies that selects requests: paths, methods, condition and phase. */
 final class RequestPolicyReader {
 
     private static final Log logger = LogFactory.getLog(RequestPolicyReader.class);
@@ -39,104 +32,100 @@ final class RequestPolicyReader {
     private static final List<String> HTTP_METHODS =
             List.of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
 
-    private final RateLimitProperties properties;
+    private final ConfiguredPolicies policies;
+    private final List<String> excludePaths;
     private final Throttlers throttlers;
     private final Environment environment;
     private final PathPatternParser parser;
-    private final KeyBeans beans;
     private final FailureListener failures;
+    private final boolean authenticates;
 
     /**
-     * @param parser that of Spring MVC, so that paths are compared as it does
+     * @param excludePaths the paths that the application excludes from all policies without a written early phase
+     * @param parser the parser of Spring MVC, so that paths match as they match there
+     * @param authenticates whether something authenticates requests between the two phases
      */
     RequestPolicyReader(
-            RateLimitProperties properties,
+            ConfiguredPolicies policies,
+            List<String> excludePaths,
             Throttlers throttlers,
             Environment environment,
             PathPatternParser parser,
-            KeyBeans beans,
-            FailureListener failures) {
-        this.properties = properties;
+            FailureListener failures,
+            boolean authenticates) {
+        this.policies = policies;
+        this.excludePaths = excludePaths;
         this.throttlers = throttlers;
         this.environment = environment;
         this.parser = parser;
-        this.beans = beans;
         this.failures = failures;
+        this.authenticates = authenticates;
     }
 
+    /**
+     * Reads the policies that apply to requests.
+     *
+     * @throws InvalidConfigurationPropertyValueException if a path, a method, a status or the phase can't be used
+     * @throws RateLimitConfigurationException if tiers have nothing that selects them, or a bean of a key is missing
+     */
     List<RequestPolicy> read() {
-        List<PathPattern> excluded = patterns("ratelimit.exclude-paths", properties.excludePaths());
-        List<RequestPolicy> policies = new ArrayList<>();
-        for (Map.Entry<String, Policy> policy : properties.policies().entrySet()) {
-            if (policy.getValue().appliesTo() == AppliesTo.REQUESTS) {
-                policies.add(read(policy.getKey(), policy.getValue(), excluded));
-            }
+        List<PathPattern> excluded = patterns("ratelimit.exclude-paths", excludePaths);
+        List<RequestPolicy> read = new ArrayList<>();
+        for (ConfiguredPolicy policy : policies.thatApplyTo(AppliesTo.REQUESTS)) {
+            read.add(read(policy, excluded));
         }
-        return policies;
+        return read;
     }
 
-    private RequestPolicy read(String name, Policy policy, List<PathPattern> excludedForAll) {
-        String property = RateLimitProperties.property(name);
+    private RequestPolicy read(ConfiguredPolicy configured, List<PathPattern> excludedForAll) {
+        Policy policy = configured.properties();
+        checkTier(configured);
+        warnOfCost(configured);
         boolean keepsCharges = policy.phase() == Phase.BEFORE_AUTHENTICATION;
-        List<PathPattern> excluded = new ArrayList<>(patterns(property + ".exclude-paths", policy.excludePaths()));
+        List<PathPattern> excluded =
+                new ArrayList<>(patterns(configured.property("exclude-paths"), policy.excludePaths()));
         if (!keepsCharges) {
             excluded.addAll(excludedForAll);
         }
-        Throttler throttler = throttlers.get(name);
-        ThrottlePolicy throttled = throttler.policy();
-        return new RequestPolicy(
-                throttler,
-                new RequestKey(
-                        beans.resolve(property + ".key", policy.key()),
-                        policy.onMissingKey(),
-                        overrides(policy, throttled),
-                        tier(property, policy, throttled),
-                        failures,
-                        throttlers.listener()),
-                cost(name, policy),
-                PolicyPhase.of(property, policy),
-                keepsCharges,
-                withoutTrailingSlash(patterns(property + ".paths", policy.paths())),
-                List.copyOf(excluded),
-                methods(property + ".methods", policy.methods()),
-                policy.condition(),
-                refundOn(property + ".refund-on", policy.refundOn()),
-                failures);
+        return RequestPolicy.builder(
+                        throttlers.get(configured.name()),
+                        policies.key(configured, failures, throttlers.listener()),
+                        failures)
+                .cost(configured.cost())
+                .phase(
+                        PolicyPhase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
+                        keepsCharges)
+                .paths(withoutTrailingSlash(patterns(configured.property("paths"), policy.paths())), excluded)
+                .methods(methods(configured.property("methods"), policy.methods()))
+                .condition(policy.condition())
+                .refundOn(refundOn(configured.property("refund-on"), policy.refundOn()))
+                .build();
     }
 
-    private @Nullable RequestTier tier(String property, Policy policy, ThrottlePolicy throttled) {
-        RequestTier tier = policy.tier();
-        if (tier == null && !throttled.tiers().isEmpty()) {
+    private static void checkTier(ConfiguredPolicy policy) {
+        if (policy.properties().tier() == null && !policy.policy().tiers().isEmpty()) {
             throw new RateLimitConfigurationException(
-                    "The throttle policy '" + throttled.name() + "' has tiers, but nothing says which tier a request"
-                            + " belongs to.",
-                    "Say '" + property + ".tier: role', for tiers that are named like roles of the user, or"
+                    "The throttle policy '" + policy.name() + "' has tiers, but nothing selects the tier of a request.",
+                    "Set '" + policy.property("tier") + ": role' if tiers are named like roles of users, or set it to"
                             + " 'bean:NAME' or 'expression:SPEL'.",
-                    property + ".tiers");
+                    policy.property("tiers"));
         }
-        return beans.resolve(property + ".tier", tier);
+    }
+
+    private static void warnOfCost(ConfiguredPolicy policy) {
+        Long constant = policy.properties().cost().constant();
+        if (constant != null && constant < 1) {
+            logger.warn("Throttle policy '" + policy.name() + "' has the cost " + constant
+                    + ": each request costs 1 token. Set '" + policy.property("cost") + "' to 1 or more");
+        }
     }
 
     private static @Nullable RefundOn refundOn(String property, List<String> statuses) {
         try {
             return statuses.isEmpty() ? null : RefundOn.of(statuses);
-        } catch (IllegalArgumentException refused) {
-            throw new InvalidConfigurationPropertyValueException(property, statuses, refused.getMessage(), refused);
+        } catch (IllegalArgumentException invalid) {
+            throw new InvalidConfigurationPropertyValueException(property, statuses, invalid.getMessage(), invalid);
         }
-    }
-
-    private Overrides overrides(Policy policy, ThrottlePolicy throttled) {
-        return new OverrideReader(policy, throttled, properties.clientIp().ipv6Prefix()).read();
-    }
-
-    private RequestCost cost(String name, Policy policy) {
-        Long constant = policy.cost().constant();
-        if (constant != null && constant < 1) {
-            logger.warn("Throttle policy '" + name + "' has the cost " + constant
-                    + ": each request counts as 1 token. Say '" + RateLimitProperties.property(name)
-                    + ".cost: 1', or more");
-        }
-        return policy.cutCost();
     }
 
     private List<PathPattern> patterns(String property, List<String> texts) {
@@ -147,7 +136,7 @@ final class RequestPolicyReader {
         return patterns;
     }
 
-    /** An element of a list; the list's own name where it is written as one text with commas. */
+    /** Returns the property of an element of a list, or the list's property if it is written as one text with commas. */
     private String element(String property, int index) {
         String element = property + "[" + index + "]";
         return environment.containsProperty(element) ? element : property;
@@ -163,12 +152,12 @@ final class RequestPolicyReader {
         }
         try {
             return parser.parse(text);
-        } catch (PatternParseException unreadable) {
-            throw new InvalidConfigurationPropertyValueException(property, text, unreadable.toDetailedString());
+        } catch (PatternParseException invalid) {
+            throw new InvalidConfigurationPropertyValueException(property, text, invalid.toDetailedString());
         }
     }
 
-    /** Requests are compared without a trailing slash, so patterns have to be as well. */
+    /** Removes the trailing slash of patterns, because paths of requests are compared without it. */
     private List<PathPattern> withoutTrailingSlash(List<PathPattern> patterns) {
         patterns.replaceAll(this::withoutTrailingSlash);
         return List.copyOf(patterns);
@@ -190,8 +179,8 @@ final class RequestPolicyReader {
                                 + "', which would match nothing.");
             }
             if (!HTTP_METHODS.contains(method)) {
-                logger.warn("'" + method + "' in '" + property + "' is no method that HTTP defines: unless clients use"
-                        + " it, the policy limits nothing by it. HTTP has "
+                logger.warn("'" + method + "' in '" + property + "' is not a method that HTTP defines: it selects no"
+                        + " request unless clients use it. HTTP has "
                         + String.join(", ", HTTP_METHODS));
             }
         }

@@ -1,4 +1,4 @@
-/** From {@code ratelimit.*} to the filters of a servlet application. */
+/** Auto-configuration of the filters, and the start-up report of a servlet application. */
 @NullMarked
 package io.ratelimit.autoconfigure.web.servlet;
 

@@ -2,27 +2,26 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
-import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.key.ClientIp;
-import io.ratelimit.web.servlet.ClientAddresses;
-import io.ratelimit.web.servlet.Endpoints;
-import io.ratelimit.web.servlet.LateRejections;
-import io.ratelimit.web.servlet.ProblemRejectionHandler;
+import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
-import io.ratelimit.web.servlet.Rejection;
-import io.ratelimit.web.servlet.RejectionHandler;
 import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
+import io.ratelimit.web.servlet.rejection.RejectionHandler;
+import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.DispatcherType;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.AnnotatedBeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.servlet.filter.OrderedFormContentFilter;
+import org.springframework.boot.servlet.filter.OrderedHiddenHttpMethodFilter;
 import org.springframework.boot.test.context.assertj.AssertableWebApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
@@ -36,7 +35,7 @@ class RateLimitWebServletAutoConfigurationTests {
             AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class);
     private static final String BEFORE = "rateLimitFilterBeforeAuthentication";
     private static final String AFTER = "rateLimitFilterAfterAuthentication";
-    private static final String LATE = "rateLimitLateRejectionFilter";
+    private static final String DELAYED = "rateLimitDelayedRejectionFilter";
 
     private final WebApplicationContextRunner contextRunner = new WebApplicationContextRunner()
             .withConfiguration(
@@ -47,7 +46,9 @@ class RateLimitWebServletAutoConfigurationTests {
     @Test
     void registersTheFilterAroundSpringSecurity() {
         contextRunner.run(context -> {
-            assertThat(registration(context, BEFORE).getOrder()).isEqualTo(-101);
+            assertThat(registration(context, BEFORE).getOrder())
+                    .isGreaterThan(OrderedHiddenHttpMethodFilter.DEFAULT_ORDER)
+                    .isLessThan(OrderedFormContentFilter.DEFAULT_ORDER);
             assertThat(registration(context, AFTER).getOrder()).isEqualTo(-99);
         });
     }
@@ -55,31 +56,35 @@ class RateLimitWebServletAutoConfigurationTests {
     @Test
     void followsSpringSecurityWhereItIsMoved() {
         contextRunner.withPropertyValues("spring.security.filter.order=50").run(context -> {
-            assertThat(registration(context, BEFORE).getOrder()).isEqualTo(49);
+            assertThat(registration(context, BEFORE).getOrder()).isEqualTo(-9950);
             assertThat(registration(context, AFTER).getOrder()).isEqualTo(51);
+        });
+        contextRunner.withPropertyValues("spring.security.filter.order=-9950").run(context -> {
+            assertThat(registration(context, BEFORE).getOrder()).isEqualTo(-9951);
+            assertThat(registration(context, AFTER).getOrder()).isEqualTo(-9949);
         });
     }
 
-    /** An async controller that forwards would pay twice otherwise. */
+    /** Otherwise an async controller that forwards would be charged twice. */
     @Test
-    void chargesRequestsOnlyAsTheyComeIn() {
+    void chargesRequestsAsTheyComeInAndErrorDispatches() {
         contextRunner.run(context -> {
             for (String name : List.of(BEFORE, AFTER)) {
                 assertThat(registration(context, name).determineDispatcherTypes())
-                        .containsExactly(DispatcherType.REQUEST);
+                        .containsExactlyInAnyOrder(DispatcherType.REQUEST, DispatcherType.ERROR);
                 assertThat(registration(context, name).isAsyncSupported()).isTrue();
             }
         });
     }
 
     @Test
-    void looksForLateRefusalsOnlyWhereAPolicyHasThem() {
-        contextRunner.run(
-                context -> assertThat(registration(context, LATE).isEnabled()).isFalse());
+    void enablesDelayedRejectionsOnlyForAPolicyWithADelay() {
+        contextRunner.run(context ->
+                assertThat(registration(context, DELAYED).isEnabled()).isFalse());
         contextRunner
                 .withPropertyValues("ratelimit.policies.api.rejection-delay=2s")
                 .run(context -> {
-                    FilterRegistrationBean<?> registration = registration(context, LATE);
+                    FilterRegistrationBean<?> registration = registration(context, DELAYED);
                     assertThat(registration.isEnabled()).isTrue();
                     assertThat(registration.getOrder()).isEqualTo(-101);
                     assertThat(registration.determineDispatcherTypes()).containsExactly(DispatcherType.ASYNC);
@@ -88,23 +93,15 @@ class RateLimitWebServletAutoConfigurationTests {
     }
 
     @Test
-    void leavesTheLateRejectionsToTheUser() {
-        backsOffFor(LateRejections.class, () -> new LateRejections(Map.of(), TimeSource.system()));
-    }
-
-    @Test
-    void providesABeanForEachPartOfTheWay() {
+    void providesABeanForEachStepOfARequest() {
         contextRunner.run(context -> assertThat(context)
                 .hasSingleBean(Throttlers.class)
                 .hasSingleBean(ProblemRejectionHandler.class)
-                .hasSingleBean(Rejection.class)
-                .hasSingleBean(LateRejections.class)
+                .hasSingleBean(Rejections.class)
                 .hasSingleBean(Endpoints.class)
                 .hasSingleBean(RequestPolicies.class)
-                .hasSingleBean(ClientAddresses.class)
-                .hasSingleBean(ProxyReport.class)
-                .hasSingleBean(OverrideReport.class)
-                .hasSingleBean(PolicyReport.class));
+                .hasSingleBean(ClientIpResolver.class)
+                .hasSingleBean(StartupReport.class));
     }
 
     @Test
@@ -121,26 +118,32 @@ class RateLimitWebServletAutoConfigurationTests {
         backsOffFor(RejectionHandler.class, () -> (request, response, decision) -> {});
     }
 
+    /** Every other bean is part of how requests are limited: a second one stops the start, and none is replaced in silence. */
     @Test
-    void leavesTheRejectionToTheUser() {
-        backsOffFor(Rejection.class, () -> new Rejection(null, null, null, null));
+    void onlyDocumentedBeansBackOff() {
+        contextRunner.run(context -> assertThat(context.getBeanFactory().getBeanDefinitionNames())
+                .filteredOn(name -> backsOff(context, name))
+                .containsExactlyInAnyOrder(
+                        "rateLimitTimeSource",
+                        "rateLimitBucketStore",
+                        "rateLimitFailureListener",
+                        "rateLimitThrottlers",
+                        "rateLimitRejectionHandler",
+                        "rateLimitEndpoints",
+                        BEFORE,
+                        AFTER,
+                        DELAYED));
     }
 
-    @Test
-    void leavesTheEndpointsToTheUser() {
-        backsOffFor(Endpoints.class, () -> new Endpoints("", "", List.of()));
-    }
-
-    @Test
-    void leavesTheRequestPoliciesToTheUser() {
-        backsOffFor(
-                RequestPolicies.class,
-                () -> new RequestPolicies(
-                        List.of(), new Endpoints("", "", List.of()), addresses(), ThrottleListener.NONE));
+    private static boolean backsOff(AssertableWebApplicationContext context, String name) {
+        return name.startsWith("rateLimit")
+                && context.getBeanFactory().getBeanDefinition(name) instanceof AnnotatedBeanDefinition definition
+                && definition.getFactoryMethodMetadata() != null
+                && definition.getFactoryMethodMetadata().isAnnotated(ConditionalOnMissingBean.class.getName());
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {BEFORE, AFTER, LATE})
+    @ValueSource(strings = {BEFORE, AFTER, DELAYED})
     void leavesAFilterToTheUser(String name) {
         FilterRegistrationBean<RateLimitFilter> own = new FilterRegistrationBean<>();
         own.setEnabled(false);
@@ -157,12 +160,8 @@ class RateLimitWebServletAutoConfigurationTests {
     }
 
     @Test
-    void leavesTheClientAddressesToTheUser() {
-        backsOffFor(ClientAddresses.class, RateLimitWebServletAutoConfigurationTests::addresses);
-    }
-
-    private static ClientAddresses addresses() {
-        return new ClientAddresses(new ClientIp(List.of(), "x-forwarded-for", 64));
+    void leavesTheEndpointsToTheUser() {
+        backsOffFor(Endpoints.class, () -> new Endpoints("", "", List.of()));
     }
 
     private <T> void backsOffFor(Class<T> type, Supplier<T> own) {

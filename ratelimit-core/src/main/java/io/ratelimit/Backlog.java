@@ -1,0 +1,72 @@
+package io.ratelimit;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The promises to waiting calls that a bucket's full-again moment alone doesn't show. Immutable; in the ticks of one
+ * spec.
+ *
+ * @param promised the tick of the last promise when tokens were given back during a debt
+ * @param origin the bucket's state before it was converted from another spec; null if it wasn't
+ * @param fastest the fastest spec that the bucket had before this one; null if it had none
+ */
+record Backlog(
+        long promised,
+        BucketState.@Nullable Origin origin,
+        @Nullable BucketSpec fastest) {
+    /*
+     * How many tokens may come back. The simplest answer is: all that were taken, until the bucket is full. It is wrong
+     * in two cases.
+     *
+     * First, while calls wait. A waiting call has taken tokens ahead, and its turn is a promise. The promise holds on
+     * one condition: calls that take earlier find the tokens gone. At 1/s and empty, A takes 5 ahead and then B 3, so B
+     * is promised the eighth second. If all of A's 5 came back, a later call could take them at once, and B's tokens
+     * would not be there in time. So only what exceeds the later promises comes back: A returns 2. If B had cancelled
+     * before, A would return 5. (This is CancelAt of Go's x/time/rate.) After a return the full-again moment no longer
+     * shows how far the last promise reaches. So that promise is kept here, and it only moves forward.
+     *
+     * Second, after time has passed. At 1/s and a capacity of 10, A takes all 10; ten seconds later the bucket is full
+     * again. If A's 10 came back after another call had taken 10, there would be 10 tokens too many. The notion that
+     * mends it: a take owns a stretch of the time line. First comes what was missing before the take, then its own
+     * price. The part of the price that time has brought back already isn't returned. Returns of earlier takes pull the
+     * stretch nearer. No record shows which returns are of earlier takes, so every return since the take counts. That
+     * makes the result smaller, never larger, by at most what time soon brings. And a price shrinks no faster than time
+     * passes after its tokens are due.
+     *
+     * Why both are enough. For a moment D let G(D) be what is due from D on, less what was given back of it. The
+     * invariant is G(D) <= fullAt - D, so the bucket brings at least what it promised. Taking adds the same to both
+     * sides. A return of c reduces both where D is not after its own due moment d. For a later D it needs room: G(D) is
+     * less than G(d) by at least the price, so there is room for the price less the way from d to D. What was missing
+     * before the take and wasn't given back since is room as well, because earlier takes are no part of G(D). During a
+     * debt D runs up to the last promise, and only the first kind of room counts.
+     */
+
+    /** The backlog of a bucket whose full-again moment shows every promise. */
+    static final Backlog NONE = new Backlog(0, null, null);
+
+    /**
+     * Returns the part of a price that may be given back.
+     *
+     * @param due the tick at which the tokens were due
+     * @param before the ticks missing before the take, less those given back since; below zero counts as zero
+     * @param until now, or the last promise if that is later
+     */
+    static long returnable(long price, long due, long before, long until) {
+        long behind = until - due;
+        return behind < 0 ? 0 : Math.min(Math.max(price + Math.max(before, 0) - behind, 0), price);
+    }
+
+    /**
+     * Returns the tick of the last promise.
+     *
+     * @param shown the tick of the last promise as the bucket's full-again moment shows it
+     */
+    long lastPromise(long shown) {
+        return this == NONE || shown - promised >= 0 ? shown : promised;
+    }
+
+    /** Returns the backlog after tokens were given back, while later calls have promises up to this tick. */
+    Backlog promisedUntil(long lastPromise) {
+        return new Backlog(lastPromise, null, fastest);
+    }
+}

@@ -1,0 +1,425 @@
+package io.ratelimit;
+
+import io.ratelimit.Decision.Outcome;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/** The state of one bucket under one spec: all that is kept for a key. Thread-safe; taking is lock-free. */
+final class BucketState {
+    /*
+     * Why one long is enough. The simplest bucket keeps a count and the time of the last refill. It has to write both
+     * at once, round the fraction of a token somewhere, and cap the count. But all of this follows from one moment:
+     * when the bucket will be full again. Before that moment the bucket is short of the tokens that the remaining time
+     * brings. After it the bucket is full. Taking pushes the moment away by the time that the tokens need to come back.
+     * Time brings it nearer without any work: there is no refill and no timer, and an idle bucket costs nothing. Giving
+     * back pulls the moment nearer and can't overfill, because any moment in the past means "full". (This is the
+     * virtual scheduling form of GCRA, ITU-T I.371, for a bucket.)
+     *
+     * At 10/s and a capacity of 5 an empty bucket is full in 500 ms, and one token is worth 100 ms. A take of 2 when
+     * the bucket is full in 400 ms would make that 600 ms, 100 ms more than an empty bucket needs. These 100 ms are
+     * both the denial and the time to wait.
+     *
+     * Moments are counted in ticks (TickScale), so that no operation rounds. Threads race on one compare-and-exchange;
+     * a thread that loses continues from the winner's value. The number publishes nothing but itself.
+     *
+     * A call that may wait takes tokens ahead: the bucket is then full later than an empty one would be. The excess is
+     * the bucket's debt, and it is also the wait. Backlog explains what a debt means for tokens that are given back.
+     *
+     * A state belongs to one spec. When the spec changes or the key is forgotten, the state is closed for ever, and a
+     * thread that still holds it looks the bucket up again. So no token is taken from a state that no later call sees.
+     */
+
+    /** The result of an operation on a closed state: the caller must look up the bucket again. */
+    static final long CLOSED = Long.MIN_VALUE;
+
+    /** The result of a take with a cost above the capacity. */
+    static final long NEVER_FITS = Long.MIN_VALUE + 1;
+
+    private static final VarHandle FULL_AT;
+
+    static {
+        try {
+            FULL_AT = MethodHandles.lookup().findVarHandle(BucketState.class, "fullAt", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    private final TickScale scale;
+    private volatile long fullAt;
+
+    /** The promises to waiting calls that {@link #fullAt} alone doesn't show. */
+    private volatile Backlog backlog;
+
+    /** The ticks given back so far; the count may wrap around. Written after {@link #fullAt} was pulled nearer. */
+    private volatile long returned;
+
+    /** The time of the last write to the owner's map, in the owner's unit. A lost update only causes another write. */
+    int renewedAt;
+
+    BucketState(TickScale scale, long nanos) {
+        this(scale, nanos, 0);
+    }
+
+    /** Creates a state that is this many ticks short of full. */
+    BucketState(TickScale scale, long nanos, long missing) {
+        this.scale = scale;
+        long now = scale.at(nanos);
+        this.fullAt = now + missing;
+        this.backlog = Backlog.NONE;
+    }
+
+    /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
+    long take(long cost, long nanos) {
+        return take(cost, nanos, 0, fullAt);
+    }
+
+    /**
+     * Takes the tokens, ahead of time if they come within the longest wait, or takes none.
+     *
+     * @return if the tokens were taken, the ticks that the bucket is then missing; more than a full bucket's ticks if
+     *     it is in debt. Otherwise less than zero: the ticks missing for this cost, negated, or {@link #NEVER_FITS}, or
+     *     {@link #CLOSED}
+     */
+    long take(long cost, long nanos, long maxWaitNanos) {
+        return take(cost, nanos, maxWaitNanos, fullAt);
+    }
+
+    private long take(long cost, long nanos, long maxWaitNanos, long lastSeen) {
+        if (!scale.fits(cost)) {
+            return NEVER_FITS;
+        }
+        long now = scale.at(nanos);
+        long price = scale.price(cost);
+        long maxMissing = scale.full() - price;
+        long seen = lastSeen;
+        while (seen != CLOSED) {
+            long missing = missing(seen, now);
+            if (missing > maxMissing && !comesWithin(missing - maxMissing, nanos, maxWaitNanos)) {
+                return maxMissing - missing;
+            }
+            long witness = (long) FULL_AT.compareAndExchange(this, seen, now + missing + price);
+            if (witness == seen) {
+                return missing + price;
+            }
+            // Not read again: that would fetch the cache line while the winner uses it, and two threads take twice as
+            // long.
+            seen = witness;
+        }
+        return CLOSED;
+    }
+
+    private boolean comesWithin(long missing, long nanos, long maxWaitNanos) {
+        return maxWaitNanos > 0 && scale.nanosUntil(missing, nanos) <= maxWaitNanos;
+    }
+
+    /**
+     * Like {@link #take(long, long)} now, for callers that need no more than yes or no. A no may be {@link #CLOSED}.
+     */
+    long tryTake(long cost, TimeSource time) {
+        while (true) {
+            long before = fullAt;
+            long nanos = time.nanoTime();
+            long taken = take(cost, nanos, 0, before);
+            if (isFinal(taken) || wasShort(before, cost, nanos, 0)) {
+                return taken;
+            }
+        }
+    }
+
+    /** Takes now, ahead of time if the call may wait, and returns the result; null if this state was closed. */
+    <T> @Nullable T take(long cost, long maxWaitNanos, TimeSource time, Result<T> result) {
+        while (true) {
+            long returnedBefore = returned;
+            long before = fullAt;
+            long nanos = time.nanoTime();
+            long taken = take(cost, nanos, maxWaitNanos, before);
+            if (isFinal(taken) || wasShort(before, cost, nanos, maxWaitNanos)) {
+                return taken == CLOSED ? null : result.create(this, cost, taken, nanos, maxWaitNanos, returnedBefore);
+            }
+        }
+    }
+
+    /** Creates the caller's result of a take. */
+    interface Result<T> {
+        /** @param returned the value of {@link BucketState#returned} before the take */
+        T create(BucketState state, long cost, long taken, long nanos, long maxWaitNanos, long returned);
+    }
+
+    /** Returns the ticks given back so far. Read it before a take whose {@link #receipt} is needed. */
+    long returned() {
+        return returned;
+    }
+
+    /**
+     * The record of a take, so that its tokens can be given back.
+     *
+     * @param state the state that the tokens were taken from
+     * @param due the tick at which the tokens were due
+     * @param before the ticks that the bucket was missing before the take, when its tokens were due, plus the ticks
+     *     given back until then
+     */
+    record Receipt(BucketState state, long due, long before) {}
+
+    /**
+     * Returns the receipt of a take.
+     *
+     * @param taken the result of the take
+     * @param returned {@link #returned} as it was before the take; a later value would count too much as given back
+     */
+    Receipt receipt(long cost, long taken, long nanos, long returned) {
+        long due = scale.at(nanos) + Math.max(taken - scale.full(), 0);
+        return new Receipt(this, due, Math.min(taken, scale.full()) - scale.price(cost) + returned);
+    }
+
+    private static boolean isFinal(long taken) {
+        return taken >= 0 || taken == NEVER_FITS || taken == CLOSED;
+    }
+
+    /**
+     * Returns whether the tokens were really missing at some moment of a call that read {@link #fullAt} before the
+     * clock. Between the clock and the take, other calls may have taken at later moments. By the older clock the bucket
+     * then looks emptier than it ever was. So a denial only stands if the earlier state denies too.
+     */
+    boolean wasShort(long before, long cost, long nanos, long maxWaitNanos) {
+        long left = before == CLOSED ? 0 : left(before, scale.at(nanos), scale.price(cost));
+        return left < 0 && !comesWithin(-left, nanos, maxWaitNanos);
+    }
+
+    /** Returns the tick at which the bucket is full again, or {@link #CLOSED}. */
+    long fullAt() {
+        return fullAt;
+    }
+
+    /**
+     * Returns the result that {@link #take(long, long, long)} would have, and takes nothing: the ticks missing now,
+     * including the debt, or less than zero.
+     */
+    long peek(long cost, long nanos, long maxWaitNanos) {
+        if (!scale.fits(cost)) {
+            return NEVER_FITS;
+        }
+        long seen = fullAt;
+        long now = scale.at(nanos);
+        long left = left(seen, now, scale.price(cost));
+        return seen == CLOSED
+                ? CLOSED
+                : left < 0 && !comesWithin(-left, nanos, maxWaitNanos) ? left : missing(seen, now);
+    }
+
+    /** Returns the ticks left beyond the price; below zero, the ticks that the bucket is short of. */
+    private long left(long seen, long now, long price) {
+        return scale.full() - price - missing(seen, now);
+    }
+
+    /**
+     * Puts tokens back.
+     *
+     * <ul>
+     *   <li>Without a receipt: at most until the bucket is full, and none while calls wait for tokens.
+     *   <li>With the receipt of a take from this state: the tokens that time hasn't brought back yet. While calls wait,
+     *       no more than was taken beyond the promises made after the take.
+     *   <li>With the receipt of a state that this one replaced: less the most that the fastest spec since then could
+     *       have brought; none while calls wait.
+     * </ul>
+     *
+     * @return false if this state was closed
+     */
+    boolean giveBack(long tokens, @Nullable Receipt receipt, TimeSource time) {
+        long price = scale.price(tokens);
+        return receipt == null || receipt.state == this
+                ? giveBackPrice(price, receipt, time)
+                : giveBackPrice(Math.max(price - maxRefillSince(receipt, time), 0), null, time);
+    }
+
+    /** Returns the most ticks that can have come since the tokens of another state of this bucket were due. */
+    private long maxRefillSince(Receipt receipt, TimeSource time) {
+        TickScale before = receipt.state.scale;
+        long nanos = before.nanosSince(receipt.due, time.nanoTime());
+        long refill = Math.max(scale.maxRefill(nanos, before.spec()), scale.maxRefill(nanos, scale.spec()));
+        BucketSpec fastest = backlog.fastest();
+        return fastest == null ? refill : Math.max(refill, scale.maxRefill(nanos, fastest));
+    }
+
+    private synchronized boolean giveBackPrice(long price, @Nullable Receipt receipt, TimeSource time) {
+        while (true) {
+            long seen = fullAt;
+            // The clock is read after fullAt: by an older clock, takes at later moments would look like a debt.
+            long now = scale.at(time.nanoTime());
+            if (seen == CLOSED || seen - now <= 0) {
+                return seen != CLOSED;
+            }
+            long last = lastPromise(seen);
+            boolean inDebt = last - now > 0;
+            long back = receipt == null
+                    ? inDebt ? 0 : price
+                    : Backlog.returnable(
+                            price, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
+            if (back == 0 || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price ? last : null)) {
+                return true;
+            }
+        }
+    }
+
+    /** Pulls the moment nearer if it is unchanged; a last promise must then be recorded, since it stays. */
+    private boolean pullNearer(long seen, long back, @Nullable Long lastPromise) {
+        Backlog before = backlog;
+        if (lastPromise != null) {
+            backlog = before.promisedUntil(lastPromise);
+        }
+        if (!FULL_AT.compareAndSet(this, seen, seen - back)) {
+            backlog = before;
+            return false;
+        }
+        returned += back;
+        return true;
+    }
+
+    private long lastPromise(long seen) {
+        return backlog.lastPromise(seen - scale.full());
+    }
+
+    /** Returns the ticks missing from a full bucket, or {@link #CLOSED}. */
+    long missing(long nanos) {
+        long seen = fullAt;
+        return seen == CLOSED ? CLOSED : missing(seen, scale.at(nanos));
+    }
+
+    private static long missing(long seen, long now) {
+        long missing = seen - now; // No Math.max: it waits for the clock, and a branch is predicted.
+        return missing > 0 ? missing : 0;
+    }
+
+    /** Returns the ticks of another spec that its bucket is missing if it replaces this state, or {@link #CLOSED}. */
+    long missing(TickScale other, long nanos) {
+        long seen = fullAt;
+        return seen == CLOSED ? CLOSED : origin(seen).missing(other, nanos);
+    }
+
+    private Origin origin(long seen) {
+        Backlog current = backlog;
+        Origin origin = current.origin();
+        return origin != null && origin.convertedTo() == seen ? origin : new Origin(scale, seen, current, 0);
+    }
+
+    /**
+     * A state before its conversion to another spec. If every call on the converted state was denied, the next
+     * conversion starts from the origin instead. So the fraction of a token that the first conversion cut off isn't
+     * lost.
+     *
+     * @param convertedTo the first {@link #fullAt} of the converted state
+     */
+    record Origin(TickScale scale, long fullAt, Backlog backlog, long convertedTo) {
+
+        /** The old spec counts until the last promise; the tokens that are there then are kept. */
+        private long missing(TickScale other, long nanos) {
+            if (other == scale) {
+                return BucketState.missing(fullAt, scale.at(nanos));
+            }
+            long then = lastPromiseNanos(nanos);
+            long missingThen = BucketState.missing(fullAt, scale.at(then));
+            return other.at(then) - other.at(nanos) + other.convertMissing(scale, missingThen);
+        }
+
+        /** Returns the moment of the last promise, or now if that is later. */
+        private long lastPromiseNanos(long nanos) {
+            return nanos + scale.nanosUntil(backlog.lastPromise(fullAt - scale.full()) - scale.at(nanos), nanos);
+        }
+    }
+
+    /**
+     * Closes this state, which must be open, and returns a state of another spec with the same tokens. Waiting calls
+     * keep their turn.
+     */
+    synchronized BucketState convertTo(TickScale other, TimeSource time) {
+        Origin origin = origin((long) FULL_AT.getAndSet(this, CLOSED));
+        long nanos = time.nanoTime(); // not before closing: takes of other threads since then would look like a debt
+        BucketState converted = new BucketState(other, nanos, origin.missing(other, nanos));
+        if (other == origin.scale) {
+            long lastPromise = origin.backlog.lastPromise(converted.fullAt - other.full());
+            converted.backlog = new Backlog(lastPromise, null, fastest());
+            return converted;
+        }
+        long last = origin.lastPromiseNanos(nanos);
+        // Without a promise the current step of the other clock counts: the next step would look like a debt.
+        long promised = last == nanos ? other.at(nanos) : other.atOrAfter(last);
+        boolean cut = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos));
+        Origin kept = cut ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
+        converted.backlog = new Backlog(promised, kept, fastest());
+        return converted;
+    }
+
+    /** Closes this state, which must be open, and returns an equal one. */
+    synchronized BucketState copy() {
+        BucketState copy = new BucketState(scale, 0);
+        copy.fullAt = (long) FULL_AT.getAndSet(this, CLOSED);
+        copy.backlog = backlog;
+        copy.returned = returned;
+        return copy;
+    }
+
+    /** Returns the fastest spec that the bucket has had, this one included. */
+    private BucketSpec fastest() {
+        BucketSpec fastest = backlog.fastest();
+        return fastest == null || isFaster(scale.spec().rate(), fastest.rate()) ? scale.spec() : fastest;
+    }
+
+    private static boolean isFaster(Rate one, Rate other) {
+        return (double) one.tokens() / one.period().toNanos()
+                > (double) other.tokens() / other.period().toNanos();
+    }
+
+    /**
+     * Takes ticks that are available, for the only thread that writes to this state.
+     *
+     * @return the tick at which the bucket is full then
+     */
+    long takeTicks(long price, long nanos) {
+        long now = scale.at(nanos);
+        long after = now + missing(fullAt, now) + price;
+        fullAt = after;
+        return after;
+    }
+
+    /** Puts back ticks that time has not brought back yet, for the only thread that writes to this state. */
+    synchronized void giveBackTicks(long price) {
+        FULL_AT.getAndAdd(this, -price);
+        returned += price;
+    }
+
+    /** Returns the ticks missing after a take with this result. */
+    long missingAfter(long taken, long cost, long nanos) {
+        if (taken >= 0) {
+            return taken;
+        }
+        return taken == NEVER_FITS ? missing(nanos) : scale.full() - scale.price(cost) - taken;
+    }
+
+    /** Returns the outcome of a take with this result, for a call with this longest wait. */
+    Outcome outcome(long taken, long maxWaitNanos) {
+        if (taken >= 0) {
+            return Outcome.ALLOWED;
+        }
+        return taken == NEVER_FITS ? Outcome.NEVER_FITS : maxWaitNanos > 0 ? Outcome.TOO_LONG : Outcome.DENIED;
+    }
+
+    /** Returns the time after which a take with this result could succeed; zero if it did, or never can. */
+    long retryNanos(long taken, long nanos) {
+        return taken < 0 && taken != NEVER_FITS ? scale.nanosUntil(-taken, nanos) : 0;
+    }
+
+    /** Returns the time until the tokens of a take with this result are due. */
+    long waitNanos(long taken, long nanos) {
+        return taken < 0 ? 0 : scale.nanosUntil(taken - scale.full(), nanos);
+    }
+
+    /** Closes this state: no thread takes from it any more. */
+    void close() {
+        fullAt = CLOSED;
+    }
+
+    TickScale scale() {
+        return scale;
+    }
+}

@@ -1,0 +1,200 @@
+package io.ratelimit;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
+import com.github.benmanes.caffeine.cache.Policy.VarExpiration;
+import com.github.benmanes.caffeine.cache.RemovalCause;
+import com.github.benmanes.caffeine.cache.Scheduler;
+import com.github.benmanes.caffeine.cache.Ticker;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** Buckets by their keys, each evicted only when it is full again. Held by a Caffeine cache; thread-safe. */
+final class ExpiringBuckets {
+    /*
+     * When a bucket may be forgotten. A key that comes back after it was forgotten gets a full bucket. So forgetting is
+     * only fair when the bucket is full anyway. The simplest answer, a cache of limited size, is wrong: a client that
+     * has drained its key would send other keys until its own is evicted and comes back full. So time alone decides.
+     * After the last take it is enough to wait for as long as an empty bucket takes to fill up.
+     *
+     * A take doesn't write to the map, and an expiry by last access would turn each look-up into a write. So an entry
+     * lives for twice the time that its own spec needs from empty to full, and at least a minute. A look-up in the
+     * second half of that life renews it. At 600/1m and a capacity of 800 a bucket is full after 80 seconds, so it
+     * lives for about 160, and a look-up writes at most once in about 80. Each look-up thus finds a bucket with half a
+     * life left, which is more than it needs to fill up. The caller must read the clock before the look-up, because a
+     * take counts at that moment. An eviction closes the bucket's state, so a caller that still holds it looks the key
+     * up again.
+     *
+     * Each entry has its own life, because specs differ. One bucket of a policy may still count by a rate that was
+     * changed a minute ago, and need a year to fill up, while another is full in a second. A bucket in debt to waiting
+     * calls lives until it is full, and half a life more.
+     */
+
+    /** The second that the ticker may be late, and one more. */
+    private static final long SLACK = Duration.ofSeconds(2).toNanos();
+
+    private static final long MIN_HALF_LIFE = Duration.ofSeconds(30).toNanos();
+
+    /** A state notes its age in steps of 2^30 ns, which fit in an int. */
+    private static final int STEP_BITS = 30;
+
+    private final Ticker ticker;
+    private final TimeSource time;
+    private final long origin;
+    private final Cache<String, BucketState> cache;
+    private final VarExpiration<String, BucketState> expiration;
+    private final Cache<BucketSpec, TickScale> scales =
+            Caffeine.newBuilder().weakValues().executor(Runnable::run).build();
+
+    /** @param time the clock at which states are converted to another spec */
+    ExpiringBuckets(Ticker ticker, Scheduler scheduler, TimeSource time) {
+        this.ticker = ticker;
+        this.time = time;
+        this.origin = ticker.read();
+        this.cache = Caffeine.newBuilder()
+                .ticker(ticker)
+                .scheduler(scheduler)
+                .expireAfter(new Lifetime())
+                .evictionListener(ExpiringBuckets::close)
+                .build();
+        this.expiration = cache.policy().expireVariably().orElseThrow();
+    }
+
+    private static void close(@Nullable String key, @Nullable BucketState state, RemovalCause cause) {
+        if (state != null) {
+            state.close();
+        }
+    }
+
+    /** Returns the bucket of a key, or null. It may be closed by the time it is used. */
+    @Nullable
+    BucketState get(String key) {
+        BucketState state = cache.getIfPresent(key);
+        return state == null || isYoung(state) || renew(key, state) ? state : null;
+    }
+
+    /**
+     * Returns whether a state is surely in the first half of its life: it may be almost one step older than it seems.
+     */
+    private boolean isYoung(BucketState state) {
+        return step() - state.renewedAt < halfLife(state.scale()) >> STEP_BITS;
+    }
+
+    private int step() {
+        return (int) (ticker.read() >> STEP_BITS);
+    }
+
+    private boolean renew(String key, BucketState state) {
+        keepUntilFull(key, state);
+        state.renewedAt = step();
+        return cache.getIfPresent(key) == state;
+    }
+
+    /**
+     * Keeps the bucket of a key, if there is one, for at least this long. Synchronized, or the shorter life could win.
+     */
+    private synchronized void keep(String key, long nanos) {
+        if (expiration.getExpiresAfter(key, TimeUnit.NANOSECONDS).orElse(Long.MAX_VALUE) < nanos) {
+            expiration.setExpiresAfter(key, nanos, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** Keeps the bucket of a key until it is full, even if a call takes tokens ahead for this wait next. */
+    void keepThrough(String key, long waitNanos, TickScale scale) {
+        keep(key, waitNanos + 2 * halfLife(scale));
+    }
+
+    /** Keeps a bucket until it is full, even if it is in debt. */
+    void keepUntilFull(String key, BucketState state) {
+        keep(key, lifetime(state, ticker.read()));
+    }
+
+    private static long halfLife(TickScale scale) {
+        return Math.max(scale.nanosToFull() + SLACK, MIN_HALF_LIFE);
+    }
+
+    private static long lifetime(BucketState state, long nanos) {
+        long untilFull = state.scale().nanosUntil(state.missing(nanos), nanos) + SLACK;
+        return halfLife(state.scale()) + Math.max(halfLife(state.scale()), untilFull);
+    }
+
+    /**
+     * Returns the bucket of a key under a spec: the current one, converted if need be, or a new one short by so much.
+     */
+    BucketState open(String key, TickScale scale, long nanos, long missing) {
+        return cache.asMap().compute(key, (sameKey, state) -> {
+            if (state != null && state.scale().spec().equals(scale.spec())) {
+                return state;
+            }
+            return renewed(state == null ? new BucketState(scale, nanos, missing) : state.convertTo(scale, time));
+        });
+    }
+
+    private BucketState renewed(BucketState state) {
+        state.renewedAt = step();
+        return state;
+    }
+
+    /** Replaces the bucket of a key by another one; null stands for no bucket. */
+    void replace(String key, UnaryOperator<@Nullable BucketState> replacement) {
+        cache.asMap().compute(key, (sameKey, state) -> {
+            BucketState replaced = replacement.apply(state);
+            return replaced == null ? null : renewed(replaced);
+        });
+    }
+
+    /** Returns the one scale of a spec, which is kept while a bucket counts by it. */
+    TickScale scale(BucketSpec spec) {
+        return scales.get(spec, sameSpec -> TickScale.of(sameSpec, origin));
+    }
+
+    /** Returns whether a bucket belongs here, by its scale: no two of these objects share one. */
+    boolean contains(BucketState state) {
+        return scales.getIfPresent(state.scale().spec()) == state.scale();
+    }
+
+    /** Returns how many specs are kept because a bucket counts by them, or did until recently. */
+    long specs() {
+        scales.cleanUp();
+        return scales.estimatedSize();
+    }
+
+    void reset(String key) {
+        cache.asMap().computeIfPresent(key, (sameKey, state) -> {
+            state.close();
+            return null;
+        });
+    }
+
+    /** Returns the number of buckets, perhaps with some that are due to be evicted. */
+    long size() {
+        return cache.estimatedSize();
+    }
+
+    /** Evicts the buckets that are due. */
+    void cleanUp() {
+        cache.cleanUp();
+    }
+
+    /** The life of a bucket after a write to the map; a look-up changes nothing. */
+    private static final class Lifetime implements Expiry<String, BucketState> {
+
+        @Override
+        public long expireAfterCreate(String key, BucketState state, long nanos) {
+            return lifetime(state, nanos);
+        }
+
+        @Override
+        public long expireAfterUpdate(String key, BucketState state, long nanos, long left) {
+            return lifetime(state, nanos);
+        }
+
+        @Override
+        public long expireAfterRead(String key, BucketState state, long nanos, long left) {
+            return left;
+        }
+    }
+}

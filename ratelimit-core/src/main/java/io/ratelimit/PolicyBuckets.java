@@ -1,0 +1,231 @@
+package io.ratelimit;
+
+import com.github.benmanes.caffeine.cache.Scheduler;
+import com.github.benmanes.caffeine.cache.Ticker;
+import io.ratelimit.Decision.Answer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The buckets of one policy by their keys. Thread-safe.
+ *
+ * <p>At {@code max-keys} a new key shares one of 4,096 overflow buckets of its tier, chosen by a hash that no client
+ * can predict. So a drained key keeps its bucket, a flood of keys locks out few clients, and memory is bounded. A
+ * reserved key always gets its own bucket. A long key is stored as its 128-bit hash, in a form that {@link Keys} never
+ * makes.
+ */
+final class PolicyBuckets {
+    /*
+     * How a key moves from an overflow bucket to its own. The key may have drained the overflow bucket, so its own
+     * bucket starts short by as much; otherwise each move would refill the key. But a thread may have found the
+     * overflow bucket just before the move, and would still take from it after the missing tokens were counted: one
+     * extra grant for each such thread. So the move takes four steps. It closes the overflow bucket, counts, publishes
+     * the key's own bucket, and puts a copy in the place of the closed one. A thread that holds the closed bucket looks
+     * the key up again. A thread that finds the copy then checks for the key's own bucket, and finds it.
+     */
+
+    private static final int MAX_KEY_LENGTH = 48;
+    private static final int OVERFLOW_BUCKETS = 4096;
+
+    private final int maxKeys;
+    private final SipHash hash;
+    private final Ticker ticker;
+    private final TimeSource time;
+    private final ExpiringBuckets buckets;
+    private final ExpiringBuckets overflow;
+    private volatile long lastCleaned;
+
+    PolicyBuckets(int maxKeys, SipHash hash, Ticker ticker, Scheduler scheduler, TimeSource time) {
+        this.maxKeys = maxKeys;
+        this.hash = hash;
+        this.ticker = ticker;
+        this.time = time;
+        this.lastCleaned = ticker.read();
+        this.buckets = new ExpiringBuckets(ticker, scheduler, time);
+        this.overflow = new ExpiringBuckets(ticker, scheduler, time);
+    }
+
+    /** Returns the bucket of a charge under the charge's spec. It may be closed by the time it is used. */
+    BucketState bucket(Charge charge, long nanos) {
+        String key = storedKey(charge.key());
+        while (true) {
+            BucketState bucket = buckets.get(key);
+            if (bucket != null && hasSpec(bucket, charge.spec())) {
+                return bucket;
+            }
+            if (bucket != null || !mustShare(charge.key())) {
+                return open(key, charge, nanos, bucket == null);
+            }
+            BucketState shared = sharedBucket(charge, nanos);
+            if (buckets.get(key) == null) {
+                return shared;
+            }
+        }
+    }
+
+    private BucketState open(String key, Charge charge, long nanos, boolean isNew) {
+        TickScale scale = buckets.scale(charge.spec());
+        if (isNew && !Keys.isReserved(charge.key())) {
+            move(key, charge, scale);
+        }
+        return buckets.open(key, scale, nanos, 0);
+    }
+
+    /** Opens the key's own bucket, short of the tokens that its overflow bucket is missing. */
+    private void move(String key, Charge charge, TickScale scale) {
+        overflow.replace(overflowKey(charge.key()), shared -> {
+            if (shared != null) {
+                BucketState copy = shared.copy();
+                long nanos = time.nanoTime(); // not before closing: takes of other threads would look like a debt
+                buckets.open(key, scale, nanos, copy.missing(scale, nanos));
+                return copy;
+            }
+            buckets.open(key, scale, time.nanoTime(), 0);
+            return null;
+        });
+    }
+
+    private BucketState sharedBucket(Charge charge, long nanos) {
+        String key = overflowKey(charge.key());
+        BucketState bucket = overflow.get(key);
+        return bucket != null && hasSpec(bucket, charge.spec())
+                ? bucket
+                : overflow.open(key, overflow.scale(charge.spec()), nanos, 0);
+    }
+
+    /** Keeps the bucket of a charge until it is full, even if a call takes tokens ahead for this wait next. */
+    void keepThrough(Charge charge, BucketState bucket, long waitNanos) {
+        if (overflow.contains(bucket)) {
+            overflow.keepThrough(overflowKey(charge.key()), waitNanos, bucket.scale());
+        } else {
+            buckets.keepThrough(storedKey(charge.key()), waitNanos, bucket.scale());
+        }
+    }
+
+    /** Keeps the bucket of a charge until it is full, after tokens were taken ahead. */
+    void keepUntilFull(Charge charge, BucketState bucket) {
+        if (overflow.contains(bucket)) {
+            overflow.keepUntilFull(overflowKey(charge.key()), bucket);
+        } else {
+            buckets.keepUntilFull(storedKey(charge.key()), bucket);
+        }
+    }
+
+    private static boolean hasSpec(BucketState bucket, BucketSpec spec) {
+        BucketSpec current = bucket.scale().spec();
+        return current == spec || current.equals(spec);
+    }
+
+    /** Returns the bucket of a charge under any spec; null if there is none, neither its own nor a shared one. */
+    @Nullable
+    BucketState find(Charge charge) {
+        BucketState bucket = buckets.get(storedKey(charge.key()));
+        return bucket != null || !mustShare(charge.key()) ? bucket : overflow.get(overflowKey(charge.key()));
+    }
+
+    /**
+     * Returns the bucket that taken tokens go back to; null if it is full. It is the key's own bucket, even if it
+     * replaced the shared one, or else the shared bucket that the tokens were taken from.
+     */
+    @Nullable
+    BucketState bucketTakenFrom(Answer taken) {
+        String key = storedKey(taken.charge().key());
+        while (true) {
+            BucketState bucket = buckets.get(key);
+            if (bucket != null || !taken.shared()) {
+                return bucket;
+            }
+            BucketState shared = overflow.get(overflowKey(taken.charge().key()));
+            if (buckets.get(key) == null) {
+                return shared;
+            }
+        }
+    }
+
+    /** Like {@link #bucket}, but doesn't keep a new bucket. */
+    BucketState peek(Charge charge, long nanos) {
+        if (find(charge) != null) {
+            return bucket(charge, nanos);
+        }
+        TickScale scale = (mustShare(charge.key()) ? overflow : buckets).scale(charge.spec());
+        return new BucketState(scale, nanos, missingInOverflow(charge, scale, nanos));
+    }
+
+    /** Returns the ticks missing for a key without its own bucket: the key may have drained an overflow bucket. */
+    private long missingInOverflow(Charge charge, TickScale scale, long nanos) {
+        if (overflow.size() == 0 || Keys.isReserved(charge.key())) {
+            return 0;
+        }
+        while (true) {
+            BucketState shared = overflow.get(overflowKey(charge.key()));
+            long missing = shared == null ? 0 : shared.missing(scale, nanos);
+            if (missing != BucketState.CLOSED) {
+                return missing;
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Returns whether a bucket is an overflow bucket. */
+    boolean isShared(BucketState bucket) {
+        return overflow.size() > 0 && overflow.contains(bucket);
+    }
+
+    /** Returns whether a key without a bucket has to share one. */
+    private boolean mustShare(String key) {
+        return !Keys.isReserved(key) && isFull();
+    }
+
+    /**
+     * Returns whether there is no room for another key. Evicts the buckets that are due first, at most once a second.
+     */
+    private boolean isFull() {
+        if (buckets.size() < maxKeys) {
+            return false;
+        }
+        long now = ticker.read();
+        if (now != lastCleaned) {
+            lastCleaned = now;
+            buckets.cleanUp();
+        }
+        return buckets.size() >= maxKeys;
+    }
+
+    BucketSnapshot snapshot(Charge charge, long nanos) {
+        TickScale scale = buckets.scale(charge.spec());
+        long missing = missing(charge, scale, nanos);
+        while (missing == BucketState.CLOSED) {
+            Thread.onSpinWait();
+            missing = missing(charge, scale, nanos);
+        }
+        return BucketSnapshot.of(scale, missing, nanos);
+    }
+
+    private long missing(Charge charge, TickScale scale, long nanos) {
+        BucketState bucket = find(charge);
+        return bucket == null ? missingInOverflow(charge, scale, nanos) : bucket.missing(scale, nanos);
+    }
+
+    /** Returns how many specs are kept because a bucket counts by them, or did until recently. */
+    long specs() {
+        return buckets.specs();
+    }
+
+    void reset(String key) {
+        buckets.reset(storedKey(key));
+    }
+
+    /** Returns the number of buckets, without those that are due to be evicted. */
+    long size() {
+        buckets.cleanUp();
+        overflow.cleanUp();
+        return buckets.size() + overflow.size();
+    }
+
+    private String storedKey(String key) {
+        return key.length() <= MAX_KEY_LENGTH ? key : "\0h" + hash.hash128(key);
+    }
+
+    private String overflowKey(String key) {
+        return Keys.tierPrefix(key) + (hash.hash64(key) & (OVERFLOW_BUCKETS - 1));
+    }
+}

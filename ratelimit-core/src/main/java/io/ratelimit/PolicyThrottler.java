@@ -1,0 +1,165 @@
+package io.ratelimit;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The throttlers of one policy at run time: {@link #forKey} gives that of one bucket, {@link #reconfigure} changes the
+ * rate and the capacity of all. Thread-safe: changes come one after the other, and readers never wait for them.
+ */
+public abstract sealed class PolicyThrottler permits GlobalThrottler, PartitionedThrottler {
+
+    private final Throttlers throttlers;
+    private final List<Consumer<ThrottlePolicy>> checks = new ArrayList<>();
+    private volatile ThrottlePolicy policy;
+
+    PolicyThrottler(ThrottlePolicy policy, Throttlers throttlers) {
+        this.policy = policy;
+        this.throttlers = throttlers;
+    }
+
+    /** Returns the policy as it is now. */
+    public ThrottlePolicy policy() {
+        return policy;
+    }
+
+    /**
+     * Returns the throttler of one key.
+     *
+     * @param parts the texts of the key's parts, in the policy's order, none of them blank; none for a global policy
+     * @throws IllegalArgumentException if there are not as many parts as the policy's key has, or one is blank
+     */
+    public abstract Throttler forKey(String... parts);
+
+    /** Returns the throttler of the bucket of a key, as {@link Keys} composes it. */
+    Throttler bucket(String key) {
+        return new Bucket(null, key);
+    }
+
+    /**
+     * Changes the rate and the capacity of the policy, but not those of its tiers, nor those that replace the policy's
+     * for some keys. All buckets follow at their next use: the tokens in them are kept, cut to the new capacity, and
+     * the time until then counts at the old rate. Waiting callers keep their turn. Of two concurrent changes the later
+     * one holds.
+     *
+     * @throws IllegalArgumentException if a {@linkplain #checkChanges check} refuses the change; the old spec stays
+     */
+    public void reconfigure(BucketSpec spec) {
+        reconfigure(before -> spec);
+    }
+
+    /**
+     * Like {@link #reconfigure(BucketSpec)}, with a spec made from the present one. No other change comes between.
+     *
+     * @throws IllegalArgumentException if a {@linkplain #checkChanges check} refuses the change; the old spec stays
+     */
+    public synchronized void reconfigure(UnaryOperator<BucketSpec> change) {
+        change(policy.withSpec(Objects.requireNonNull(change.apply(policy.spec()), "spec")));
+    }
+
+    /**
+     * Changes the rate and the capacity of a tier, as {@link #reconfigure(BucketSpec)} does for calls without a tier.
+     *
+     * @throws IllegalArgumentException if the policy has no such tier, or a {@linkplain #checkChanges check} refuses
+     *     the change; the old spec stays
+     */
+    public void reconfigure(String tier, BucketSpec spec) {
+        reconfigure(tier, before -> spec);
+    }
+
+    /**
+     * Like {@link #reconfigure(String, BucketSpec)}, with a spec made from the present one. No other change comes
+     * between.
+     *
+     * @throws IllegalArgumentException if the policy has no such tier, or a {@linkplain #checkChanges check} refuses
+     *     the change; the old spec stays
+     */
+    public synchronized void reconfigure(String tier, UnaryOperator<BucketSpec> change) {
+        Map<String, BucketSpec> tiers = new HashMap<>(policy.tiers());
+        if (tiers.computeIfPresent(tier, (name, spec) -> Objects.requireNonNull(change.apply(spec), "spec")) == null) {
+            throw new IllegalArgumentException("the policy '" + policy.name() + "' has no tier '" + tier + "'"
+                    + (tiers.isEmpty()
+                            ? ", nor any other"
+                            : "; its tiers are: " + String.join(", ", new TreeSet<>(tiers.keySet()))));
+        }
+        change(policy.withTiers(tiers));
+    }
+
+    private void change(ThrottlePolicy next) {
+        ThrottlePolicy before = policy;
+        if (!next.equals(before)) {
+            checks.forEach(check -> check.accept(next));
+            policy = next;
+            throttlers.listener().reconfigured(before, next);
+        }
+    }
+
+    /**
+     * Registers a check, and calls it with the policy as it is now and later with the result of each change. A change
+     * that a check throws for is refused. Use it where code depends on a property of the policy, such as a capacity
+     * that is at least the cost of each call.
+     *
+     * @param check throws an {@link IllegalArgumentException} that states the requirement; called by one thread at a
+     *     time
+     * @throws IllegalArgumentException if the check refuses the policy as it is now
+     */
+    public synchronized void checkChanges(Consumer<ThrottlePolicy> check) {
+        check.accept(policy);
+        checks.add(check);
+    }
+
+    /** The throttler of one bucket, in a tier if there is one. */
+    private final class Bucket implements Throttler {
+
+        private final @Nullable String tier;
+        private final String key;
+
+        Bucket(@Nullable String tier, String key) {
+            this.tier = tier;
+            this.key = key;
+        }
+
+        @Override
+        public ThrottlePolicy policy() {
+            return policy;
+        }
+
+        @Override
+        public Throttler inTier(String tier) {
+            return new Bucket(tier, key);
+        }
+
+        @Override
+        public Charge charge(long cost) {
+            return Charge.of(policy, tier, key, cost);
+        }
+
+        @Override
+        public Decision decide(long cost) {
+            return throttlers.decide(List.of(charge(cost)));
+        }
+
+        @Override
+        public Decision acquire(long cost, Duration maxWait) throws InterruptedException {
+            return throttlers.acquire(List.of(charge(cost).withMaxWait(maxWait)));
+        }
+
+        @Override
+        public BucketSnapshot snapshot() {
+            return throttlers.snapshot(charge(1));
+        }
+
+        @Override
+        public void reset() {
+            throttlers.reset(charge(1));
+        }
+    }
+}

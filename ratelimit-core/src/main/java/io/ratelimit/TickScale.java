@@ -1,0 +1,197 @@
+package io.ratelimit;
+
+import java.math.BigInteger;
+import java.time.Duration;
+
+/** The unit in which a bucket of one spec counts time and tokens alike: the tick. Immutable. */
+final class TickScale {
+    /*
+     * What a tick is. The simplest unit is the nanosecond: a token is then worth period / tokens nanoseconds. At
+     * 7000/1m that is no whole number, so each take would round, and the errors add up. So the tick is chosen to make a
+     * clock step and a token both whole numbers of it; taking, refilling and giving back then round nothing. A clock
+     * step is 1 ns, else 1 µs, or the period for interval refill. With n tokens in d clock steps, reduced, a step is n
+     * ticks and a token is d ticks. At 600/1m that is 1 tick a nanosecond and 100,000,000 a token; at 7000/1m it is 7
+     * and 60,000,000.
+     *
+     * A long must hold more than ten years of ticks, which bounds the ticks of a step. A rate that needs finer ticks,
+     * such as 30000001/1d, is rounded down, by less than 1/10,000, to one that doesn't.
+     */
+
+    /** 2^63 ticks at 24 a nanosecond last twelve years: a bucket may be ten years from full, or idle for that long. */
+    private static final long MAX_TICKS_PER_NANOSECOND = 24;
+
+    private static final long MICROSECOND = 1_000;
+
+    private final BucketSpec spec;
+    private final Rate rate;
+    private final long origin;
+    private final long stepNanos;
+    private final long perStep;
+    private final long perToken;
+    private final long capacity;
+    private final long full;
+    private final long nanosToFull;
+
+    private TickScale(BucketSpec spec, Rate rate, long nanos, long stepNanos, long perStep, long perToken) {
+        this.spec = spec;
+        this.rate = rate;
+        this.origin = nanos - Math.floorMod(nanos, stepNanos);
+        this.stepNanos = stepNanos;
+        this.perStep = perStep;
+        this.perToken = perToken;
+        this.capacity = spec.capacity();
+        this.full = capacity * perToken;
+        this.nanosToFull = nanosUntil(full, origin);
+    }
+
+    /**
+     * Returns the scale of a spec, counted from the clock step of a moment: a clock may start anywhere and wrap around.
+     */
+    static TickScale of(BucketSpec spec, long nanos) {
+        long tokens = spec.rate().tokens();
+        long periodNanos = spec.rate().period().toNanos();
+        if (spec.refill() == BucketSpec.Refill.INTERVAL) {
+            return new TickScale(spec, spec.rate(), nanos, periodNanos, tokens, 1);
+        }
+        long common = gcd(tokens, periodNanos);
+        if (tokens / common <= MAX_TICKS_PER_NANOSECOND) {
+            return new TickScale(spec, spec.rate(), nanos, 1, tokens / common, periodNanos / common);
+        }
+        return ofMicroseconds(spec, nanos, tokens, periodNanos);
+    }
+
+    private static TickScale ofMicroseconds(BucketSpec spec, long nanos, long tokens, long periodNanos) {
+        BigInteger perMicrosecond = BigInteger.valueOf(tokens).multiply(BigInteger.valueOf(MICROSECOND));
+        BigInteger common = perMicrosecond.gcd(BigInteger.valueOf(periodNanos));
+        BigInteger n = perMicrosecond.divide(common);
+        BigInteger d = BigInteger.valueOf(periodNanos).divide(common);
+        long maxPerStep = MAX_TICKS_PER_NANOSECOND * MICROSECOND;
+        if (n.compareTo(BigInteger.valueOf(maxPerStep)) <= 0) {
+            return new TickScale(spec, spec.rate(), nanos, MICROSECOND, n.longValueExact(), d.longValueExact());
+        }
+        return rounded(spec, nanos, n, d, maxPerStep);
+    }
+
+    /**
+     * Returns the scale of a rate just below n/d tokens a microsecond, with the most ticks a token that the bound
+     * allows. The step loses less than one tick of more than 14,000, since a rate is at most 10,000 tokens a
+     * microsecond.
+     */
+    private static TickScale rounded(BucketSpec spec, long nanos, BigInteger n, BigInteger d, long maxPerStep) {
+        long perToken = d.multiply(BigInteger.valueOf(maxPerStep)).divide(n).longValueExact();
+        long perStep = n.multiply(BigInteger.valueOf(perToken)).divide(d).longValueExact();
+        Rate rate = new Rate(perStep, Duration.ofNanos(MICROSECOND * perToken));
+        return new TickScale(spec, rate, nanos, MICROSECOND, perStep, perToken);
+    }
+
+    private static long gcd(long a, long b) {
+        return BigInteger.valueOf(a).gcd(BigInteger.valueOf(b)).longValueExact();
+    }
+
+    BucketSpec spec() {
+        return spec;
+    }
+
+    /** Returns the effective rate: the spec's own unless it was rounded down. */
+    Rate rate() {
+        return rate;
+    }
+
+    /** Returns whether a full bucket holds this many tokens. */
+    boolean fits(long tokens) {
+        return tokens <= capacity;
+    }
+
+    /** Returns the ticks from empty to full. */
+    long full() {
+        return full;
+    }
+
+    /** Returns the longest time from empty to full. */
+    long nanosToFull() {
+        return nanosToFull;
+    }
+
+    /** Returns the ticks of this many tokens, at most those of a full bucket. */
+    long price(long tokens) {
+        return tokens >= capacity ? full : tokens * perToken;
+    }
+
+    /** Returns the tick at a moment. It may wrap around, so ticks are compared by subtraction. */
+    long at(long nanos) {
+        long passed = nanos - origin;
+        if (stepNanos == 1) {
+            return perStep == 1 ? passed : passed * perStep;
+        }
+        return (stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos))
+                * perStep;
+    }
+
+    /** Returns the tick of the first clock step that isn't before a moment. */
+    long atOrAfter(long nanos) {
+        return at(nanos + stepNanos - 1);
+    }
+
+    /**
+     * Returns the time from a moment until this many ticks have passed. Exact, since the clock moves by whole steps.
+     */
+    long nanosUntil(long ticks, long nanos) {
+        if (ticks <= 0) {
+            return 0;
+        }
+        long steps = perStep == 1 ? ticks : (ticks - 1) / perStep + 1;
+        return stepNanos == 1 ? steps : steps * stepNanos - Math.floorMod(nanos - origin, stepNanos);
+    }
+
+    /** Returns the most nanoseconds that can have passed since a tick; zero if the tick is still to come. */
+    long nanosSince(long tick, long nanos) {
+        long behind = at(nanos) - tick;
+        return behind < 0 ? 0 : ((behind + perStep - 1) / perStep) * stepNanos + stepNanos - 1;
+    }
+
+    /** Returns the whole tokens in a bucket that is missing this many ticks. */
+    long tokensLeft(long missing) {
+        return Math.max(full - missing, 0) / perToken;
+    }
+
+    /** Returns the time until a bucket that is missing this many ticks has one more whole token. */
+    long nanosUntilNextToken(long missing, long nanos) {
+        long debt = Math.max(missing - full, 0);
+        return nanosUntil(missing <= 0 ? 0 : debt + (missing - debt - 1) % perToken + 1, nanos);
+    }
+
+    /** Returns the ticks missing here for the tokens of a bucket of another spec, cut to this capacity. */
+    long convertMissing(TickScale other, long missing) {
+        BigInteger left = BigInteger.valueOf(other.full - missing);
+        long converted = left.multiply(BigInteger.valueOf(perToken))
+                .divide(BigInteger.valueOf(other.perToken))
+                .min(BigInteger.valueOf(full))
+                .longValueExact();
+        return full - converted;
+    }
+
+    /** Returns whether {@link #convertMissing} cuts off a fraction of a tick. */
+    boolean cutsFraction(TickScale other, long missing) {
+        BigInteger[] converted = BigInteger.valueOf(other.full - Math.max(missing, 0))
+                .multiply(BigInteger.valueOf(perToken))
+                .divideAndRemainder(BigInteger.valueOf(other.perToken));
+        return converted[1].signum() != 0 && converted[0].compareTo(BigInteger.valueOf(full)) < 0;
+    }
+
+    /**
+     * Returns the most ticks that a spec's rate can bring in this time; for interval refill, with the batch that is
+     * due.
+     */
+    long maxRefill(long nanos, BucketSpec spec) {
+        long period = spec.rate().period().toNanos();
+        boolean interval = spec.refill() == BucketSpec.Refill.INTERVAL;
+        long time = interval && nanos % period != 0 ? (nanos / period + 1) * period : nanos;
+        return BigInteger.valueOf(time)
+                .multiply(BigInteger.valueOf(spec.rate().tokens()))
+                .multiply(BigInteger.valueOf(perToken))
+                .divide(BigInteger.valueOf(period))
+                .add(BigInteger.valueOf(Math.min(nanos, 1)))
+                .min(BigInteger.valueOf(full))
+                .longValueExact();
+    }
+}

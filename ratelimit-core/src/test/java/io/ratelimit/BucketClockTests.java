@@ -1,0 +1,47 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.github.benmanes.caffeine.cache.Scheduler;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+class BucketClockTests {
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final LocalBucketStore.Clock clock = new LocalBucketStore.Clock(time);
+
+    @Test
+    void movesWithACallWhenItIsASecondLate() {
+        time.advance(Duration.ofMillis(999));
+        assertThat(clock.now()).isEqualTo(time.nanoTime());
+        assertThat(clock.read()).isZero();
+        time.advance(Duration.ofMillis(1));
+        assertThat(clock.now()).isEqualTo(time.nanoTime());
+        assertThat(clock.read()).isEqualTo(time.nanoTime());
+    }
+
+    @Test
+    void isBroughtUpToDateBeforeACleanUp() {
+        AtomicLong seen = new AtomicLong();
+        time.advance(Duration.ofMinutes(5));
+        clock.schedule(Runnable::run, () -> seen.set(clock.read()), 1, TimeUnit.MILLISECONDS);
+        Threads.await(() -> seen.get() == time.nanoTime());
+    }
+
+    /** After a flood no call moves the clock, only Caffeine's scheduled clean-up. */
+    @Test
+    void bucketsAreLetGoWithoutACall() {
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("5/1s"), "user");
+        Scheduler soon =
+                (executor, cleanUp, delay, unit) -> clock.schedule(executor, cleanUp, 1, TimeUnit.MILLISECONDS);
+        PolicyBuckets buckets = new PolicyBuckets(10, SipHash.withRandomKey(), clock, soon, time);
+        BucketState level = buckets.bucket(Charge.of(policy, "alice", 1), clock.now());
+
+        time.advance(Duration.ofMinutes(2));
+
+        Threads.await(() -> level.fullAt() == BucketState.CLOSED);
+    }
+}

@@ -1,0 +1,48 @@
+package io.ratelimit;
+
+import org.jetbrains.lincheck.datastructures.IntGen;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Param;
+import org.junit.jupiter.api.Test;
+
+/** A copied state has exactly the tokens of the original, in any interleaving. Public, because Lincheck calls it. */
+@Param(name = "tokens", gen = IntGen.class, conf = "1:3")
+@Param(name = "millis", gen = IntGen.class, conf = "0:3")
+public class BucketStateCopyLincheckTests {
+
+    private volatile BucketState level =
+            new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(3), 0), 0);
+
+    @Operation
+    public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        long taken = BucketState.CLOSED;
+        while (taken == BucketState.CLOSED) {
+            taken = level.take(tokens, millis * 1_000_000L);
+        }
+        return taken;
+    }
+
+    @Operation
+    public void giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        boolean back = false;
+        while (!back) {
+            back = level.giveBack(tokens, null, () -> millis * 1_000_000L);
+        }
+    }
+
+    @Operation(nonParallelGroup = "copy")
+    public void copy() {
+        level = level.copy();
+    }
+
+    @Test
+    void isLinearizable() {
+        new ModelCheckingOptions()
+                .iterations(20)
+                .threads(2)
+                .actorsPerThread(3)
+                .invocationsPerIteration(500)
+                .check(getClass());
+    }
+}

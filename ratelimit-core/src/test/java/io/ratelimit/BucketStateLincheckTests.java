@@ -1,0 +1,46 @@
+package io.ratelimit;
+
+import org.jetbrains.lincheck.datastructures.IntGen;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Param;
+import org.junit.jupiter.api.Test;
+
+/** A state answers in any interleaving as if the calls were sequential. Public, because Lincheck calls it. */
+@Param(name = "tokens", gen = IntGen.class, conf = "1:3")
+@Param(name = "millis", gen = IntGen.class, conf = "0:3")
+public class BucketStateLincheckTests {
+
+    private final BucketState level =
+            new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
+
+    @Operation
+    public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        return level.take(tokens, millis * 1_000_000L);
+    }
+
+    @Operation
+    public boolean giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        return level.giveBack(tokens, null, () -> millis * 1_000_000L);
+    }
+
+    @Operation
+    public long missing(@Param(name = "millis") int millis) {
+        return level.missing(millis * 1_000_000L);
+    }
+
+    @Operation
+    public void close() {
+        level.close();
+    }
+
+    @Test
+    void isLinearizable() {
+        new ModelCheckingOptions()
+                .iterations(20)
+                .threads(2)
+                .actorsPerThread(3)
+                .invocationsPerIteration(500)
+                .check(getClass());
+    }
+}

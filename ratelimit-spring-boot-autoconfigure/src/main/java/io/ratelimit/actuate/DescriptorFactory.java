@@ -1,0 +1,115 @@
+package io.ratelimit.actuate;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.BucketDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.KeyDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.LimitDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.PoliciesDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.PolicyDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.ResetDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Creates the descriptors of policies and buckets.
+ *
+ * @param scopes describes the configuration of a policy
+ * @param backend the remote backend; null if there is none
+ * @param onBackend whether a policy has its buckets in the backend
+ */
+record DescriptorFactory(
+        Throttlers throttlers,
+        DeniedKeys deniedKeys,
+        Function<ThrottlePolicy, ScopeDescriptor> scopes,
+        @Nullable Backend backend,
+        Predicate<ThrottlePolicy> onBackend) {
+
+    PoliciesDescriptor policies(Collection<PolicyThrottler> all, boolean showKeys) {
+        Map<String, PolicyDescriptor> policies = new LinkedHashMap<>();
+        all.forEach(throttler -> policies.put(throttler.policy().name(), policy(throttler.policy(), showKeys)));
+        return new PoliciesDescriptor(policies, backend == null ? null : BackendDescriptor.of(backend));
+    }
+
+    PolicyDescriptor policy(ThrottlePolicy policy, boolean showKeys) {
+        Map<String, LimitDescriptor> tiers = new TreeMap<>();
+        policy.tiers().forEach((tier, spec) -> tiers.put(tier, limit(policy, spec, tier)));
+        return new PolicyDescriptor(
+                policy.name(),
+                RateLimitsEndpoint.text(policy.mode()),
+                policy.key(),
+                limit(policy, policy.spec(), null),
+                tiers,
+                scopes.apply(policy),
+                throttlers.size(policy.name()),
+                throttlers.waiting(policy.name()),
+                deniedKeys.top(policy.name()).stream()
+                        .map(key -> DeniedKeyDescriptor.of(policy, key, showKeys))
+                        .toList());
+    }
+
+    /** Returns a limit, with the state of the bucket for a global policy that isn't off. */
+    private LimitDescriptor limit(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
+        return policy.isGlobal() && policy.mode() != Mode.OFF
+                ? limit(Charge.of(policy, tier, "", 1))
+                : LimitDescriptor.of(spec);
+    }
+
+    /** Returns a limit with the state of the bucket, or without it if the backend fails. */
+    private LimitDescriptor limit(Charge charge) {
+        try {
+            return LimitDescriptor.of(charge.spec(), throttlers.snapshot(charge));
+        } catch (BackendException unavailable) {
+            return LimitDescriptor.of(charge.spec());
+        }
+    }
+
+    /**
+     * @param charge null if the policy is off for the key
+     * @throws BackendException if the backend that holds the bucket fails
+     */
+    BucketDescriptor bucket(ThrottlePolicy policy, @Nullable Charge charge, boolean showKeys) {
+        boolean hasBucket = charge != null && charge.policy().mode() != Mode.OFF;
+        return new BucketDescriptor(
+                policy.name(),
+                RateLimitsEndpoint.text(
+                        charge == null ? Mode.OFF : charge.policy().mode()),
+                charge == null ? policy.mode() != Mode.OFF : charge.policy() != policy,
+                charge == null ? null : key(policy, charge, showKeys),
+                charge == null
+                        ? null
+                        : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
+                List.copyOf(new TreeSet<>(policy.tiers().keySet())),
+                onBackend.test(policy) && backend != null ? BackendDescriptor.of(backend) : null);
+    }
+
+    ResetDescriptor reset(ThrottlePolicy policy, Charge charge, boolean showKeys) {
+        return new ResetDescriptor(
+                policy.name(),
+                key(policy, charge, showKeys),
+                limit(charge),
+                onBackend.test(policy) ? "for all instances" : "for this instance");
+    }
+
+    private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {
+        return charge.key().isEmpty()
+                ? null
+                : KeyDescriptor.of(policy, charge.key(), deniedKeys.hash(charge.key()), showKeys);
+    }
+}

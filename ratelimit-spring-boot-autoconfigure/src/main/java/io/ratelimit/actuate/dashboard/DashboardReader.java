@@ -1,0 +1,146 @@
+package io.ratelimit.actuate.dashboard;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import io.ratelimit.actuate.RateLimitsEndpoint;
+import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
+import io.ratelimit.actuate.dashboard.DashboardData.Change;
+import io.ratelimit.actuate.dashboard.DashboardData.PolicyData;
+import io.ratelimit.actuate.dashboard.DecisionHistory.Kind;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe. */
+public final class DashboardReader {
+
+    private final String instance = UUID.randomUUID().toString();
+    private final Throttlers throttlers;
+    private final DecisionHistory history;
+    private final DeniedKeysCache deniedKeys;
+    private final @Nullable Backend backend;
+    private final Predicate<ThrottlePolicy> onBackend;
+
+    /**
+     * @param backend the remote backend; null if there is none
+     * @param onBackend whether a policy has its buckets in the backend
+     */
+    public DashboardReader(
+            Throttlers throttlers,
+            DecisionHistory history,
+            DeniedKeys deniedKeys,
+            @Nullable Backend backend,
+            Predicate<ThrottlePolicy> onBackend) {
+        this.throttlers = throttlers;
+        this.history = history;
+        this.deniedKeys = new DeniedKeysCache(deniedKeys, System::nanoTime);
+        this.backend = backend;
+        this.onBackend = onBackend;
+    }
+
+    /** Returns the present state, and the counts of the seconds after the given one. */
+    DashboardData read(long since, Change change, boolean showKeys) {
+        long second = history.second();
+        long first = Math.max(second - DecisionHistory.SECONDS, 0);
+        long from = since > second ? first : Math.max(since, first);
+        deniedKeys.refresh(throttlers.all());
+        return new DashboardData(
+                instance,
+                second,
+                from,
+                DecisionHistory.SECONDS,
+                change,
+                backend == null ? List.of() : List.of(BackendDescriptor.of(backend)),
+                throttlers.all().stream()
+                        .map(throttler -> policy(throttler, from, second, showKeys))
+                        .toList());
+    }
+
+    private PolicyData policy(PolicyThrottler throttler, long from, long second, boolean showKeys) {
+        ThrottlePolicy policy = throttler.policy();
+        boolean lastSeen = onBackend.test(policy);
+        return new PolicyData(
+                policy.name(),
+                RateLimitsEndpoint.text(policy.mode()),
+                policy.key(),
+                policy.spec().rate().toString(),
+                policy.spec().capacity(),
+                texts(policy.tiers()),
+                policy.isGlobal() ? available(throttler, lastSeen) : null,
+                lastSeen,
+                throttlers.waiting(policy.name()),
+                policy.maxWait().isZero() ? 0 : policy.queueLimit(),
+                history.counts(policy.name(), Kind.ALLOWED, from, second),
+                history.counts(policy.name(), Kind.DENIED, from, second),
+                history.counts(policy.name(), Kind.SHADOW_DENIED, from, second),
+                history.counts(policy.name(), Kind.FAILED, from, second),
+                deniedKeys.top(policy.name()).stream()
+                        .map(key -> DeniedKeyDescriptor.of(policy, key, showKeys))
+                        .toList());
+    }
+
+    private static Map<String, String> texts(Map<String, BucketSpec> tiers) {
+        Map<String, String> texts = new TreeMap<>();
+        tiers.forEach((tier, spec) -> texts.put(tier, spec.toString()));
+        return texts;
+    }
+
+    private @Nullable Long available(PolicyThrottler throttler, boolean lastSeen) {
+        if (lastSeen) {
+            long remaining = history.lastRemaining(throttler.policy().name());
+            return remaining < 0 ? null : remaining;
+        }
+        try {
+            return throttler.forKey().snapshot().available();
+        } catch (BackendException unavailable) {
+            return null;
+        }
+    }
+
+    /**
+     * The keys denied most, as of their last refresh. Sorting the keys of a policy that denies thousands takes a fraction of
+     * a millisecond. Each refresh therefore spends at most a millisecond, and the next one continues with the next policy.
+     */
+    static final class DeniedKeysCache {
+
+        private static final long BUDGET_NANOS = 1_000_000;
+
+        private final DeniedKeys deniedKeys;
+        private final LongSupplier nanoTime;
+        private final Map<String, List<DeniedKey>> tops = new ConcurrentHashMap<>();
+        private int next;
+
+        DeniedKeysCache(DeniedKeys deniedKeys, LongSupplier nanoTime) {
+            this.deniedKeys = deniedKeys;
+            this.nanoTime = nanoTime;
+        }
+
+        synchronized void refresh(Collection<PolicyThrottler> throttlers) {
+            List<PolicyThrottler> all = new ArrayList<>(throttlers);
+            long end = nanoTime.getAsLong() + BUDGET_NANOS;
+            for (int i = 0; i < all.size() && nanoTime.getAsLong() - end < 0; i++) {
+                next = (next + 1) % all.size();
+                String policy = all.get(next).policy().name();
+                tops.put(policy, deniedKeys.top(policy));
+            }
+        }
+
+        List<DeniedKey> top(String policy) {
+            return tops.getOrDefault(policy, List.of());
+        }
+    }
+}

@@ -1,0 +1,231 @@
+package io.ratelimit.annotation;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.MissingKey;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The limits of annotations: policies of the configuration by name, and the inline limits that annotations define. The
+ * throttlers have each inline limit under its own name. Thread-safe.
+ */
+final class AnnotatedLimits {
+
+    private static final int MAX_NAME_LENGTH = 64;
+    private static final int MAX_DISTANCE = 3;
+
+    private final Map<String, AnnotatedPolicy> policies;
+    private final ThrottlePolicy.Mode mode;
+    private final Throttlers throttlers;
+    private final FailureListener failures;
+    private final Map<String, InlineLimit> inlineLimits = new HashMap<>();
+
+    /**
+     * @param policies the policies of the configuration that annotations may name
+     * @param mode the mode of all inline limits
+     */
+    AnnotatedLimits(
+            Map<String, AnnotatedPolicy> policies,
+            ThrottlePolicy.Mode mode,
+            Throttlers throttlers,
+            FailureListener failures) {
+        this.policies = Map.copyOf(policies);
+        this.mode = mode;
+        this.throttlers = throttlers;
+        this.failures = failures;
+    }
+
+    /** Returns whether a limit is defined by an annotation, not by the configuration. */
+    boolean isInline(String name) {
+        return !policies.containsKey(name);
+    }
+
+    /**
+     * Returns a policy of the configuration.
+     *
+     * @param location the method whose annotation names the policy
+     * @throws InvalidRateLimitedException if annotations can't use a policy of that name
+     */
+    AnnotatedPolicy policy(String name, SourceLocation location) {
+        AnnotatedPolicy policy = policies.get(name);
+        if (policy == null) {
+            throw unknown(name, location);
+        }
+        return policy;
+    }
+
+    private InvalidRateLimitedException unknown(String name, SourceLocation location) {
+        if (name.indexOf('/') >= 0) {
+            return location.invalid(
+                    "names the throttle policy '" + name + "', which looks like a rate",
+                    "If it is a rate, write '@RateLimited(rate = \"" + name + "\")'.");
+        }
+        ThrottlePolicy inline = inlinePolicy(name);
+        if (inline != null) {
+            return location.invalid(
+                    "names '" + name + "', which isn't a policy of the configuration, but the inline limit of another"
+                            + " @RateLimited",
+                    "To share the limit, write '" + annotation(inline) + "' in both places, or move it to"
+                            + " 'ratelimit.policies." + name + "' with 'applies-to: annotated'.");
+        }
+        boolean isOfRequests = throttlers.all().stream()
+                .anyMatch(throttler -> throttler.policy().name().equals(name));
+        return isOfRequests
+                ? location.invalid(
+                        "names the throttle policy '" + name + "', which limits requests: a call within a request would"
+                                + " be charged twice",
+                        "Set 'ratelimit.policies." + name
+                                + ".applies-to: annotated' if the policy is only for annotated"
+                                + " methods, or name another policy.")
+                : undefined(name, location);
+    }
+
+    private static String annotation(ThrottlePolicy inline) {
+        BucketSpec spec = inline.spec();
+        boolean hasCapacity = spec.capacity() != spec.rate().tokens();
+        return "@RateLimited(name = \"" + inline.name() + "\", rate = \"" + spec.rate() + "\""
+                + (hasCapacity ? ", capacity = \"" + spec.capacity() + "\"" : "")
+                + (inline.isGlobal() ? "" : ", key = …")
+                + ")";
+    }
+
+    private InvalidRateLimitedException undefined(String name, SourceLocation location) {
+        Collection<String> names = policies.keySet();
+        return location.invalid(
+                "names the throttle policy '" + name + "', which doesn't exist. "
+                        + (names.isEmpty()
+                                ? "No policy is for annotated methods"
+                                : names.stream()
+                                        .sorted()
+                                        .collect(Collectors.joining(
+                                                ", ", "The policies for annotated methods are: ", ""))),
+                "Define 'ratelimit.policies." + name + "' with 'applies-to: annotated', or correct the name"
+                        + nearest(name, names)
+                                .map(nearest -> ": did you mean '" + nearest + "'?")
+                                .orElse("."));
+    }
+
+    private static Optional<String> nearest(String name, Collection<String> names) {
+        return names.stream()
+                .filter(other -> distance(name, other) <= MAX_DISTANCE)
+                .min(Comparator.<String>comparingInt(other -> distance(name, other))
+                        .thenComparing(Comparator.naturalOrder()));
+    }
+
+    /** Returns the Levenshtein distance: the number of letters to add, to remove or to replace. */
+    private static int distance(String one, String other) {
+        int[] row = new int[other.length() + 1];
+        for (int j = 0; j < row.length; j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= one.length(); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j < row.length; j++) {
+                int replaced = diagonal + (one.charAt(i - 1) == other.charAt(j - 1) ? 0 : 1);
+                diagonal = row[j];
+                row[j] = Math.min(replaced, Math.min(row[j - 1], row[j]) + 1);
+            }
+        }
+        return row[other.length()];
+    }
+
+    /**
+     * Returns an inline limit, which the first call for its name registers with the throttlers.
+     *
+     * @param owner the method or bean that the name is made from; empty for a written name, which annotations may share
+     * @throws IllegalArgumentException if the name is not valid, or another limit has it
+     */
+    AnnotatedPolicy inline(String name, String owner, BucketSpec spec, List<String> key) {
+        PolicyThrottler throttler =
+                throttler(owner, ThrottlePolicy.of(name, spec, key).withMode(mode));
+        return new AnnotatedPolicy(
+                throttler,
+                new RequestKey(List.of(), MissingKey.CLIENT_IP, failures, throttlers.listener()),
+                RequestCost.of(1),
+                failures);
+    }
+
+    private synchronized PolicyThrottler throttler(String owner, ThrottlePolicy policy) {
+        String name = policy.name();
+        InlineLimit existing = inlineLimits.get(name);
+        if (existing == null) {
+            if (throttlers.all().stream()
+                    .anyMatch(throttler -> throttler.policy().name().equals(name))) {
+                throw new IllegalArgumentException(
+                        "'" + name + "' is already the name of a policy of the configuration");
+            }
+            throttlers.add(policy);
+            inlineLimits.put(name, new InlineLimit(owner, policy));
+        } else if (!existing.owner.equals(owner) || !existing.policy.equals(policy)) {
+            throw new IllegalArgumentException("'" + name + "' is already the name of another limit: "
+                    + (existing.owner.isEmpty() || existing.owner.equals(owner)
+                            ? describe(existing.policy)
+                            : existing.owner));
+        }
+        return throttlers.get(name);
+    }
+
+    private synchronized @Nullable ThrottlePolicy inlinePolicy(String name) {
+        InlineLimit limit = inlineLimits.get(name);
+        return limit == null ? null : limit.policy;
+    }
+
+    private static String describe(ThrottlePolicy policy) {
+        return policy.spec() + (policy.isGlobal() ? "" : ", by " + String.join(" and ", policy.key()));
+    }
+
+    /**
+     * Returns the spec of an inline limit.
+     *
+     * @param capacity empty for the tokens of the rate
+     * @throws IllegalArgumentException if the rate or the capacity can't be read
+     */
+    static BucketSpec spec(String rate, String capacity) {
+        BucketSpec spec = BucketSpec.of(Rate.of(rate));
+        return capacity.isEmpty() ? spec : spec.withCapacity(capacity(capacity));
+    }
+
+    private static long capacity(String text) {
+        try {
+            if (text.chars().allMatch(c -> c < 128)) { // parseLong accepts the digits of every script
+                return Long.parseLong(text);
+            }
+        } catch (NumberFormatException tooLargeOrNoNumber) {
+            // the message is the same
+        }
+        throw new IllegalArgumentException("capacity must be a whole number, but was '" + text + "'");
+    }
+
+    /** Returns a valid name for the names of a bean and a method: {@code order-service-place} for orderService and place. */
+    static String nameOf(String... names) {
+        String name = String.join("-", names)
+                .replaceAll("([a-z0-9])([A-Z])", "$1-$2")
+                .replaceAll("([A-Z])([A-Z][a-z])", "$1-$2")
+                .toLowerCase(Locale.ROOT)
+                .replaceAll("[^a-z0-9]+", "-")
+                .replaceAll("^-|-$", "");
+        return name.substring(0, Math.min(name.length(), MAX_NAME_LENGTH));
+    }
+
+    /**
+     * An inline limit that has a name.
+     *
+     * @param policy the policy as it is written, without later changes of its limits
+     */
+    private record InlineLimit(String owner, ThrottlePolicy policy) {}
+}

@@ -1,0 +1,178 @@
+package io.ratelimit.annotation;
+
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.core.annotation.MergedAnnotation;
+import org.springframework.core.annotation.MergedAnnotations;
+import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
+import org.springframework.stereotype.Controller;
+import org.springframework.util.ClassUtils;
+import org.springframework.util.ReflectionUtils;
+
+/**
+ * The search for {@link RateLimited} on methods and types, on superclasses and interfaces, and as a meta-annotation. Only
+ * the annotations nearest to a method count, and annotations on methods come before those on types.
+ */
+final class RateLimitedScanner {
+
+    private static final String OUR_PACKAGES = "io.ratelimit.";
+
+    /** Annotations of Spring MVC, by name because Spring MVC is optional. */
+    private static final String MVC_ANNOTATIONS = "org.springframework.web.bind.annotation.";
+
+    private static final String REQUEST_MAPPING = MVC_ANNOTATIONS + "RequestMapping";
+
+    /** Caches whether a type itself, or a method that it declares, has the annotation. Most types have none. */
+    private static final ClassValue<Boolean> HAS_ANNOTATION = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return !isOfPlatform(type) && (isOn(type) || isOnAnyMethod(type));
+        }
+    };
+
+    private RateLimitedScanner() {}
+
+    /**
+     * Returns whether a type belongs to the JDK, to this library or, by its jar, to Spring. Most beans of an application
+     * do, and to read all of their annotations would take most of the time of the start. The package alone doesn't show
+     * that a type belongs to this library, so its jar is compared.
+     */
+    private static boolean isOfPlatform(Class<?> type) {
+        String name = type.getName();
+        if (name.startsWith(OUR_PACKAGES)) {
+            return type.getProtectionDomain() == RateLimitedScanner.class.getProtectionDomain();
+        }
+        if (!name.startsWith("org.springframework.")) {
+            return name.startsWith("java.");
+        }
+        String jar = type.getPackage().getImplementationTitle();
+        return jar != null && jar.regionMatches(true, 0, "spring", 0, "spring".length());
+    }
+
+    /** Returns whether a method of the type may have the annotation. */
+    static boolean isCandidate(Class<?> type) {
+        if (isOfPlatform(type)) {
+            return false;
+        }
+        for (Class<?> up = type; up != null && up != Object.class; up = up.getSuperclass()) {
+            if (HAS_ANNOTATION.get(up)) {
+                return true;
+            }
+        }
+        for (Class<?> implemented : ClassUtils.getAllInterfacesForClassAsSet(type)) {
+            if (HAS_ANNOTATION.get(implemented)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isOnAnyMethod(Class<?> type) {
+        for (Method method : methods(type)) {
+            if (isOn(method)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Returns no methods for a type that refers to a missing optional class. Spring can't create a bean of it either. */
+    private static Method[] methods(Class<?> type) {
+        try {
+            return ReflectionUtils.getDeclaredMethods(type);
+        } catch (IllegalStateException unreadable) {
+            return new Method[0];
+        }
+    }
+
+    static boolean isOn(AnnotatedElement element) {
+        return MergedAnnotations.from(element).isPresent(RateLimited.class);
+    }
+
+    static boolean isOnHierarchyOf(Class<?> type) {
+        return !nearest(type).isEmpty();
+    }
+
+    /** Returns the annotations that limit calls of a method of a bean; empty if the calls have no limit. */
+    static List<MergedAnnotation<RateLimited>> find(Method method, Class<?> beanClass) {
+        Class<?> type = ClassUtils.getUserClass(beanClass);
+        List<MergedAnnotation<RateLimited>> onMethod = onMethod(method, type);
+        return onMethod.isEmpty() && isCoveredByType(method) ? onType(method, type) : onMethod;
+    }
+
+    /** A request to a controller is one call of the handler. Methods that Spring MVC calls around it aren't charged. */
+    private static List<MergedAnnotation<RateLimited>> onType(Method method, Class<?> type) {
+        List<MergedAnnotation<RateLimited>> found = nearest(type);
+        return found.isEmpty() || isAroundHandlers(method) ? List.of() : found;
+    }
+
+    private static List<MergedAnnotation<RateLimited>> onMethod(Method method, Class<?> type) {
+        Method specific = AopUtils.getMostSpecificMethod(method, type);
+        List<MergedAnnotation<RateLimited>> found = nearest(specific);
+        if (found.isEmpty() && !specific.equals(method)) {
+            found = nearest(method);
+        }
+        return found.isEmpty() && !Modifier.isPrivate(specific.getModifiers()) ? onInterfaces(specific, type) : found;
+    }
+
+    /** Covers a superclass that declares a method of an interface which only the bean's class implements. */
+    private static List<MergedAnnotation<RateLimited>> onInterfaces(Method specific, Class<?> type) {
+        return ClassUtils.getAllInterfacesForClassAsSet(type).stream()
+                .filter(HAS_ANNOTATION::get)
+                .flatMap(declaring -> Stream.of(methods(declaring)))
+                .filter(method -> method.getName().equals(specific.getName())
+                        && AopUtils.getMostSpecificMethod(method, type).equals(specific))
+                .map(RateLimitedScanner::nearest)
+                .filter(found -> !found.isEmpty())
+                .findFirst()
+                .orElse(List.of());
+    }
+
+    private static List<MergedAnnotation<RateLimited>> nearest(AnnotatedElement element) {
+        List<MergedAnnotation<RateLimited>> all = MergedAnnotations.from(element, SearchStrategy.TYPE_HIERARCHY).stream(
+                        RateLimited.class)
+                .toList();
+        int nearest =
+                all.stream().mapToInt(MergedAnnotation::getAggregateIndex).min().orElse(0);
+        return all.stream()
+                .filter(found -> found.getAggregateIndex() == nearest)
+                .toList();
+    }
+
+    private static boolean isCoveredByType(Method method) {
+        return method.getDeclaringClass() != Object.class
+                && (method.getModifiers() & (Modifier.PRIVATE | Modifier.STATIC)) == 0
+                && !ReflectionUtils.isEqualsMethod(method)
+                && !ReflectionUtils.isHashCodeMethod(method)
+                && !ReflectionUtils.isToStringMethod(method);
+    }
+
+    /** Returns the method that has the annotation; null if a type has it. */
+    static @Nullable Method annotatedMethod(MergedAnnotation<RateLimited> annotation) {
+        return annotation.getSource() instanceof Method method ? method : null;
+    }
+
+    static boolean isController(Class<?> type) {
+        MergedAnnotations annotations = MergedAnnotations.from(type, SearchStrategy.TYPE_HIERARCHY);
+        return annotations.isPresent(Controller.class) || annotations.isPresent(REQUEST_MAPPING);
+    }
+
+    /** Returns whether Spring MVC calls a method of a controller: the handlers, and the methods around them. */
+    static boolean isCalledByMvc(Method method) {
+        return MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY).isPresent(REQUEST_MAPPING)
+                || isAroundHandlers(method);
+    }
+
+    /** Returns whether Spring MVC calls a method before or after a handler, and the method itself is no handler. */
+    private static boolean isAroundHandlers(Method method) {
+        MergedAnnotations annotations = MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY);
+        return !annotations.isPresent(REQUEST_MAPPING)
+                && Stream.of("ModelAttribute", "InitBinder", "ExceptionHandler")
+                        .anyMatch(name -> annotations.isPresent(MVC_ANNOTATIONS + name));
+    }
+}

@@ -1,0 +1,42 @@
+package io.ratelimit.annotation;
+
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import java.util.stream.Collectors;
+
+/**
+ * A method that has an annotation, by itself or from its type, as messages name it.
+ *
+ * @param type the class of the bean
+ */
+record SourceLocation(Class<?> type, Method method) {
+
+    /** Returns the name of the method with its parameters, as in {@code place(Order)}. */
+    String signature() {
+        return method.getName()
+                + Arrays.stream(method.getParameterTypes())
+                        .map(Class::getSimpleName)
+                        .collect(Collectors.joining(", ", "(", ")"));
+    }
+
+    /** Returns the annotation as messages name it, as in {@code @RateLimited on com.example.Orders.place(Order)}. */
+    String annotation() {
+        return "@RateLimited on " + this;
+    }
+
+    /** Returns an exception whose message is the annotation followed by the problem. */
+    InvalidRateLimitedException invalid(String problem, String action) {
+        return new InvalidRateLimitedException(annotation() + " " + problem + ".", action);
+    }
+
+    /** Returns an exception whose message is the annotation followed by the problem. */
+    InvalidRateLimitedException invalid(String problem, String action, Throwable cause) {
+        return new InvalidRateLimitedException(annotation() + " " + problem + ".", action, cause);
+    }
+
+    /** Returns the method with its class, as in {@code com.example.Orders.place(Order)}. */
+    @Override
+    public String toString() {
+        return type.getName() + "." + signature();
+    }
+}

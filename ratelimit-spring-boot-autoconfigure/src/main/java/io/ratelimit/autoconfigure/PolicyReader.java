@@ -1,0 +1,200 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Rate;
+import io.ratelimit.RetryJitter;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
+import io.ratelimit.key.KeyPart;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+/**
+ * Reads the properties of one policy into the records of the core, and checks all that doesn't depend on the web. The
+ * paths, methods and phase of a policy for requests are read by {@code RequestPolicyReader}.
+ */
+final class PolicyReader {
+
+    private final String name;
+    private final Policy properties;
+    private final String property;
+
+    private PolicyReader(String name, Policy properties) {
+        this.name = name;
+        this.properties = properties;
+        this.property = RateLimitProperties.property(name);
+    }
+
+    /**
+     * Reads all policies.
+     *
+     * @return the policies by their names
+     * @throws InvalidConfigurationPropertyValueException if a property has a value that it can't have
+     * @throws RateLimitConfigurationException if a property is missing, or contradicts another
+     */
+    static Map<String, ConfiguredPolicy> read(RateLimitProperties properties) {
+        Map<String, ConfiguredPolicy> policies = new LinkedHashMap<>();
+        int ipv6Prefix = properties.clientIp().ipv6Prefix();
+        properties.policies().forEach((name, policy) -> {
+            ThrottlePolicy read = new PolicyReader(name, policy).read(properties.mode());
+            policies.put(name, new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
+        });
+        return policies;
+    }
+
+    private ThrottlePolicy read(Mode applicationMode) {
+        BucketSpec spec = spec();
+        checkCost(spec.capacity());
+        checkStatus();
+        List<String> parts = keyParts();
+        ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
+        int maxKeys = properties.maxKeys();
+        RetryJitter jitter = properties.retryJitter();
+        return withWaiting(valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
+                .withTiers(tiers())
+                .withIgnoreCase(properties.ignoreCase())
+                .withMode(properties.mode().weaker(applicationMode))
+                .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter));
+    }
+
+    private BucketSpec spec() {
+        Rate rate = properties.rate();
+        Long capacity = properties.capacity();
+        if (rate == null) {
+            throw noRate("throttle policy", name, property);
+        }
+        return capacity == null
+                ? valid(property + ".rate", rate, () -> BucketSpec.of(rate).withRefill(properties.refill()))
+                : valid(property + ".capacity", capacity, () -> new BucketSpec(rate, capacity, properties.refill()));
+    }
+
+    private static RateLimitConfigurationException noRate(String kind, String name, String property) {
+        return new RateLimitConfigurationException(
+                "The " + kind + " '" + name + "' has no rate.",
+                "Set the tokens and the period of the refill, for example '" + property + ".rate: 600/1m'.",
+                property);
+    }
+
+    private void checkCost(long capacity) {
+        Long maxCost = properties.maxCost();
+        Long cost = properties.cost().constant();
+        if (maxCost != null && (maxCost < 1 || maxCost > capacity)) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".max-cost",
+                    maxCost,
+                    "max-cost must be between 1 and the capacity of '" + name + "', " + capacity + ", but was "
+                            + maxCost);
+        }
+        if (maxCost == null && cost != null && cost > capacity) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".cost",
+                    cost,
+                    "cost must be at most the capacity of '" + name + "', " + capacity + ", but was " + cost
+                            + ": no request could ever be allowed");
+        }
+    }
+
+    private void checkStatus() {
+        int status = properties.status();
+        if (status < 400 || status > 599) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".status",
+                    status,
+                    "status must be between 400 and 599, but was " + status
+                            + ": clients would take the rejection for a success");
+        }
+    }
+
+    private List<String> keyParts() {
+        List<String> parts = KeyPart.names(properties.key());
+        if (Set.copyOf(parts).size() < parts.size()) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".key", String.join(", ", parts), "key must contain each part once");
+        }
+        return parts;
+    }
+
+    private Map<String, BucketSpec> tiers() {
+        Map<String, BucketSpec> specs = new HashMap<>();
+        properties.tiers().forEach((tier, limit) -> specs.put(tier, tier(tier, limit, property + ".tiers." + tier)));
+        if (properties.tier() != null && specs.isEmpty()) {
+            throw new RateLimitConfigurationException(
+                    "'" + property + ".tier' selects the tier of a request, but the policy has no tiers.",
+                    "Add a tier, for example '" + property + ".tiers.pro.rate: 6000/1m', or remove 'tier'.",
+                    property + ".tier");
+        }
+        return specs;
+    }
+
+    private BucketSpec tier(String tier, Tier limit, String tierProperty) {
+        if (!ThrottlePolicy.isName(tier)) {
+            throw new RateLimitConfigurationException(
+                    "'" + tier + "' can't be the name of a tier: a name has at most 64 lower-case letters, digits and"
+                            + " dashes, and begins with a letter or a digit.",
+                    "Rename the tier, for example to 'pro'. Names of roles are compared with it ignoring case.",
+                    tierProperty);
+        }
+        if (limit.rate() == null) {
+            throw noRate("tier", tier, tierProperty);
+        }
+        return spec(limit.rate(), limit.capacity(), properties, tierProperty, "this tier");
+    }
+
+    /**
+     * Returns the spec of a tier or an override.
+     *
+     * @param at the property that contains the rate and the capacity
+     * @param owner the requests with this spec, such as "this tier"
+     * @throws InvalidConfigurationPropertyValueException if the spec can't exist, or could never hold the policy's cost
+     */
+    static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
+        try {
+            BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, policy.refill());
+            long cost = ConfiguredPolicy.cost(policy).minTokens();
+            if (spec.capacity() < cost) {
+                throw new IllegalArgumentException("capacity must be at least the cost of the policy, " + cost
+                        + ", but was " + spec.capacity() + ": no request of " + owner + " could ever be allowed");
+            }
+            return spec;
+        } catch (IllegalArgumentException invalid) {
+            throw new InvalidConfigurationPropertyValueException(
+                    at + (capacity == null ? ".rate" : ".capacity"),
+                    capacity == null ? rate : capacity,
+                    invalid.getMessage(),
+                    invalid);
+        }
+    }
+
+    private ThrottlePolicy withWaiting(ThrottlePolicy policy) {
+        MaxWait maxWait = properties.maxWait();
+        Integer queueLimit = properties.queueLimit();
+        if (maxWait == null && queueLimit != null && properties.appliesTo() == AppliesTo.REQUESTS) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + name + "' has a queue-limit but no max-wait, so no request waits.",
+                    "Set the longest wait, for example '" + property + ".max-wait: 2s', or remove the queue-limit.",
+                    property + ".queue-limit");
+        }
+        ThrottlePolicy waiting = maxWait == null ? policy : policy.withMaxWait(maxWait.duration());
+        return queueLimit == null
+                ? waiting
+                : valid(property + ".queue-limit", queueLimit, () -> waiting.withQueueLimit(queueLimit));
+    }
+
+    private static <T> T valid(String property, @Nullable Object value, Supplier<T> conversion) {
+        try {
+            return conversion.get();
+        } catch (IllegalArgumentException invalid) {
+            throw new InvalidConfigurationPropertyValueException(property, value, invalid.getMessage(), invalid);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.BucketStore;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.failover.RoutingBucketStore;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
+import io.ratelimit.web.servlet.rejection.RejectionDelay;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.apache.commons.logging.Log;
+import org.springframework.util.ClassUtils;
+
+/**
+ * The lines of the start-up log about one policy that are the same for requests and for calls of annotated methods.
+ *
+ * @param properties the configuration, which may not contain the policy
+ * @param store the store of the application's buckets
+ * @param log the log of the report
+ */
+public record PolicyReport(RateLimitProperties properties, BucketStore store, Log log) {
+
+    private static final int TOO_MANY_REQUESTS = 429;
+    private static final Class<?> IN_MEMORY =
+            BucketStore.local(TimeSource.system()).getClass();
+
+    /**
+     * Returns a description of a policy: all except the requests or calls that it limits.
+     *
+     * @param unit the noun for what the policy limits, such as "request"
+     */
+    public String describe(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit) {
+        Policy configured = properties.policies().get(policy.name());
+        int status = configured == null ? TOO_MANY_REQUESTS : configured.status();
+        RejectionDelay delay = configured == null ? RejectionDelay.NONE : configured.rejectionDelay();
+        return "Throttle policy '" + policy.name() + "' " + mode(policy) + ": " + policy.spec()
+                + buckets(policy, key, unit) + tokens(cost, unit) + tiers(policy, key)
+                + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden")
+                + (status == TOO_MANY_REQUESTS ? "" : ", status " + status)
+                + (delay.isNone() ? "" : ", rejections delayed by " + delay)
+                + (mayWait(policy) ? ", " + policy.describeWaiting() : "")
+                + ", " + location(policy);
+    }
+
+    private static String mode(ThrottlePolicy policy) {
+        return switch (policy.mode()) {
+            case ENFORCE -> "is enforced";
+            case SHADOW -> "is in shadow mode (rejects nothing" + (mayWait(policy) ? ", queues nothing)" : ")");
+            case OFF -> "is off";
+        };
+    }
+
+    private static boolean mayWait(ThrottlePolicy policy) {
+        return !policy.maxWait().isZero();
+    }
+
+    private static String buckets(ThrottlePolicy policy, RequestKey key, String unit) {
+        return policy.isGlobal()
+                ? ", one bucket"
+                : ", a bucket for each " + String.join(" and ", policy.key())
+                        + switch (key.onMissing()) {
+                            case SKIP -> " (skips a " + unit + " that lacks one)";
+                            case DENY -> " (denies a " + unit + " that lacks one)";
+                            case CLIENT_IP, SHARED -> "";
+                        };
+    }
+
+    private static String tokens(RequestCost cost, String unit) {
+        return cost.constant() == null
+                ? ", " + cost.describe()
+                : cost.minTokens() == 1 ? "" : ", " + cost.minTokens() + " tokens a " + unit;
+    }
+
+    private static String tiers(ThrottlePolicy policy, RequestKey key) {
+        return key.tier() == null
+                ? ""
+                : new TreeMap<>(policy.tiers())
+                                .entrySet().stream()
+                                        .map(tier -> tier.getKey() + ": " + tier.getValue())
+                                        .collect(Collectors.joining("; ", ", in tiers (", ")"))
+                        + " by " + key.tier();
+    }
+
+    /** Returns where the policy's buckets are, and what decides while that place is unavailable. */
+    private String location(ThrottlePolicy policy) {
+        if (isCustom(store)) {
+            return "in the application's own " + nameOf(store) + fallback(policy, "while it fails");
+        }
+        return store instanceof RoutingBucketStore && properties.backendOf(policy) == BackendKind.REDIS
+                ? "on Redis" + fallback(policy, "while Redis is unavailable")
+                : "in memory";
+    }
+
+    private String fallback(ThrottlePolicy policy, String condition) {
+        return " ("
+                + switch (properties.failureRuleOf(policy)) {
+                    case LOCAL -> "in memory";
+                    case ALLOW -> "allows all";
+                    case DENY -> "denies all";
+                }
+                + " " + condition + ")";
+    }
+
+    /** Returns whether a store is a bean of the application. */
+    static boolean isCustom(BucketStore store) {
+        return !(store instanceof RoutingBucketStore || IN_MEMORY.isInstance(store));
+    }
+
+    /** Returns whether the buckets of a policy are outside this process: in Redis, or in the application's own store. */
+    public static Predicate<ThrottlePolicy> onBackend(RateLimitProperties properties, BucketStore store) {
+        return isCustom(store) ? policy -> true : policy -> properties.backendOf(policy) == BackendKind.REDIS;
+    }
+
+    /** Returns the name of a custom store in the log. */
+    static String nameOf(BucketStore store) {
+        return ClassUtils.getShortName(ClassUtils.getUserClass(store));
+    }
+
+    /** Warns if clients choose the whole key. */
+    public void warnOfClientChosenKey(ThrottlePolicy policy, RequestKey key) {
+        if (!policy.isGlobal() && key.parts().stream().allMatch(KeyPart::chosenByClient)) {
+            log.warn("Throttle policy '" + policy.name() + "' is keyed only by what clients choose ("
+                    + String.join(" and ", policy.key())
+                    + "): a client that changes it gets a new bucket. Add 'ip' or 'user' to the key, or add another"
+                    + " policy");
+        }
+    }
+
+    /** Warns if clients choose their tier. */
+    public void warnOfClientChosenTier(ThrottlePolicy policy, RequestKey key) {
+        if (key.tier() != null && key.tier().chosenByClient()) {
+            log.warn("Clients choose their tier of the throttle policy '" + policy.name() + "' (" + key.tier()
+                    + "). Set 'tier' to 'role', or to 'bean:NAME' or 'expression:SPEL' that reads what clients can't"
+                    + " choose");
+        }
+    }
+
+    /** Logs a hint for parts of the key that are text here, but may be converted to a number by the controller. */
+    public void hintAtNumbers(ThrottlePolicy policy, RequestKey key) {
+        List<String> texts = key.parts().stream()
+                .map(KeyPart::name)
+                .filter(name -> name.startsWith("query:") || name.startsWith("path-variable:"))
+                .toList();
+        if (!texts.isEmpty()) {
+            log.info("Throttle policy '" + policy.name() + "' is keyed by the text of " + String.join(" and ", texts)
+                    + ". Where the controller takes a number, 5, 05 and 0x5 are one value but three keys: write "
+                    + texts.stream().map(PolicyReport::number).collect(Collectors.joining(" and "))
+                    + " in the key, or limit the method by @RateLimited(key = \"#argument\")");
+        }
+    }
+
+    private static String number(String part) {
+        int colon = part.indexOf(':');
+        String function = part.startsWith("query:") ? "query" : "pathVariable";
+        return "\"expression:number(" + function + "('"
+                + part.substring(colon + 1).replace("'", "''") + "'))\"";
+    }
+}

@@ -1,0 +1,108 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BucketStore;
+import io.ratelimit.TimeSource;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.Filter;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import java.io.IOException;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.core.Ordered;
+
+/**
+ * Auto-configuration for bucket stores that may fail: Redis, and the application's own {@link BucketStore}. All have a
+ * deadline, a circuit breaker, {@code on-backend-failure} and a {@link Backend}.
+ */
+@AutoConfiguration(
+        before = RateLimitAutoConfiguration.class,
+        afterName = "io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration")
+@Conditional(RateLimitEnabledCondition.class)
+@ConditionalOnBean(BucketStore.class)
+@EnableConfigurationProperties(RateLimitProperties.class)
+@Lazy(false)
+public final class RateLimitFailoverAutoConfiguration {
+
+    /** The name of the bean that wraps the application's own store. It is injected by its name only. */
+    static final String CUSTOM_STORE = "rateLimitCustomStore";
+
+    @Bean
+    Deadline rateLimitDeadline(RateLimitProperties properties, TimeSource time) {
+        return new Deadline(time, properties.redis().timeout());
+    }
+
+    /** The application's own bucket store. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnMissingBean(FailoverBucketStore.class)
+    static class CustomStore {
+
+        @Bean(name = CUSTOM_STORE, defaultCandidate = false)
+        FailoverBucketStore rateLimitCustomStore(
+                BucketStore store, RateLimitProperties properties, TimeSource time, Deadline deadline) {
+            return new FailoverBucketStore(
+                    PolicyReport.nameOf(store),
+                    store,
+                    BucketStore.local(time),
+                    properties.redis().localShare(),
+                    properties::failureRuleOf,
+                    deadline);
+        }
+
+        @Bean
+        @ConditionalOnMissingBean
+        Backend rateLimitBackend(@Qualifier(CUSTOM_STORE) FailoverBucketStore store) {
+            return store.backend();
+        }
+    }
+
+    /** The calls of one request share one deadline. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({Filter.class, FilterRegistrationBean.class})
+    @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+    static class Requests {
+
+        @Bean
+        FilterRegistrationBean<DeadlineFilter> rateLimitDeadlineFilter(Deadline deadline) {
+            FilterRegistrationBean<DeadlineFilter> registration =
+                    new FilterRegistrationBean<>(new DeadlineFilter(deadline));
+            registration.setName("rateLimitDeadlineFilter");
+            registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            registration.setDispatcherTypes(DispatcherType.REQUEST);
+            registration.setAsyncSupported(true);
+            return registration;
+        }
+    }
+
+    /** Opens and closes the request of the deadline. */
+    record DeadlineFilter(Deadline deadline) implements Filter {
+
+        @Override
+        public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
+                throws IOException, ServletException {
+            boolean outermost = deadline.open();
+            try {
+                chain.doFilter(request, response);
+            } finally {
+                if (outermost) {
+                    deadline.close();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package io.ratelimit.autoconfigure.actuate;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.actuate.RateLimitsEndpoint;
+import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.util.pattern.PathPattern;
+
+/**
+ * Describes what each policy applies to, and which backend holds its buckets.
+ *
+ * @param requests the policies of the filter, which are unknown while the endpoint is created
+ * @param operations the annotated methods; null if there are none
+ * @param overrides returns the number of overrides of a policy
+ */
+record PolicyScopes(
+        RateLimitProperties properties,
+        Supplier<RequestPolicies> requests,
+        @Nullable RateLimitedOperations operations,
+        ToIntFunction<String> overrides)
+        implements Function<ThrottlePolicy, ScopeDescriptor> {
+
+    @Override
+    public ScopeDescriptor apply(ThrottlePolicy policy) {
+        RequestPolicy request = requests.get().all().stream()
+                .filter(each -> each.policy().name().equals(policy.name()))
+                .findFirst()
+                .orElse(null);
+        boolean local = properties.backendOf(policy) == BackendKind.LOCAL;
+        return new ScopeDescriptor(
+                appliesTo(policy.name()),
+                request == null ? null : RateLimitsEndpoint.text(request.phase()),
+                request == null ? List.of() : texts(request.paths()),
+                request == null ? List.of() : texts(request.excludePaths()),
+                request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
+                overrides.applyAsInt(policy.name()),
+                RateLimitsEndpoint.text(properties.backendOf(policy)),
+                local ? null : RateLimitsEndpoint.text(properties.failureRuleOf(policy)));
+    }
+
+    private String appliesTo(String policy) {
+        Policy configured = properties.policies().get(policy);
+        boolean annotated = configured == null
+                ? operations != null && operations.limit(policy) != null
+                : configured.appliesTo() == AppliesTo.ANNOTATED;
+        return annotated ? "annotated" : configured == null ? "code" : "requests";
+    }
+
+    private static List<String> texts(List<PathPattern> patterns) {
+        return patterns.stream().map(PathPattern::getPatternString).toList();
+    }
+}

@@ -1,0 +1,145 @@
+package io.ratelimit.autoconfigure.web.servlet;
+
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.web.servlet.RefundOn;
+import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+import org.apache.commons.logging.Log;
+import org.springframework.core.env.Environment;
+import org.springframework.http.server.PathContainer;
+import org.springframework.util.ClassUtils;
+import org.springframework.web.util.pattern.PathPattern;
+
+/** The warnings about users, endpoints and paths of the policies for requests. */
+record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) {
+
+    private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
+    private static final String PATH_VARIABLE = "path-variable:";
+    private static final Log logger = StartupReport.logger;
+
+    void log(Environment environment) {
+        warnOfMissingUsers();
+        warnOfIneffectiveExemptions();
+        for (RequestPolicy policy : policies) {
+            warnOfUnknownVariables(policy);
+            warnOfRefunds(policy);
+        }
+        warnOfHealth();
+        warnOfContextPath(environment.getProperty("server.servlet.context-path", ""));
+    }
+
+    private void warnOfMissingUsers() {
+        if (!ClassUtils.isPresent(SPRING_SECURITY, RequestPolicyWarnings.class.getClassLoader())) {
+            for (RequestPolicy policy : policies) {
+                if (policy.policy().key().contains("user")) {
+                    logger.warn("Throttle policy '" + policy.policy().name()
+                            + "' is keyed by user, but Spring Security is not on the class path: unless something else"
+                            + " authenticates, 'on-missing-key' decides for all requests");
+                }
+            }
+        }
+    }
+
+    private void warnOfIneffectiveExemptions() {
+        if (!policies.isEmpty()) {
+            for (String endpoint : endpoints.ineffectiveExemptions()) {
+                logger.warn("@RateLimitExempt on the handler of '" + endpoint
+                        + "' has no effect: another handler of the same method and path is not exempt, and headers or"
+                        + " parameters select between them. Put the annotation on all of them, or remove it");
+            }
+        }
+    }
+
+    private void warnOfUnknownVariables(RequestPolicy policy) {
+        for (String part : policy.policy().key()) {
+            if (part.startsWith(PATH_VARIABLE) && !isVariable(part.substring(PATH_VARIABLE.length()))) {
+                logger.warn("No endpoint has the path variable '" + part.substring(PATH_VARIABLE.length())
+                        + "', by which the throttle policy '" + policy.policy().name()
+                        + "' is keyed: 'on-missing-key' decides for all requests");
+            }
+        }
+    }
+
+    private boolean isVariable(String name) {
+        return endpoints.patterns().stream().anyMatch(pattern -> hasVariable(name, pattern));
+    }
+
+    private static boolean hasVariable(String name, String pattern) {
+        return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
+    }
+
+    private static void warnOfRefunds(RequestPolicy request) {
+        RefundOn refundOn = request.refundOn();
+        if (refundOn == null) {
+            return;
+        }
+        String name = request.policy().name();
+        String property = RateLimitProperties.property(name) + ".refund-on";
+        if (request.keepsCharges() && refundOn.onlyExcludes()) {
+            logger.warn("Throttle policy '" + name + "' guards the authentication, and returns tokens on every status"
+                    + " except " + refundOn.toString().replace("!", "")
+                    + ": a client pays nothing if a later filter answers a wrong password with another status. Set '"
+                    + property + ": authenticated', or list the statuses of a success, such as 2xx");
+        }
+        if (refundOn.isAuthenticated() && request.policy().key().contains("user")) {
+            logger.warn("Throttle policy '" + name + "' is keyed by user, and returns the tokens of authenticated"
+                    + " requests: it limits only requests without a user. Remove '" + property
+                    + "', or key the policy by 'ip'");
+        }
+    }
+
+    /** Warns of health paths that a policy without a key covers. */
+    void warnOfHealth() {
+        for (String pattern : new LinkedHashSet<>(endpoints.patterns())) {
+            if (pattern.toLowerCase(Locale.ROOT).endsWith("/health")) {
+                warnOfHealth(pattern);
+            }
+        }
+    }
+
+    private void warnOfHealth(String path) {
+        PathContainer parsed = PathContainer.parsePath(path);
+        policies.stream()
+                .filter(policy -> policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
+                .filter(policy -> policy.methods().isEmpty() || policy.methods().contains("GET"))
+                .filter(policy -> policy.covers(parsed))
+                .forEach(policy -> logger.warn("The health path '" + path + "' is limited by the throttle policy '"
+                        + policy.policy().name() + "', which has no key: under load, probes would find the application"
+                        + " dead. Set '" + exclusion(policy) + ": " + path + "/**'"));
+    }
+
+    /** Returns the property to exclude a path by. The application's does not affect a written early phase. */
+    private static String exclusion(RequestPolicy policy) {
+        return policy.keepsCharges()
+                ? RateLimitProperties.property(policy.policy().name()) + ".exclude-paths"
+                : "ratelimit.exclude-paths";
+    }
+
+    /** Warns of patterns that begin with the context path, unless an endpoint begins with the same name. */
+    private void warnOfContextPath(String contextPath) {
+        if (contextPath.length() > 1
+                && endpoints.patterns().stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
+            policies.stream()
+                    .flatMap(policy -> Stream.concat(policy.paths().stream(), policy.excludePaths().stream()))
+                    .map(PathPattern::getPatternString)
+                    .filter(pattern -> isBelow(contextPath, pattern))
+                    .distinct()
+                    .forEach(pattern -> warnOfContextPath(pattern, pattern.substring(contextPath.length())));
+        }
+    }
+
+    private static boolean isBelow(String contextPath, String pattern) {
+        return pattern.startsWith(contextPath)
+                && (pattern.length() == contextPath.length() || pattern.charAt(contextPath.length()) == '/');
+    }
+
+    private static void warnOfContextPath(String pattern, String relative) {
+        logger.warn("The path pattern '" + pattern + "' begins with the context path, but patterns are relative to it:"
+                + " no endpoint matches. Write '" + (relative.isEmpty() ? "/" : relative) + "'");
+    }
+}

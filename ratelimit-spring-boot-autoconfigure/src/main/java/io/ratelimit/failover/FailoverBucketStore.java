@@ -1,0 +1,149 @@
+package io.ratelimit.failover;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Keys;
+import io.ratelimit.ThrottlePolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * A bucket store that may fail, with an answer in time when it does: then the {@link FailureRule} of each policy decides.
+ * A denial is remembered for a short time and repeated without a call of the store. Thread-safe.
+ *
+ * <p>A call that failed may have taken tokens nevertheless. It is not repeated, and its tokens are not given back, so the
+ * store may have charged more than was granted, never less. Tokens of a fallback bucket are given back to the fallback
+ * bucket. Tokens that would be given back to the store while it is unavailable stay taken.
+ */
+public final class FailoverBucketStore implements BucketStore {
+
+    /** A policy with so many tokens that instances that start at the same time don't deny each other the probe. */
+    private static final ThrottlePolicy PROBE_POLICY = ThrottlePolicy.of("self-test", BucketSpec.of("100000/1s"));
+
+    /** A charge to a bucket that belongs to no policy, not even to one of the same name. */
+    public static final Charge PROBE_CHARGE = Charge.of(PROBE_POLICY, Keys.reserved(""), 1);
+
+    private final BucketStore store;
+    private final ResilientCalls calls;
+    private final FallbackBuckets fallback;
+    private final RememberedDenials denials;
+
+    /**
+     * @param name the name of the store, for the log and the health
+     * @param store throws {@link BackendException} when it fails
+     * @param memory decides while the store is unavailable; no other store may use its buckets
+     * @param localShare the part of capacity and rate that is granted from memory, above 0 and at most 1
+     * @param rules returns the rule of a policy
+     * @throws IllegalArgumentException if the local share is outside its range
+     */
+    public FailoverBucketStore(
+            String name,
+            BucketStore store,
+            BucketStore memory,
+            double localShare,
+            Function<ThrottlePolicy, FailureRule> rules,
+            Deadline deadline) {
+        this.store = store;
+        this.calls = new ResilientCalls(
+                name, deadline, store instanceof Deadline.Bounded, () -> store.take(List.of(PROBE_CHARGE)));
+        this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
+        this.denials = new RememberedDenials(deadline.time());
+    }
+
+    /** Returns the store as a backend with a state. */
+    public Backend backend() {
+        return calls;
+    }
+
+    /** Records that the store failed when the application started. */
+    public void failedAtStart(BackendException failure) {
+        calls.failedAtStart(failure);
+    }
+
+    @Override
+    public Decision take(List<Charge> charges) {
+        List<Answer> denied = denials.of(charges, true);
+        return denied.isEmpty() ? take(charges, false) : Decision.of(denied);
+    }
+
+    @Override
+    public Decision reserve(List<Charge> charges) {
+        return take(charges, true);
+    }
+
+    /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */
+    List<Answer> remembered(List<Charge> charges) {
+        return denials.of(charges, false);
+    }
+
+    private Decision take(List<Charge> charges, boolean ahead) {
+        return calls.call(
+                () -> {
+                    long calledAt = denials.now();
+                    Decision decision = ahead ? store.reserve(charges) : store.take(charges);
+                    denials.note(decision, calledAt);
+                    return decision;
+                },
+                congested -> fallback.take(charges, ahead, congested));
+    }
+
+    @Override
+    public void giveBack(List<Answer> taken) {
+        List<Answer> ofFallback = new ArrayList<>();
+        List<Answer> ofStore = new ArrayList<>(taken.size());
+        for (Answer answer : taken) {
+            (answer.fallback() ? ofFallback : ofStore).add(answer);
+        }
+        if (!ofFallback.isEmpty()) {
+            fallback.giveBack(ofFallback);
+        }
+        if (!ofStore.isEmpty()) {
+            calls.call(() -> {
+                store.giveBack(ofStore);
+                return true;
+            });
+            ofStore.forEach(answer -> denials.forget(answer.charge()));
+        }
+    }
+
+    /**
+     * Returns the state of the bucket, or of its fallback bucket while the store is unavailable.
+     *
+     * @throws BackendException if the store is unavailable and the policy has no fallback bucket
+     */
+    @Override
+    public BucketSnapshot snapshot(Charge charge) {
+        BucketSnapshot snapshot = calls.call(() -> store.snapshot(charge));
+        snapshot = snapshot != null ? snapshot : fallback.snapshot(charge);
+        if (snapshot == null) {
+            throw new BackendException(calls.name() + " is unavailable, and the policy has no fallback bucket");
+        }
+        return snapshot;
+    }
+
+    @Override
+    public void reset(Charge charge) {
+        fallback.reset(charge);
+        Boolean done = calls.call(() -> {
+            store.reset(charge);
+            return true;
+        });
+        denials.forget(charge);
+        if (done == null) {
+            throw new BackendException(calls.name() + " is unavailable, and the bucket may still exist");
+        }
+    }
+
+    /** Returns the number of buckets in this process: fallback buckets, which are kept for the next failure, and the store's. */
+    @Override
+    public long size(ThrottlePolicy policy) {
+        return fallback.size(policy) + store.size(policy);
+    }
+}

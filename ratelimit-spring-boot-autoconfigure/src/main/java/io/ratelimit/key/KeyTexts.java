@@ -1,0 +1,181 @@
+package io.ratelimit.key;
+
+import io.ratelimit.Keys;
+import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.key.ip.IpNetwork;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parser of keys that are written as text: those of overrides and those of the actuator's {@code key} parameters.
+ * Converts each text to the form that the part has for requests. Immutable.
+ */
+public final class KeyTexts {
+
+    private final List<KeyPart> parts;
+    private final boolean ignoreCase;
+    private final int ipv6Prefix;
+
+    /**
+     * @param parts the parts of the policy's key
+     * @param ignoreCase whether keys that differ only in case are equal
+     * @param ipv6Prefix the number of leading bits that identify a client with an IPv6 address
+     */
+    public KeyTexts(List<KeyPart> parts, boolean ignoreCase, int ipv6Prefix) {
+        this.parts = List.copyOf(parts);
+        this.ignoreCase = ignoreCase;
+        this.ipv6Prefix = ipv6Prefix;
+    }
+
+    /**
+     * Parses a key of an override. The messages of exceptions quote the text, which comes from the configuration.
+     *
+     * @param texts one text for each part
+     * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
+     */
+    public OverrideMatch parseOverride(List<String> texts) {
+        if (texts.size() != parts.size()) {
+            throw new IllegalArgumentException(wrongOverrideSize(texts.size()));
+        }
+        String[] composed = new String[texts.size()];
+        IpNetwork network = null;
+        for (int i = 0; i < composed.length; i++) {
+            String name = parts.get(i).name();
+            String text = texts.get(i);
+            if (text.isBlank()) {
+                throw new IllegalArgumentException(name + " must be more than blanks");
+            }
+            if (name.equals("ip")) {
+                IpNetwork parsed = network(text);
+                String client = client(parsed);
+                network = client == null ? parsed : null;
+                text = client == null ? "" : client;
+            } else if (name.equals("method")) {
+                text = overrideMethod(text);
+            }
+            composed[i] = Keys.part(text, ignoreCase);
+        }
+        return new OverrideMatch(network, Keys.join(composed));
+    }
+
+    private String wrongOverrideSize(int size) {
+        List<String> names = KeyPart.names(parts);
+        String expected = names.size() == 1
+                ? "one text, the " + names.get(0)
+                : "a list of " + names.size() + " texts: [" + String.join(", ", names) + "]";
+        return "each of 'keys' must be " + expected + ", as the policy's key is, but was "
+                + (size == 1 ? "one text" : "a list of " + size);
+    }
+
+    private IpNetwork network(String text) {
+        IpNetwork network = IpNetwork.of(text);
+        if (!network.isAddress() && !network.first().isIpv4() && network.prefix() > ipv6Prefix) {
+            throw new IllegalArgumentException("'" + text + "' is smaller than the network of one client: say '"
+                    + network.first().network(ipv6Prefix) + "', or raise 'ratelimit.client-ip.ipv6-prefix'");
+        }
+        return network;
+    }
+
+    private static String overrideMethod(String text) {
+        String method = method(text);
+        if (method == null) {
+            throw new IllegalArgumentException("'" + text + "' is not an HTTP method: say 'GET', for example,"
+                    + " or 'other' for all methods that HTTP doesn't define");
+        }
+        return method;
+    }
+
+    /**
+     * Parses the key of one bucket. The messages of exceptions never quote the text, which may be personal data.
+     *
+     * @param texts one text for each part, none blank
+     * @param endpoints supplies the names of the application's endpoints
+     * @return the texts of the parts as requests have them
+     * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
+     */
+    public List<String> parse(List<String> texts, Supplier<Collection<String>> endpoints) {
+        checkSize(KeyPart.names(parts), texts.size());
+        String[] parsed = new String[texts.size()];
+        for (int i = 0; i < parsed.length; i++) {
+            String text = texts.get(i);
+            parsed[i] = switch (parts.get(i).name()) {
+                case "ip" -> clientIp(text);
+                case "method" -> httpMethod(text);
+                case "endpoint" -> endpoint(text, endpoints.get());
+                default -> text;
+            };
+        }
+        return List.of(parsed);
+    }
+
+    /**
+     * Checks the number of texts in a key.
+     *
+     * @param parts the names of the parts of the policy's key
+     * @param size the number of texts
+     * @throws IllegalArgumentException if the numbers differ
+     */
+    public static void checkSize(List<String> parts, int size) {
+        if (size != parts.size()) {
+            throw new IllegalArgumentException(
+                    parts.isEmpty()
+                            ? "the policy is global: it has one bucket and no 'key'"
+                            : "the number of 'key's must be " + parts.size() + ", one for each part in this order: "
+                                    + String.join(", ", parts) + "; but was " + size);
+        }
+    }
+
+    private String clientIp(String text) {
+        String client = text.equals(ClientIp.NONE) ? text : clientOrNull(text);
+        if (client == null) {
+            throw new IllegalArgumentException("the ip of the key must be an address, such as '192.0.2.7' or"
+                    + " '2001:db8::1', or '" + ClientIp.NONE + "' for requests without one");
+        }
+        return client;
+    }
+
+    private @Nullable String clientOrNull(String text) {
+        try {
+            return client(IpNetwork.of(text));
+        } catch (IllegalArgumentException unreadable) { // its message quotes the text
+            return null;
+        }
+    }
+
+    private static String httpMethod(String text) {
+        String method = method(text);
+        if (method == null) {
+            throw new IllegalArgumentException(
+                    "the method of the key must be one that HTTP defines, in capital letters,"
+                            + " or 'other' for all others");
+        }
+        return method;
+    }
+
+    private String endpoint(String text, Collection<String> endpoints) {
+        if (!text.equals("none") && endpoints.stream().noneMatch(name -> isEqual(name, text))) {
+            throw new IllegalArgumentException("the endpoint of the key must be one of the application's, such as '"
+                    + endpoints.stream().findFirst().orElse("GET /items/{id}")
+                    + "', or 'none' for requests without one");
+        }
+        return text;
+    }
+
+    private boolean isEqual(String name, String text) {
+        return ignoreCase ? name.equalsIgnoreCase(text) : name.equals(text);
+    }
+
+    /** Returns the client that the network identifies, in canonical form; null for a network of several clients. */
+    private @Nullable String client(IpNetwork network) {
+        boolean isClient = network.isAddress() || !network.first().isIpv4() && network.prefix() == ipv6Prefix;
+        return isClient ? network.first().text(ipv6Prefix) : null;
+    }
+
+    /** Returns the method as a key has it; null for a text that HTTP doesn't define as a method. */
+    private static @Nullable String method(String text) {
+        String method = KeyPart.methodOf(text);
+        return method.equals("other") && !text.equals(method) ? null : method;
+    }
+}

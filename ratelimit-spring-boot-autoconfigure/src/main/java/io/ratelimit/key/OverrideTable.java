@@ -1,0 +1,159 @@
+package io.ratelimit.key;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Keys;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.key.ip.IpAddress;
+import io.ratelimit.key.ip.IpNetwork;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The overrides of one policy, found by key. A single key takes precedence over a network, and a smaller network over a
+ * larger one. A look-up costs one map access for the key, and one more for each distinct prefix length. Thread-safe.
+ */
+public final class OverrideTable {
+
+    /** A table without overrides. */
+    public static final OverrideTable NONE = new OverrideTable(List.of(), List.of());
+
+    private final Map<String, Rule> keys;
+    private final Map<OverrideMatch, Rule> networks;
+    private final int[] prefixes;
+    private final int ipIndex;
+
+    /**
+     * @param parts the parts of the policy's key
+     * @param rules the overrides; each matches other keys
+     */
+    public OverrideTable(List<KeyPart> parts, Collection<Rule> rules) {
+        Map<String, Rule> keys = new HashMap<>();
+        Map<OverrideMatch, Rule> networks = new HashMap<>();
+        Set<Integer> prefixes = new TreeSet<>(Comparator.reverseOrder());
+        for (Rule rule : rules) {
+            IpNetwork network = rule.match.network();
+            if (network == null) {
+                keys.put(rule.match.key(), rule);
+            } else {
+                networks.put(rule.match, rule);
+                prefixes.add(network.prefix());
+            }
+        }
+        this.keys = Map.copyOf(keys);
+        this.networks = Map.copyOf(networks);
+        this.prefixes = prefixes.stream().mapToInt(Integer::intValue).toArray();
+        this.ipIndex = KeyPart.names(parts).indexOf("ip");
+    }
+
+    /** Returns whether no key has an override. */
+    public boolean isEmpty() {
+        return keys.isEmpty() && networks.isEmpty();
+    }
+
+    /** Returns the number of keys and networks that have an override. */
+    public int size() {
+        return keys.size() + networks.size();
+    }
+
+    /**
+     * Returns the override of a key; null if it has none.
+     *
+     * @param key the key, composed of the parts
+     * @param parts the parts of the key
+     */
+    @Nullable
+    Rule find(String key, String[] parts) {
+        Rule rule = keys.get(key);
+        return rule != null || networks.isEmpty() ? rule : findNetwork(parts);
+    }
+
+    private @Nullable Rule findNetwork(String[] parts) {
+        IpAddress address = ClientIp.addressOf(parts[ipIndex]);
+        if (address == null) {
+            return null;
+        }
+        String key = withoutAddress(parts);
+        for (int prefix : prefixes) {
+            if (!address.isIpv4() || prefix >= IpAddress.MAPPED_PREFIX) {
+                Rule rule = networks.get(new OverrideMatch(IpNetwork.around(address, prefix), key));
+                if (rule != null) {
+                    return rule;
+                }
+            }
+        }
+        return null;
+    }
+
+    private String withoutAddress(String[] parts) {
+        String[] others = parts.clone();
+        others[ipIndex] = "";
+        return Keys.join(others);
+    }
+
+    /**
+     * One override: the limit or the mode of the keys that it matches. A single key has a bucket of its own and never
+     * shares an overflow bucket. The number of addresses in a network is unbounded, so their buckets are those of a
+     * tier, which has its own overflow buckets. Thread-safe.
+     */
+    public static final class Rule {
+
+        private final OverrideMatch match;
+        private final @Nullable String tier;
+        private final @Nullable BucketSpec spec;
+        private final Mode mode;
+        private volatile @Nullable Limit limit;
+
+        /**
+         * @param match the keys
+         * @param name the name of the override, unique among the overrides of the policy; rules may share it
+         * @param spec the spec of the buckets, also after a change of the policy; null for the policy's own spec
+         * @param mode the mode; the weaker of this and the policy's own mode counts
+         */
+        public Rule(OverrideMatch match, String name, @Nullable BucketSpec spec, Mode mode) {
+            this.match = match;
+            this.tier = match.network() == null ? null : "\0" + name;
+            this.spec = spec;
+            this.mode = mode;
+        }
+
+        /** Returns the charge for a key of the policy; null if the policy is off for the key. */
+        @Nullable
+        Charge charge(ThrottlePolicy policy, String key, long cost) {
+            Limit current = limit;
+            if (current == null || current.base != policy) {
+                current = limitOf(policy);
+                limit = current;
+            }
+            if (current.policy.mode() == Mode.OFF) {
+                return null;
+            }
+            return tier != null
+                    ? Charge.of(current.policy, tier, key, cost)
+                    : new Charge(current.policy, current.spec, Keys.reserved(key), cost);
+        }
+
+        private Limit limitOf(ThrottlePolicy base) {
+            BucketSpec spec = this.spec == null ? base.spec() : this.spec;
+            ThrottlePolicy policy = base.withMode(mode.weaker(base.mode()));
+            return new Limit(base, tier == null ? policy : policy.withTiers(Map.of(tier, spec)), spec);
+        }
+
+        /**
+         * The result of applying a rule to a policy.
+         *
+         * @param base the policy without the override; a changed policy is another instance
+         * @param policy the policy with the override
+         * @param spec the spec of the buckets
+         */
+        private record Limit(ThrottlePolicy base, ThrottlePolicy policy, BucketSpec spec) {}
+    }
+}

@@ -1,0 +1,113 @@
+package io.ratelimit.key.ip;
+
+import org.jspecify.annotations.Nullable;
+
+/** A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}. Immutable. */
+public final class IpNetwork {
+
+    private static final int MAX_PREFIX = 128;
+
+    private final IpAddress first;
+    private final int prefix;
+
+    IpNetwork(IpAddress first, int prefix) {
+        this.first = first;
+        this.prefix = prefix;
+    }
+
+    /**
+     * Parses a network or an address.
+     *
+     * @throws IllegalArgumentException if the text is neither, or has bits after the prefix; the message contains a
+     *     correct text
+     */
+    public static IpNetwork of(String text) {
+        int slash = text.indexOf('/');
+        String literal = slash < 0 ? text : text.substring(0, slash);
+        IpAddress address = isLiteral(literal) ? IpAddress.of(literal) : null;
+        if (address == null) {
+            throw invalid(text);
+        }
+        int mappedBits = address.isIpv4() && literal.indexOf(':') < 0 ? IpAddress.MAPPED_PREFIX : 0;
+        int prefix = slash < 0 ? MAX_PREFIX : mappedBits + prefix(text, slash + 1);
+        if (prefix < mappedBits || prefix > MAX_PREFIX) {
+            throw invalid(text);
+        }
+        IpNetwork network = new IpNetwork(address.masked(prefix), prefix);
+        if (!network.first.equals(address)) {
+            throw new IllegalArgumentException("'" + text + "' has bits after its prefix: say '" + network + "', or '"
+                    + literal + "' for the one address");
+        }
+        return network;
+    }
+
+    /** Returns whether the text has no port, brackets or zone. */
+    private static boolean isLiteral(String text) {
+        boolean ipv6 = text.indexOf(':') != text.lastIndexOf(':');
+        return (ipv6 || text.indexOf(':') < 0) && text.indexOf('[') < 0 && text.indexOf('%') < 0;
+    }
+
+    /** Parses at most three digits; returns a number that is no prefix for any other text. */
+    private static int prefix(String text, int from) {
+        int prefix = 0;
+        for (int i = from; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c < '0' || c > '9' || i == from + 3) {
+                return -MAX_PREFIX;
+            }
+            prefix = prefix * 10 + c - '0';
+        }
+        return from == text.length() ? -MAX_PREFIX : prefix;
+    }
+
+    private static IllegalArgumentException invalid(String text) {
+        return new IllegalArgumentException("'" + text + "' is neither an address nor a network: say '10.0.0.0/8',"
+                + " '192.0.2.7' or '2001:db8::/32', for example; names are not resolved");
+    }
+
+    /** Returns the network with this prefix that contains an address. */
+    public static IpNetwork around(IpAddress address, int prefix) {
+        return new IpNetwork(address.masked(prefix), prefix);
+    }
+
+    /** Returns whether the network contains an address; an IPv4 network contains no IPv6 address, and vice versa. */
+    public boolean contains(IpAddress address) {
+        return first.isIpv4() == address.isIpv4() && first.sharesPrefix(address, prefix);
+    }
+
+    /** Returns the first address of the network. */
+    public IpAddress first() {
+        return first;
+    }
+
+    /** Returns the number of bits that all addresses share, out of 128: those of IPv4 are the last 32. */
+    public int prefix() {
+        return prefix;
+    }
+
+    /** Returns whether the network consists of one address. */
+    public boolean isAddress() {
+        return prefix == MAX_PREFIX;
+    }
+
+    /** Returns whether the network contains all addresses of IPv4, or all of IPv6. */
+    public boolean isEverything() {
+        return prefix == (first.isIpv4() ? IpAddress.MAPPED_PREFIX : 0);
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof IpNetwork network && network.prefix == prefix && network.first.equals(first);
+    }
+
+    @Override
+    public int hashCode() {
+        return 31 * first.hashCode() + prefix;
+    }
+
+    /** Returns a text that {@link #of} accepts. */
+    @Override
+    public String toString() {
+        return first.isIpv4() ? first.dotted() + "/" + (prefix - IpAddress.MAPPED_PREFIX) : first.network(prefix);
+    }
+}

@@ -1,0 +1,236 @@
+package io.ratelimit.redis;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of one bucket in Redis at one moment. Its arithmetic is that of {@code bucket.lua}, where it is explained, for
+ * servers that don't allow scripts. Both have the same results to the last tick.
+ *
+ * @param missing the ticks that the bucket lacks for being full; ticks beyond those of a full bucket are its debt
+ * @param promised the ticks until the last moment promised to a call that took ahead, if the debt doesn't show it
+ * @param moved whether that promise was made under another spec, so that queue positions can't be compared with it
+ * @param keptUntil the second of the server's clock until which the value is kept even if the bucket is full, because it
+ *     was written under a spec that fills it no earlier; 0 for none
+ * @param returned the ticks that were given back, as long as they are needed
+ * @param at the moment, in microseconds of the server's clock
+ */
+record RedisBucketState(
+        RedisTickScale ticks, long missing, long promised, boolean moved, long keptUntil, long returned, long at) {
+
+    private static final long SLACK_MILLIS = 1_000;
+    private static final long SECOND_MICROS = 1_000_000;
+    private static final long AHEAD_MICROS = 60 * SECOND_MICROS;
+
+    /** Returns the state of a bucket without a value in Redis. */
+    static RedisBucketState full(RedisTickScale ticks, long at) {
+        return new RedisBucketState(ticks, 0, 0, false, 0, 0, at);
+    }
+
+    /** Returns the state of a value under the spec in the value; a full bucket without a value. */
+    static RedisBucketState read(byte @Nullable [] value, RedisTickScale defaultTicks, long now) {
+        return value == null
+                ? full(defaultTicks, now)
+                : parse(value).corrected(now).at(now);
+    }
+
+    private static RedisBucketState parse(byte[] value) {
+        ByteBuffer numbers = ByteBuffer.wrap(value);
+        try {
+            long at = whole(numbers.getDouble());
+            long missing = whole(numbers.getDouble());
+            String[] text = US_ASCII.decode(numbers).toString().split(" ", -1);
+            RedisTickScale ticks = RedisTickScale.named(text[0]);
+            int next = 1;
+            long promised = isNumber(text, next) ? Long.parseLong(text[next++]) : 0;
+            long keptUntil = is('+', text, next) ? Long.parseLong(text[next++]) : 0;
+            long returned = is('*', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
+            whole(Math.abs((double) promised));
+            whole((double) keptUntil * SECOND_MICROS);
+            whole(returned);
+            if (next < text.length) {
+                throw new NumberFormatException("'" + text[next] + "' is no part of a bucket");
+            }
+            return new RedisBucketState(ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, at);
+        } catch (NumberFormatException | BufferUnderflowException invalid) {
+            throw new MisconfiguredRedisException("the value of a key of ratelimit is no bucket", invalid);
+        }
+    }
+
+    private static boolean isNumber(String[] text, int i) {
+        return i < text.length && !is('+', text, i) && !is('*', text, i);
+    }
+
+    private static boolean is(char mark, String[] text, int i) {
+        return i < text.length && text[i].indexOf(mark) == 0;
+    }
+
+    /** Checks a number of a value. */
+    private static long whole(double number) {
+        if (!(number >= 0 && number <= RedisTickScale.MAX_TICKS)) {
+            throw new NumberFormatException(number + " is no number of a bucket");
+        }
+        return (long) number;
+    }
+
+    /** Returns the value to write; null for a full bucket, which has no value. */
+    byte @Nullable [] value() {
+        if (ticksToExpiry() == 0 && keptUntil == 0) {
+            return null;
+        }
+        byte[] text = text().getBytes(US_ASCII);
+        ByteBuffer value = ByteBuffer.allocate(2 * Double.BYTES + text.length);
+        return value.putDouble(at).putDouble(missing).put(text).array();
+    }
+
+    private String text() {
+        String name = ticks.name();
+        String text = moved ? name + " -" + promised : promised > debt() ? name + " " + promised : name;
+        text = keptUntil > 0 ? text + " +" + keptUntil : text;
+        return returned > 0 ? text + " *" + returned : text;
+    }
+
+    /** Returns how long a value that is written at the given moment must be kept. */
+    long millisToKeep(long now) {
+        long micros = Math.max(expiresAt(), keptUntil * SECOND_MICROS) - now;
+        return (micros + 999) / 1_000 + SLACK_MILLIS;
+    }
+
+    /** Returns when the value expires, in microseconds. */
+    private long expiresAt() {
+        return at + ticks.microsUntil(ticksToExpiry(), at);
+    }
+
+    /** Returns the ticks until the value expires. */
+    private long ticksToExpiry() {
+        return Math.min(Math.max(missing, promised) + returned, RedisTickScale.MAX_TICKS);
+    }
+
+    /** Returns the microseconds until the tokens can be taken; {@link Long#MAX_VALUE} if they never fit. */
+    long microsUntil(long cost) {
+        return ticks.fits(cost) ? ticks.microsUntil(missing + ticks.of(cost) - ticks.full(), at) : Long.MAX_VALUE;
+    }
+
+    /** Returns whether the clock was ahead when a value was written, and has been corrected since. */
+    static boolean ranAhead(byte @Nullable [] value, long now) {
+        return value != null && parse(value).ranAhead(now);
+    }
+
+    private boolean ranAhead(long now) {
+        return at - now > AHEAD_MICROS + ticks.stepMicros();
+    }
+
+    /** Returns this state; if the clock was ahead, with a moment from which time counts again. */
+    private RedisBucketState corrected(long now) {
+        if (!ranAhead(now)) {
+            return this;
+        }
+        long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
+        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, soon);
+    }
+
+    /** Returns the state at a later moment. */
+    private RedisBucketState at(long now) {
+        long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
+        if (now <= at) {
+            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, at);
+        }
+        long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
+        long left = Math.max(promised - passed, 0);
+        long stillReturned = Math.max(returned - Math.max(passed - missing, 0), 0);
+        return new RedisBucketState(
+                ticks, Math.max(missing - passed, 0), left, moved && left > 0, kept, stillReturned, now);
+    }
+
+    /** Returns the state under another spec. Until the last promised moment the present spec counts. */
+    RedisBucketState under(RedisTickScale other) {
+        if (other.equals(ticks)) {
+            return this;
+        }
+        long last = lastPromise();
+        long served = at + ticks.microsUntil(last, at);
+        long passed = ticks.ofSteps(ticks.step(served) - ticks.step(at));
+        long kept = missingUnder(other, ticks.full() - Math.max(missing - passed, 0));
+        long missingNow = Math.min(kept + other.ofSteps(other.step(served) - other.step(at)), RedisTickScale.MAX_TICKS);
+        long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
+        return new RedisBucketState(
+                other, missingNow, promise, last > 0, Math.max(keptUntil, secondOf(expiresAt())), returned, at);
+    }
+
+    /** Returns the second of a moment, rounded up; 0 if the moment isn't in the future. */
+    private long secondOf(long moment) {
+        return moment > at ? (Math.min(moment, RedisTickScale.MAX_TICKS) + SECOND_MICROS - 1) / SECOND_MICROS : 0;
+    }
+
+    private long missingUnder(RedisTickScale other, long have) {
+        long tokens = ticks.tokens(have);
+        if (tokens >= other.capacity()) {
+            return 0;
+        }
+        long part = partOfToken(have - tokens * ticks.perToken(), ticks.perToken(), other.perToken());
+        return other.full() - (tokens * other.perToken() + part);
+    }
+
+    /** Computes with doubles, exactly as the script does. */
+    private static long partOfToken(double rest, double of, double to) {
+        return rest * to > RedisTickScale.MAX_TICKS
+                ? (long) Math.max(Math.floor(rest / of * to) - 1, 0)
+                : (long) Math.floor(rest * to / of);
+    }
+
+    private long debt() {
+        return Math.max(missing - ticks.full(), 0);
+    }
+
+    /** Returns the ticks until the last promised moment. */
+    private long lastPromise() {
+        return Math.max(debt(), promised);
+    }
+
+    /** Returns whether a call that may wait for the given time finds the tokens. */
+    boolean has(long cost, long waitMicros) {
+        return ticks.fits(cost) && missing + ticks.of(cost) <= ticks.maxMissing(waitMicros, at);
+    }
+
+    /** Returns the state after a take. */
+    RedisBucketState take(long cost) {
+        return new RedisBucketState(ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, at);
+    }
+
+    /**
+     * Returns the state after tokens were given back. Tokens that time has brought back already don't come back, nor do
+     * those that later promises rely on. After a change of the spec none come back until the bucket would have been full
+     * under the old spec.
+     *
+     * @param due when the tokens were due; null if it isn't recorded
+     * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
+     */
+    RedisBucketState giveBack(long cost, @Nullable QueuePosition due, long before) {
+        long price = ticks.of(cost);
+        long last = lastPromise();
+        long missingBefore = before - returned;
+        long back = due != null
+                ? stillMissing(price, last - due.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
+                : last > 0 ? 0 : price;
+        long pulled = Math.min(back, missing);
+        if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {
+            return this;
+        }
+        boolean alone = due != null && missingBefore == 0 && pulled == missing;
+        return new RedisBucketState(
+                ticks,
+                missing - pulled,
+                last > 0 && back < price ? last : promised,
+                moved,
+                keptUntil,
+                alone ? returned : returned + pulled,
+                at);
+    }
+
+    private static long stillMissing(long price, long behind, long before) {
+        return behind < 0 ? 0 : Math.min(Math.max(price + before - behind, 0), price);
+    }
+}

@@ -1,0 +1,157 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * The Redis of an application as the place of its buckets: the bucket store and the connections that it needs.
+ * Thread-safe.
+ */
+public final class RedisStorage implements AutoCloseable {
+
+    private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
+    private static final int WARM_UPS = 3;
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(3);
+
+    private final RedisConnections connections;
+    private final RedisBucketStore store;
+
+    private RedisStorage(RedisConnections connections, RedisBucketStore store) {
+        this.connections = connections;
+        this.store = store;
+    }
+
+    /**
+     * Returns storage that counts by a script in Redis.
+     *
+     * @param application the connections of the application, which show the address of Redis
+     * @param prefix the beginning of all keys
+     * @param secret the key of the hash in Redis keys; empty for none
+     * @throws IllegalArgumentException if Redis is a {@linkplain #isFixedList fixed list}
+     */
+    public static RedisStorage withScripts(
+            LettuceConnectionFactory application, String prefix, String secret, Deadline deadline) {
+        RedisConnections connections = RedisConnections.forScripts(application);
+        return new RedisStorage(
+                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline));
+    }
+
+    /**
+     * Returns storage that counts by optimistic transactions, for servers that don't allow scripts.
+     *
+     * @param application the connections of the application, which show the address of Redis
+     * @param prefix the beginning of all keys
+     * @param secret the key of the hash in Redis keys; empty for none
+     * @throws IllegalArgumentException if Redis is a cluster or a {@linkplain #isFixedList fixed list}
+     */
+    public static RedisStorage withTransactions(
+            LettuceConnectionFactory application, String prefix, String secret, Deadline deadline) {
+        RedisConnections connections = RedisConnections.forTransactions(application);
+        return new RedisStorage(
+                connections, RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline));
+    }
+
+    /**
+     * Returns whether the application is configured with a fixed list of a master and its replicas. Such a list doesn't
+     * show which node is the master after a failover, so it can't be used.
+     */
+    public static boolean isFixedList(LettuceConnectionFactory application) {
+        return RedisLocation.isFixedList(application);
+    }
+
+    /** Returns the longest time by which tokens of a policy and its tiers can be taken ahead. */
+    public static Duration maxWait(ThrottlePolicy policy) {
+        return Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .map(spec -> RedisTickScale.of(spec).maxWait())
+                .min(Comparator.naturalOrder())
+                .orElseThrow();
+    }
+
+    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} when Redis fails. */
+    public BucketStore store() {
+        return store;
+    }
+
+    /**
+     * Connects, and takes from a bucket as requests will, which also loads the script. It takes a few seconds at most.
+     *
+     * @throws BackendException if Redis fails
+     */
+    public void selfTest() {
+        Deadline.Call call = startCall();
+        call.await(connections.connect());
+        store.prepare(call);
+        Decision decision = store.take(List.of(PROBE), false, call);
+        if (!decision.allowed()) {
+            throw new BackendException("the bucket of the self-test is empty", null, true);
+        }
+        RedisConnections.inBackground(() -> warmUp(startCall()));
+    }
+
+    private static Deadline.Call startCall() {
+        return RedisFailures.callWithin(START_TIMEOUT);
+    }
+
+    /** Loads the classes that takes from one and from several buckets need, before the first request. */
+    private boolean warmUp(Deadline.Call call) {
+        for (int i = 0; i < WARM_UPS && call.leftNanos() > 0; i++) {
+            store.take(List.of(PROBE, PROBE), false, call);
+            store.take(List.of(PROBE), false, call);
+        }
+        return true;
+    }
+
+    /**
+     * Returns the memory settings of Redis.
+     *
+     * @throws BackendException if Redis fails or forbids it
+     */
+    public Memory memory() {
+        return Memory.read(startCall().await(connections.shared().info("memory").toCompletableFuture()));
+    }
+
+    /**
+     * The memory settings of Redis.
+     *
+     * @param policy the eviction policy when the memory is full, such as noeviction
+     * @param bounded whether the memory can become full
+     */
+    public record Memory(String policy, boolean bounded) {
+
+        private static final String NO_EVICTION = "noeviction";
+
+        /** Reads the reply to INFO. */
+        static Memory read(String info) {
+            String policy = NO_EVICTION;
+            boolean bounded = false;
+            for (String line : info.lines().toList()) {
+                if (line.startsWith("maxmemory_policy:")) {
+                    policy = line.substring(line.indexOf(':') + 1).strip();
+                } else if (line.startsWith("maxmemory:")) {
+                    bounded = !line.substring(line.indexOf(':') + 1).strip().equals("0");
+                }
+            }
+            return new Memory(policy, bounded);
+        }
+
+        /** Returns whether buckets that aren't full may be evicted: every bucket has a time to live. */
+        public boolean mayEvict() {
+            return bounded && !policy.equals(NO_EVICTION);
+        }
+    }
+
+    @Override
+    public void close() {
+        connections.close();
+    }
+}

@@ -1,0 +1,43 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.web.servlet.rejection.Rejections;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.Ordered;
+import org.springframework.web.servlet.HandlerExceptionResolver;
+import org.springframework.web.servlet.ModelAndView;
+
+/**
+ * Rejects a request whose handler threw a {@link RateLimitExceededException}. The request's own charges are kept, because
+ * the handler has done some of its work.
+ *
+ * <p>It precedes all exception handlers: a controller's own handler for any exception precedes a controller advice.
+ */
+public final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
+
+    private final Rejections rejections;
+
+    public RejectedCallResolver(Rejections rejections) {
+        this.rejections = rejections;
+    }
+
+    @Override
+    public int getOrder() {
+        return HIGHEST_PRECEDENCE;
+    }
+
+    @Override
+    public @Nullable ModelAndView resolveException(
+            HttpServletRequest request, HttpServletResponse response, @Nullable Object handler, Exception failure) {
+        Runnable beforeAnswer = () -> RequestLedger.of(request).observePattern(request);
+        try {
+            return rejections.rejectCall(request, response, failure, beforeAnswer) ? new ModelAndView() : null;
+        } catch (IOException clientIsGone) {
+            throw new UncheckedIOException(clientIsGone);
+        }
+    }
+}

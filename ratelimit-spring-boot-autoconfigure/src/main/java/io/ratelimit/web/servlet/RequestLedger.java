@@ -1,0 +1,161 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Throttlers;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.server.observation.ServerRequestObservationContext;
+import org.springframework.web.filter.ServerHttpObservationFilter;
+
+/**
+ * The charges of one request over both phases. Kept in an attribute of the request, and used by one thread at a time.
+ *
+ * <p>A request is charged once for each phase, however often and wherever the filters are registered.
+ */
+final class RequestLedger {
+
+    private static final String ATTRIBUTE = RequestLedger.class.getName();
+
+    private List<Answer> taken = new ArrayList<>();
+    private int enteredPhases;
+    private boolean enteredByError;
+    private boolean authenticated;
+    private boolean authenticationFailed;
+    private @Nullable RequestPolicies policies;
+    private @Nullable ServletRequestFacts facts;
+    private @Nullable Answer tightest;
+    private double smallestShare = Double.MAX_VALUE;
+
+    /** Returns the ledger of a request, or null if no filter has seen the request. */
+    static @Nullable RequestLedger find(HttpServletRequest request) {
+        return request.getAttribute(ATTRIBUTE) instanceof RequestLedger ledger ? ledger : null;
+    }
+
+    /** Returns the ledger of a request; creates it for a request without one. */
+    static RequestLedger of(HttpServletRequest request) {
+        RequestLedger ledger = find(request);
+        if (ledger == null) {
+            ledger = new RequestLedger();
+            request.setAttribute(ATTRIBUTE, ledger);
+        }
+        return ledger;
+    }
+
+    /** Returns whether the request has entered no phase yet. */
+    boolean isNew() {
+        return enteredPhases == 0;
+    }
+
+    /** Returns whether a filter has seen the request in another dispatch than an error dispatch. */
+    boolean isOfEarlierDispatch() {
+        return !isNew() && !enteredByError;
+    }
+
+    /** Enters a phase, and returns whether the request enters it for the first time. */
+    boolean enter(Phase phase, HttpServletRequest request) {
+        int before = enteredPhases;
+        enteredByError |= isNew() && request.getDispatcherType() == DispatcherType.ERROR;
+        enteredPhases |= 1 << phase.ordinal();
+        return enteredPhases != before;
+    }
+
+    /** Returns the facts of the request, as the calling filter sees it. */
+    ServletRequestFacts facts(HttpServletRequest request, Endpoints endpoints, ClientIpResolver clientIps) {
+        facts = facts == null ? new ServletRequestFacts(request, endpoints, clientIps) : facts.seenAs(request);
+        return facts;
+    }
+
+    /** Records the tokens that an allowed decision took, including those of policies in shadow mode. */
+    void add(Decision decision, RequestPolicies policies) {
+        this.policies = policies;
+        taken.addAll(decision.taken());
+        List<Answer> answers = decision.answers();
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            if (policies.of(answer.charge()).key().isPerClient() && share(answer) < smallestShare) {
+                smallestShare = share(answer);
+                tightest = answer;
+            }
+        }
+    }
+
+    private static double share(Answer answer) {
+        return (double) answer.remaining() / answer.charge().spec().capacity();
+    }
+
+    /**
+     * Returns the answer with the smallest share of its bucket left, among buckets that belong to one client; null if there
+     * is none. A shared bucket is left out: its tokens would show each client the load of all clients.
+     */
+    @Nullable
+    Answer tightest() {
+        return tightest;
+    }
+
+    /** Gives back the tokens of a rejected request, except those of policies that keep them. */
+    void giveBack(Throttlers throttlers) {
+        giveBack(throttlers, policy -> !policy.keepsCharges());
+    }
+
+    /** Records that the request got past authentication with a principal. */
+    void noteAuthenticated() {
+        authenticated = true;
+    }
+
+    /**
+     * Records that credentials were wrong. The request then counts as not authenticated, even with an authenticated
+     * session: the session's owner could otherwise try passwords of other accounts at no cost.
+     */
+    void noteFailedAuthentication() {
+        authenticationFailed = true;
+    }
+
+    /** Returns whether a policy that charged the request refunds authenticated requests. */
+    boolean refundsAuthenticated() {
+        RequestPolicies policies = this.policies;
+        if (policies != null) {
+            for (Answer answer : taken) {
+                RefundOn refundOn = policies.of(answer.charge()).refundOn();
+                if (refundOn != null && refundOn.isAuthenticated()) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Gives back the tokens of the policies that refund a response with this status. */
+    void refund(Throttlers throttlers, int status) {
+        boolean passed = authenticated && !authenticationFailed;
+        giveBack(throttlers, policy -> policy.refunds(status, passed));
+    }
+
+    private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> returnsTokens) {
+        RequestPolicies policies = this.policies;
+        if (policies != null) {
+            List<Answer> returned = new ArrayList<>();
+            List<Answer> kept = new ArrayList<>();
+            taken.forEach(answer -> (returnsTokens.test(policies.of(answer.charge())) ? returned : kept).add(answer));
+            taken = kept;
+            throttlers.giveBack(returned);
+        }
+    }
+
+    /**
+     * Sets the pattern under which {@code http.server.requests} counts a rejected request, unless Spring MVC has set it.
+     * MVC sets it when it finds the handler, and most rejected requests never get that far.
+     */
+    void observePattern(HttpServletRequest request) {
+        ServerRequestObservationContext observation =
+                ServerHttpObservationFilter.findObservationContext(request).orElse(null);
+        if (observation != null && observation.getPathPattern() == null) {
+            observation.setPathPattern(facts == null ? null : facts.pattern());
+        }
+    }
+}

@@ -1,0 +1,222 @@
+package io.ratelimit.web.servlet.endpoint;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.method.HandlerMethod;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.function.support.RouterFunctionMapping;
+import org.springframework.web.servlet.handler.AbstractUrlHandlerMapping;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
+import org.springframework.web.servlet.resource.DefaultServletHttpRequestHandler;
+import org.springframework.web.servlet.resource.ResourceHttpRequestHandler;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+import org.springframework.web.util.pattern.PatternParseException;
+
+/**
+ * The endpoints of one handler mapping.
+ *
+ * @param endpoints the endpoints in the order in which the mapping tries them; in no order for controllers
+ * @param controllers whether the endpoints are controllers, which Spring MVC compares by its own rules
+ * @param complete whether these are all endpoints of the mapping
+ */
+record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean complete) {
+
+    private static final Log logger = LogFactory.getLog(MappedEndpoints.class);
+
+    static MappedEndpoints of(HandlerMapping mapping) {
+        try {
+            if (mapping instanceof RequestMappingInfoHandlerMapping controllers) {
+                return new MappedEndpoints(controllers(controllers), true, controllers.getPatternParser() != null);
+            } else if (mapping instanceof RouterFunctionMapping functions) {
+                return RouterFunctionEndpoints.of(functions);
+            } else if (mapping instanceof AbstractUrlHandlerMapping handlers) {
+                return new MappedEndpoints(handlers(handlers), false, handlers.getPatternParser() != null);
+            }
+        } catch (RuntimeException unreadable) {
+            logger.warn(
+                    "The endpoints of " + mapping.getClass().getName() + " can't be read: in keys with 'endpoint',"
+                            + " all its requests share one endpoint",
+                    unreadable);
+        }
+        return new MappedEndpoints(List.of(), false, false);
+    }
+
+    private static List<Endpoint> controllers(RequestMappingInfoHandlerMapping mapping) {
+        List<Endpoint> endpoints = new ArrayList<>();
+        for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
+                mapping.getHandlerMethods().entrySet()) {
+            Set<String> methods = methods(mapped.getKey());
+            Exemption exemption = Exemption.of(mapped.getKey(), mapped.getValue());
+            for (PathPattern pattern : patterns(mapped.getKey())) {
+                endpoints.add(Endpoint.of(pattern, methods).with(exemption));
+            }
+        }
+        return endpoints;
+    }
+
+    private static Collection<PathPattern> patterns(RequestMappingInfo info) {
+        var condition = info.getPathPatternsCondition();
+        if (condition != null) {
+            return condition.getPatterns();
+        }
+        List<PathPattern> patterns = new ArrayList<>();
+        for (String text : info.getPatternValues()) {
+            PathPattern pattern = parse(null, text);
+            if (pattern != null) {
+                patterns.add(pattern);
+            }
+        }
+        return patterns;
+    }
+
+    private static Set<String> methods(RequestMappingInfo info) {
+        Set<String> methods = new TreeSet<>();
+        for (RequestMethod method : info.getMethodsCondition().getMethods()) {
+            methods.add(method.name());
+        }
+        return methods;
+    }
+
+    private static List<Endpoint> handlers(AbstractUrlHandlerMapping mapping) {
+        List<Endpoint> endpoints = new ArrayList<>();
+        for (Map.Entry<String, Object> mapped : mapping.getHandlerMap().entrySet()) {
+            add(endpoints, mapping, mapped.getKey(), mapped.getValue());
+        }
+        endpoints.sort(Comparator.comparing(Endpoint::hasSyntax)
+                .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR));
+        add(endpoints, mapping, "/", mapping.getRootHandler());
+        add(endpoints, mapping, "/**", mapping.getDefaultHandler());
+        return endpoints;
+    }
+
+    /** Adds an endpoint. Files are added as none: they hide the endpoints after them. */
+    private static void add(
+            List<Endpoint> endpoints, AbstractUrlHandlerMapping mapping, String pattern, @Nullable Object handler) {
+        boolean files =
+                handler instanceof ResourceHttpRequestHandler || handler instanceof DefaultServletHttpRequestHandler;
+        PathPattern parsed = handler == null ? null : parse(mapping.getPatternParser(), pattern);
+        if (parsed != null) {
+            Endpoint endpoint = Endpoint.of(parsed, Set.of());
+            endpoints.add(files ? endpoint.asNone() : endpoint);
+        }
+    }
+
+    /** Returns these endpoints without exemptions, since an unknown endpoint may get their requests. */
+    MappedEndpoints withoutExemptions() {
+        List<Endpoint> notExempt = endpoints.stream()
+                .map(endpoint -> endpoint.with(endpoint.exemption.withoutExemption()))
+                .toList();
+        return new MappedEndpoints(notExempt, controllers, complete);
+    }
+
+    /** Returns the endpoints in the order in which Spring MVC prefers them for a method. */
+    List<Endpoint> inOrder(String method) {
+        List<Endpoint> inOrder = new ArrayList<>(endpoints);
+        if (controllers) {
+            inOrder.sort(Endpoint.order(method));
+            inOrder.replaceAll(
+                    endpoint -> endpoint.rank(method) == Endpoint.NOT_ADMITTED ? endpoint.asNone() : endpoint);
+        } else {
+            inOrder.removeIf(endpoint -> !endpoint.admits(method));
+        }
+        return inOrder;
+    }
+
+    /** Returns null for a malformed pattern, such as one for {@code AntPathMatcher}. Its endpoint is left out. */
+    static @Nullable PathPattern parse(@Nullable PathPatternParser parser, String pattern) {
+        try {
+            return (parser != null ? parser : PathPatternParser.defaultInstance).parse(pattern);
+        } catch (PatternParseException ex) {
+            return null;
+        }
+    }
+
+    /**
+     * One endpoint.
+     *
+     * @param methods the admitted methods; empty for all methods
+     * @param key the name of the endpoint in keys
+     */
+    record Endpoint(PathPattern pattern, Set<String> methods, String key, Exemption exemption) {
+
+        private static final int NOT_ADMITTED = 3;
+
+        static Endpoint of(PathPattern pattern, Collection<String> methods) {
+            String path = pattern.getPatternString().isEmpty() ? "/" : pattern.getPatternString();
+            Set<String> sorted = new TreeSet<>(methods);
+            String key = sorted.isEmpty() ? path : String.join(",", sorted) + " " + path;
+            return new Endpoint(pattern, sorted, key, Exemption.NONE);
+        }
+
+        Endpoint asNone() {
+            return new Endpoint(pattern, methods, Endpoints.NONE, Exemption.NO_HANDLER);
+        }
+
+        Endpoint with(Exemption exemption) {
+            return new Endpoint(pattern, methods, key, exemption);
+        }
+
+        private boolean hasSyntax() {
+            return pattern.hasPatternSyntax();
+        }
+
+        boolean admits(String method) {
+            return methods.isEmpty() || methods.contains(method);
+        }
+
+        boolean isAsSpecificAs(Endpoint other) {
+            return PathPattern.SPECIFICITY_COMPARATOR.compare(pattern, other.pattern) == 0;
+        }
+
+        /** Ranks how a controller's endpoint admits the method: by name, HEAD as GET, as any method, or not at all. */
+        private int rank(String method) {
+            if (methods.isEmpty()) {
+                return method.equals("OPTIONS") ? NOT_ADMITTED : 2;
+            }
+            return methods.contains(method) ? 0 : method.equals("HEAD") && methods.contains("GET") ? 1 : NOT_ADMITTED;
+        }
+
+        /** Compares controllers as MVC does. MVC tries literal paths first, and for HEAD compares methods before paths. */
+        private static Comparator<Endpoint> order(String method) {
+            return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == NOT_ADMITTED)
+                    .thenComparing(Endpoint::hasSyntax)
+                    .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
+                    .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)
+                    .thenComparing(endpoint -> endpoint.rank(method))
+                    .thenComparing(Endpoint::key);
+        }
+
+        List<String> literalBeginning() {
+            List<String> literal = new ArrayList<>();
+            for (String segment : pattern.getPatternString().split("/")) {
+                if (!isLiteral(segment)) {
+                    break;
+                }
+                if (!segment.isEmpty()) {
+                    literal.add(segment);
+                }
+            }
+            return literal;
+        }
+
+        private static boolean isLiteral(String segment) {
+            for (int i = 0; i < segment.length(); i++) {
+                if ("{}*?".indexOf(segment.charAt(i)) >= 0) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+}

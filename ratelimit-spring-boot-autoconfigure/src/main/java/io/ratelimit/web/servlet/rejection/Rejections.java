@@ -1,0 +1,220 @@
+package io.ratelimit.web.servlet.rejection;
+
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.TimeSource;
+import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.context.i18n.LocaleContextHolder;
+import org.springframework.http.HttpHeaders;
+import org.springframework.web.context.request.RequestContextHolder;
+import org.springframework.web.context.request.ServletRequestAttributes;
+import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.servlet.HandlerMapping;
+
+/**
+ * The responses to rejected requests: removes the headers of an allowed request, adds the headers of CORS, and has the
+ * {@link RejectionHandler} write the response, at once or after the policies' delay. Thread-safe.
+ */
+public final class Rejections {
+
+    private static final String INTERRUPTED = "The request was interrupted while it waited in the queue, please retry.";
+    private static final String INTERRUPTED_PROBLEM =
+            "{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\","
+                    + "\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"" + INTERRUPTED + "\"}";
+
+    private final RejectionHandler handler;
+    private final RateLimitHeaders headers;
+    private final ThrottleListener listener;
+    private final DelayedRejections delayed;
+    private final RejectionCors cors;
+
+    private Rejections(
+            RejectionHandler handler,
+            RateLimitHeaders headers,
+            ThrottleListener listener,
+            DelayedRejections delayed,
+            RejectionCors cors) {
+        this.handler = handler;
+        this.headers = headers;
+        this.listener = listener;
+        this.delayed = delayed;
+        this.cors = cors;
+    }
+
+    /**
+     * Returns rejections without CORS.
+     *
+     * @param headers the headers to remove from a response that began as that of an allowed request
+     * @param delays the delay of each policy, by name; policies that are missing have none
+     * @param listener is notified of delayed rejections
+     */
+    public static Rejections of(
+            RejectionHandler handler,
+            RateLimitHeaders headers,
+            Map<String, RejectionDelay> delays,
+            TimeSource time,
+            ThrottleListener listener) {
+        RejectionCors none = new RejectionCors(() -> new Endpoints("", "", List.of()), List::of, () -> request -> null);
+        return new Rejections(handler, headers, listener, new DelayedRejections(delays, time), none);
+    }
+
+    /** Returns these rejections by another handler. Both share the limit of delayed rejections. */
+    public Rejections withHandler(RejectionHandler handler) {
+        return new Rejections(handler, headers, listener, delayed, cors);
+    }
+
+    /**
+     * Returns these rejections with the CORS headers of a server. Both share the limit of delayed rejections.
+     *
+     * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
+     * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
+     * @param fallback supplies the configuration for requests without one in Spring MVC
+     */
+    public Rejections withCors(
+            Supplier<Endpoints> endpoints,
+            Supplier<? extends List<? extends HandlerMapping>> mappings,
+            Supplier<CorsConfigurationSource> fallback) {
+        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, mappings, fallback));
+    }
+
+    /** Rejects a request; the caller has given its tokens back. */
+    public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
+        headers.remove(response);
+        if (delayed.defer(request, decision)) {
+            reportDelayed(decision);
+        } else {
+            write(request, response, decision);
+        }
+    }
+
+    private void reportDelayed(Decision decision) {
+        for (Answer denial : decision.denials()) {
+            if (delayed.delays(denial.policy())) {
+                listener.eventOccurred(denial.policy(), ThrottleListener.Event.DELAYED);
+            }
+        }
+    }
+
+    /** Writes a delayed rejection, unless the response has been committed in the meantime. */
+    void writeDelayed(DelayedRejection rejection, HttpServletResponse response) throws IOException {
+        if (!response.isCommitted()) {
+            response.resetBuffer();
+            write(rejection.request(), response, delayed.decision(rejection));
+        }
+    }
+
+    private void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
+        if (RequestContextHolder.getRequestAttributes() == null) {
+            writeInContext(request, response, decision);
+        } else {
+            cors.apply(request, response);
+            handler.reject(request, response, decision);
+        }
+    }
+
+    /**
+     * Binds the request and its locale for an application's {@link RejectionHandler}. {@code RequestContextFilter} does the
+     * same, but stands behind the early filter.
+     */
+    private void writeInContext(HttpServletRequest request, HttpServletResponse response, Decision decision)
+            throws IOException {
+        ServletRequestAttributes attributes = new ServletRequestAttributes(request, response);
+        LocaleContextHolder.setLocale(request.getLocale());
+        RequestContextHolder.setRequestAttributes(attributes);
+        try {
+            cors.apply(request, response);
+            handler.reject(request, response, decision);
+        } finally {
+            RequestContextHolder.resetRequestAttributes();
+            LocaleContextHolder.resetLocaleContext();
+            attributes.requestCompleted();
+        }
+    }
+
+    /**
+     * Rejects a request within which a call of an annotated method was denied or interrupted.
+     *
+     * @param failure the exception that ended the request
+     * @param beforeAnswer runs before the response is written, and only if this method returns true
+     * @return false if another failure ended the request, or the response is already committed
+     */
+    public boolean rejectCall(
+            HttpServletRequest request, HttpServletResponse response, Throwable failure, Runnable beforeAnswer)
+            throws IOException {
+        RuntimeException rejected = RejectedCalls.find(failure);
+        if (rejected == null || response.isCommitted()) {
+            return false;
+        }
+        RejectedCalls.resetBody(response);
+        if (rejected instanceof RateLimitExceededException exceeded) {
+            beforeAnswer.run();
+            reject(request, response, exceeded.decision());
+        } else {
+            rejectInterrupted(request, response, beforeAnswer);
+        }
+        return true;
+    }
+
+    /**
+     * Answers 503 to a request whose thread was interrupted while it waited for tokens, as when the server stops. No policy
+     * has denied the request, so the {@link RejectionHandler} isn't called.
+     *
+     * <p>The thread's interrupt status is cleared meanwhile: Tomcat writes nothing on an interrupted thread.
+     *
+     * @param beforeAnswer runs before the response is written
+     */
+    public void rejectInterrupted(HttpServletRequest request, HttpServletResponse response, Runnable beforeAnswer)
+            throws IOException {
+        headers.remove(response);
+        boolean interrupted = Thread.interrupted();
+        try {
+            beforeAnswer.run();
+            cors.apply(request, response);
+            response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
+            response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
+            response.setHeader(HttpHeaders.RETRY_AFTER, "1");
+            RejectionBody.of(request, INTERRUPTED, () -> INTERRUPTED_PROBLEM).write(request, response);
+            response.flushBuffer();
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** Returns whether any policy has a delay. */
+    public boolean mayDelay() {
+        return !delayed.isEmpty();
+    }
+
+    /**
+     * Returns the filter that writes delayed rejections when their requests are dispatched again, and passes none of these
+     * requests on. It is for asynchronous dispatches only, and stands before Spring Security: the request has passed
+     * everything behind it once.
+     */
+    public Filter delayedRejectionFilter() {
+        return (request, response, chain) -> {
+            DelayedRejection rejection = DelayedRejection.claim(request);
+            if (rejection == null) {
+                chain.doFilter(request, response);
+            } else {
+                writeDelayed(rejection, (HttpServletResponse) response);
+            }
+        };
+    }
+
+    /** Returns the lifecycle that writes all delayed rejections when the application stops. */
+    public SmartLifecycle lifecycle() {
+        return delayed;
+    }
+}

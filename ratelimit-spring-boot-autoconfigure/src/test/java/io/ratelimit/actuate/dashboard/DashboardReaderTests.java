@@ -1,0 +1,235 @@
+package io.ratelimit.actuate.dashboard;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.BackendState;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
+import io.ratelimit.actuate.dashboard.DashboardData.Change;
+import io.ratelimit.actuate.dashboard.DashboardData.PolicyData;
+import io.ratelimit.actuate.dashboard.DashboardReader.DeniedKeysCache;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** The data of the dashboard. */
+class DashboardReaderTests {
+
+    private static final Change CHANGE = new Change("ratelimits", false, false);
+    private static final ThrottlePolicy USERS = ThrottlePolicy.of("users", BucketSpec.of("2/1d"), "user")
+            .withTiers(Map.of("pro", BucketSpec.of("20/1d").withCapacity(40)));
+    private static final ThrottlePolicy ALL = ThrottlePolicy.of("all", BucketSpec.of("9/1d"));
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final DecisionHistory history = new DecisionHistory(time);
+    private final DeniedKeys deniedKeys = new DeniedKeys(time);
+    private final ThrottleListener listener = decision -> {
+        history.decided(decision);
+        deniedKeys.decided(decision);
+    };
+
+    @Test
+    void aPolicyHasItsConfiguredValues() {
+        PolicyData users = policy(read(throttlers(BucketStore.local(time), USERS), 0), "users");
+
+        assertThat(users.mode()).isEqualTo("enforce");
+        assertThat(users.key()).containsExactly("user");
+        assertThat(users.rate()).isEqualTo("2/1d");
+        assertThat(users.capacity()).isEqualTo(2);
+        assertThat(users.tiers()).containsExactly(Map.entry("pro", "20/1d, capacity 40"));
+        assertThat(users.available()).as("several buckets").isNull();
+        assertThat(users.queueLimit()).isZero();
+    }
+
+    @Test
+    void theNextReadContainsChangedAndAddedPolicies() {
+        Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
+        throttlers.reconfigure("all", BucketSpec.of("5/1s"));
+        throttlers.add(USERS.withMode(Mode.SHADOW));
+
+        DashboardData data = read(throttlers, 0);
+        assertThat(policy(data, "all").rate()).isEqualTo("5/1s");
+        assertThat(policy(data, "users").mode()).isEqualTo("shadow");
+    }
+
+    @Test
+    void onlyNewSecondsAreReturned() {
+        Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
+        history.start();
+        for (int second = 1; second <= 400; second++) {
+            time.advance(Duration.ofSeconds(1));
+        }
+
+        DashboardData all = read(throttlers, 0);
+        assertThat(all.second()).isEqualTo(400);
+        assertThat(all.from()).isEqualTo(100);
+        assertThat(policy(all, "all").allowed()).hasSize(300);
+        assertThat(policy(read(throttlers, 398), "all").denied()).hasSize(2);
+        assertThat(policy(read(throttlers, 400), "all").failed()).isEmpty();
+        assertThat(read(throttlers, 50).from()).as("older than the history").isEqualTo(100);
+        assertThat(read(throttlers, 401).from()).as("from before a restart").isEqualTo(100);
+        assertThat(read(throttlers, Long.MAX_VALUE).from()).isEqualTo(100);
+    }
+
+    @Test
+    void theAvailableTokensOfAGlobalBucketAreItsPresentOnes() {
+        Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
+        throttlers.global("all").decide(4);
+        time.advance(Duration.ofDays(1).dividedBy(3));
+
+        assertThat(policy(read(throttlers, 0), "all").available()).isEqualTo(8);
+    }
+
+    @Test
+    void theAvailableTokensOfARemoteBucketAreThoseOfTheLastDecision() {
+        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL);
+        DashboardReader reader = reader(throttlers, policy -> true);
+        assertThat(policy(reader.read(0, CHANGE, false), "all").available()).isNull();
+        throttlers.global("all").decide(4);
+
+        PolicyData all = policy(reader.read(0, CHANGE, false), "all");
+        assertThat(all.available()).isEqualTo(5);
+        assertThat(all.lastSeen()).isTrue();
+    }
+
+    @Test
+    void anUnavailableBucketHasNoTokensAndTheOtherDataIsReturned() {
+        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL, USERS);
+
+        DashboardData data = read(throttlers, 0);
+        assertThat(policy(data, "all").available()).isNull();
+        assertThat(data.policies()).hasSize(2);
+    }
+
+    @Test
+    void keysAreShownOrReplacedByHashes() {
+        Throttlers throttlers = throttlers(BucketStore.local(time), USERS);
+        for (int i = 0; i < 5; i++) {
+            throttlers.get("users").forKey("<b>Alice</b>").decide(1);
+        }
+        DashboardReader reader = reader(throttlers, policy -> false);
+
+        DeniedKeyDescriptor hidden =
+                policy(reader.read(0, CHANGE, false), "users").deniedKeys().get(0);
+        assertThat(hidden.denied()).isEqualTo(3);
+        assertThat(hidden.key().parts()).isNull();
+        assertThat(hidden.key().hash()).matches("[0-9a-f]{16}");
+        assertThat(policy(reader.read(0, CHANGE, true), "users")
+                        .deniedKeys()
+                        .get(0)
+                        .key()
+                        .parts())
+                .containsExactly("<b>alice</b>");
+    }
+
+    @Test
+    void theStateOfTheBackendIsReturned() {
+        Instant since = Instant.parse("2026-01-02T03:04:05Z");
+        BackendState down = new BackendState(BackendState.Condition.DOWN, since, "no answer within 100 ms");
+        DashboardReader reader = new DashboardReader(
+                throttlers(BucketStore.local(time), ALL), history, deniedKeys, new FixedBackend(down), policy -> true);
+
+        assertThat(reader.read(0, CHANGE, false).backends())
+                .containsExactly(
+                        new BackendDescriptor("Redis", "DOWN", "2026-01-02T03:04:05Z", "no answer within 100 ms"));
+    }
+
+    /** The clock advances by 0.3 ms with each reading, so a refresh of 1 ms covers three policies. */
+    @Test
+    void aRefreshStopsAfterAMillisecondAndTheNextOneContinues() {
+        ThrottlePolicy[] fifty = IntStream.range(0, 50)
+                .mapToObj(i -> ThrottlePolicy.of("policy-" + i, BucketSpec.of("1/1d"), "user"))
+                .toArray(ThrottlePolicy[]::new);
+        Throttlers throttlers = throttlers(BucketStore.local(time), fifty);
+        for (ThrottlePolicy policy : fifty) {
+            throttlers.get(policy.name()).forKey("alice").decide(1);
+            throttlers.get(policy.name()).forKey("alice").decide(1);
+        }
+        AtomicLong clock = new AtomicLong();
+        DeniedKeysCache cache = new DeniedKeysCache(deniedKeys, () -> clock.getAndAdd(300_000));
+
+        for (int refreshes = 1; refreshes <= 17; refreshes++) {
+            cache.refresh(throttlers.all());
+            assertThat(Stream.of(fifty)
+                            .filter(policy -> !cache.top(policy.name()).isEmpty()))
+                    .as("policies after %d refreshes", refreshes)
+                    .hasSize(Math.min(3 * refreshes, 50));
+        }
+    }
+
+    private Throttlers throttlers(BucketStore store, ThrottlePolicy... policies) {
+        return new Throttlers(List.of(policies), store, time, listener);
+    }
+
+    private DashboardData read(Throttlers throttlers, long since) {
+        return reader(throttlers, policy -> false).read(since, CHANGE, false);
+    }
+
+    private DashboardReader reader(Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {
+        return new DashboardReader(throttlers, history, deniedKeys, null, onBackend);
+    }
+
+    private static PolicyData policy(DashboardData data, String name) {
+        return data.policies().stream()
+                .filter(policy -> policy.name().equals(name))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private record FixedBackend(BackendState state) implements Backend {
+
+        @Override
+        public String name() {
+            return "Redis";
+        }
+    }
+
+    /** A store that takes tokens but fails to return snapshots. */
+    private record NoSnapshotStore(BucketStore store) implements BucketStore {
+
+        @Override
+        public Decision take(List<Charge> charges) {
+            return store.take(charges);
+        }
+
+        @Override
+        public Decision reserve(List<Charge> charges) {
+            return store.reserve(charges);
+        }
+
+        @Override
+        public void giveBack(List<Answer> taken) {
+            store.giveBack(taken);
+        }
+
+        @Override
+        public BucketSnapshot snapshot(Charge charge) {
+            throw new BackendException("unavailable");
+        }
+
+        @Override
+        public void reset(Charge charge) {
+            store.reset(charge);
+        }
+    }
+}

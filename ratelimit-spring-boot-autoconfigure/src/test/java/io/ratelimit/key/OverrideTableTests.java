@@ -1,0 +1,284 @@
+package io.ratelimit.key;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Keys;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.key.ip.IpAddress;
+import io.ratelimit.key.ip.IpNetwork;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class OverrideTableTests {
+
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
+    private static final int PREFIX = 64;
+    private static final OverrideMatch KEY = new OverrideMatch(null, "a");
+    private static final OverrideMatch NETWORK = new OverrideMatch(IpNetwork.of("10.0.0.0/8"), "");
+
+    private final List<OverrideTable.Rule> rules = new ArrayList<>();
+    private final List<IpNetwork> networks = new ArrayList<>();
+
+    private OverrideTableTests with(List<KeyPart> parts, String capacity, String... key) {
+        return with(parts, Mode.ENFORCE, capacity, key);
+    }
+
+    private OverrideTableTests with(List<KeyPart> parts, Mode mode, String capacity, String... key) {
+        OverrideMatch match = new KeyTexts(parts, true, PREFIX).parseOverride(List.of(key));
+        rules.add(new OverrideTable.Rule(match, capacity, BucketSpec.of(capacity + "/1h"), mode));
+        return this;
+    }
+
+    private static List<KeyPart> parts(String... names) {
+        return Stream.of(names).map(KeyPart::of).toList();
+    }
+
+    private long capacity(List<KeyPart> parts, FixedFacts request) {
+        return charge(parts, request).spec().capacity();
+    }
+
+    private Charge charge(List<KeyPart> parts, FixedFacts request) {
+        return new RequestKey(
+                        parts,
+                        MissingKey.SHARED,
+                        new OverrideTable(parts, rules),
+                        null,
+                        OverrideTableTests::failed,
+                        ThrottleListener.NONE)
+                .charge(POLICY, 1, request);
+    }
+
+    private static FixedFacts from(String address) {
+        String ip = new ClientIp(List.of(), "x-forwarded-for", PREFIX).canonical(address);
+        return FixedFacts.NONE.withIp(ip);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "10.9.9.9, 8",
+        "10.1.9.9, 16",
+        "10.1.2.9, 24",
+        "10.1.2.3, 32",
+        "::ffff:10.1.2.3, 32",
+        "11.0.0.0, 1",
+        "2001:db8:9::1, 132",
+        "2001:db8:1:9::1, 148",
+        "2001:db8:1:2::1, 164",
+        "2001:db8:1:2:3:4:5:6, 164",
+        "2001:db9::1, 1",
+        "::10.1.2.3, 1",
+        "localhost, 1",
+    })
+    void theSmallestNetworkAroundAnAddressWins(String address, long capacity) {
+        List<KeyPart> ip = parts("ip");
+        with(ip, "8", "10.0.0.0/8").with(ip, "24", "10.1.2.0/24").with(ip, "16", "10.1.0.0/16");
+        with(ip, "32", "10.1.2.3").with(ip, "132", "2001:db8::/32").with(ip, "148", "2001:db8:1::/48");
+        with(ip, "164", "2001:db8:1:2:ffff::1");
+        assertThat(capacity(ip, from(address))).isEqualTo(capacity);
+    }
+
+    @Test
+    void aNetworkOfAllIpv4AddressesContainsNoIpv6Address() {
+        List<KeyPart> ip = parts("ip");
+        with(ip, "4", "0.0.0.0/0");
+        assertThat(capacity(ip, from("203.0.113.7"))).isEqualTo(4);
+        assertThat(capacity(ip, from("::1"))).isEqualTo(1);
+        rules.clear();
+        with(ip, "6", "::/0");
+        assertThat(capacity(ip, from("203.0.113.7"))).isEqualTo(1);
+        assertThat(capacity(ip, from("::1"))).isEqualTo(6);
+    }
+
+    @RepeatedTest(50)
+    void agreesWithASearchOfAllNetworks(RepetitionInfo run) {
+        SplittableRandom random = new SplittableRandom(run.getCurrentRepetition());
+        List<KeyPart> ip = parts("ip");
+        for (int i = 2; i < 20; i++) {
+            IpNetwork network = network(random);
+            if (!networks.contains(network)) {
+                networks.add(network);
+                with(ip, Integer.toString(networks.size() + 1), network.toString());
+            }
+        }
+        for (int i = 0; i < 200; i++) {
+            String address = address(random);
+            long expected = networks.stream()
+                    .filter(network -> network.contains(IpAddress.of(address)))
+                    .max(Comparator.comparing(IpNetwork::prefix))
+                    .map(network -> networks.indexOf(network) + 2L)
+                    .orElse(1L);
+            assertThat(capacity(ip, from(address)))
+                    .as("seed %d, %s in %s", run.getCurrentRepetition(), address, networks)
+                    .isEqualTo(expected);
+        }
+    }
+
+    private static IpNetwork network(SplittableRandom random) {
+        IpAddress address = IpAddress.of(address(random));
+        int prefix = address.isIpv4() ? 96 + random.nextInt(32) : random.nextInt(PREFIX);
+        return IpNetwork.around(address, prefix);
+    }
+
+    /** Returns an address with few random bits, so that networks overlap. */
+    private static String address(SplittableRandom random) {
+        return random.nextBoolean()
+                ? (128 * random.nextInt(2)) + "." + random.nextInt(2) + ".0." + random.nextInt(4)
+                : (random.nextInt(2) * 8000) + ":" + random.nextInt(4) + "::" + random.nextInt(4);
+    }
+
+    @Test
+    void eachPartOfAComposedKeyMatters() {
+        List<KeyPart> pair = parts("ip", "user");
+        with(pair, "2", "10.0.0.0/8", "Alice")
+                .with(pair, "3", "10.0.0.0/8", "bob")
+                .with(pair, "4", "10.1.2.3", "bob");
+        assertThat(capacity(pair, from("10.1.2.3").withUser("alice"))).isEqualTo(2);
+        assertThat(capacity(pair, from("10.1.2.4").withUser("BOB"))).isEqualTo(3);
+        assertThat(capacity(pair, from("10.1.2.3").withUser("bob"))).isEqualTo(4);
+        assertThat(capacity(pair, from("10.1.2.3").withUser("carol"))).isEqualTo(1);
+        assertThat(capacity(pair, from("11.1.2.3").withUser("alice"))).isEqualTo(1);
+    }
+
+    @Test
+    void aPlaceholderHasNoOverride() {
+        List<KeyPart> user = parts("user");
+        with(user, "9", "203.0.113.7").with(user, "8", "shared");
+        assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
+        RequestKey byIp = new RequestKey(
+                user,
+                MissingKey.CLIENT_IP,
+                new OverrideTable(user, rules),
+                null,
+                OverrideTableTests::failed,
+                ThrottleListener.NONE);
+        assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
+        assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
+        List<KeyPart> pair = parts("ip", "user");
+        rules.clear();
+        with(pair, "9", "203.0.113.0/24", "s");
+        assertThat(capacity(pair, FixedFacts.NONE)).isEqualTo(1);
+    }
+
+    @Test
+    void aMethodMatchesThoseOfRequests() {
+        List<KeyPart> method = parts("method");
+        with(method, "2", "HEAD").with(method, "3", "other");
+        assertThat(capacity(method, FixedFacts.NONE)).isEqualTo(2);
+        assertThat(capacity(method, FixedFacts.NONE.withMethod("FOO"))).isEqualTo(3);
+        assertThat(capacity(method, FixedFacts.NONE.withMethod("PUT"))).isEqualTo(1);
+    }
+
+    @Test
+    void aModeIsNeverStricterThanThePolicys() {
+        OverrideTable.Rule off = new OverrideTable.Rule(KEY, "0", POLICY.spec(), Mode.OFF);
+        OverrideTable.Rule shadow = new OverrideTable.Rule(KEY, "0", POLICY.spec(), Mode.SHADOW);
+        OverrideTable.Rule enforced = new OverrideTable.Rule(KEY, "0", POLICY.spec(), Mode.ENFORCE);
+        assertThat(off.charge(POLICY, "a", 1)).isNull();
+        assertThat(shadow.charge(POLICY, "a", 1).policy().mode()).isEqualTo(Mode.SHADOW);
+        assertThat(shadow.charge(POLICY.withMode(Mode.OFF), "a", 1)).isNull();
+        assertThat(enforced.charge(POLICY.withMode(Mode.SHADOW), "a", 1)
+                        .policy()
+                        .mode())
+                .isEqualTo(Mode.SHADOW);
+    }
+
+    @Test
+    void aSpecStaysAndAModeFollowsThePolicyWhenThePolicyChanges() {
+        BucketSpec spec = BucketSpec.of("9/1h");
+        ThrottlePolicy changed = POLICY.withSpec(BucketSpec.of("7/1h"));
+        for (OverrideMatch match : List.of(KEY, NETWORK)) {
+            OverrideTable.Rule override = new OverrideTable.Rule(match, "0", spec, Mode.ENFORCE);
+            assertThat(override.charge(POLICY, "a", 1).spec()).isEqualTo(spec);
+            assertThat(override.charge(changed, "a", 1).spec()).isEqualTo(spec);
+
+            OverrideTable.Rule shadow = new OverrideTable.Rule(match, "0", null, Mode.SHADOW);
+            String key = shadow.charge(POLICY, "a", 1).key();
+            assertThat(shadow.charge(POLICY, "a", 1).spec()).isEqualTo(POLICY.spec());
+            assertThat(shadow.charge(changed, "a", 1).spec()).isEqualTo(changed.spec());
+            assertThat(shadow.charge(changed, "a", 1).policy().mode()).isEqualTo(Mode.SHADOW);
+            assertThat(shadow.charge(changed, "a", 1).key()).isEqualTo(key);
+        }
+    }
+
+    /** An override in shadow mode denies nothing, so its keys can flood the policy. */
+    @Test
+    void aFloodInShadowModeEmptiesNoOtherBucket() {
+        List<KeyPart> ip = parts("ip");
+        with(ip, Mode.SHADOW, "1", "30.0.0.0/8").with(ip, Mode.SHADOW, "1", "31.0.0.1");
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        RequestKey key = new RequestKey(
+                ip,
+                MissingKey.DENY,
+                new OverrideTable(ip, rules),
+                null,
+                OverrideTableTests::failed,
+                ThrottleListener.NONE);
+        Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
+        throttlers.decide(List.of(key.charge(small, 1, from("20.0.0.0"))));
+        for (int i = 0; i < 60_000; i++) {
+            throttlers.decide(List.of(key.charge(small, 1, from("30.0." + i / 250 + "." + i % 250))));
+        }
+        assertThat(throttlers
+                        .decide(List.of(key.charge(small, 1, from("20.9.9.9"))))
+                        .allowed())
+                .isTrue();
+        assertThat(key.charge(small, 1, from("31.0.0.1")).key()).isEqualTo(Keys.reserved("31.0.0.1"));
+    }
+
+    /** The flood empties all 4,096 overflow buckets of the policy, and all of one network. */
+    @Test
+    void aFloodOfOtherKeysEmptiesNoBucketOfAnOverride() {
+        List<KeyPart> ip = parts("ip");
+        with(ip, "2", "10.0.0.1").with(ip, "3", "10.0.0.0/8").with(ip, "4", "11.0.0.0/8");
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        RequestKey key = new RequestKey(
+                ip,
+                MissingKey.DENY,
+                new OverrideTable(ip, rules),
+                null,
+                OverrideTableTests::failed,
+                ThrottleListener.NONE);
+        Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
+        for (String net : List.of("20.0.", "11.0.")) {
+            for (int i = 0; i < 60_000; i++) {
+                FixedFacts request = from(net + i / 250 + "." + i % 250);
+                throttlers.decide(List.of(key.charge(small, net.equals("11.0.") ? 4 : 1, request)));
+            }
+        }
+        assertThat(throttlers
+                        .decide(List.of(key.charge(small, 1, from("20.9.9.9"))))
+                        .allowed())
+                .isFalse();
+        assertThat(throttlers
+                        .decide(List.of(key.charge(small, 1, from("11.9.9.9"))))
+                        .allowed())
+                .isFalse();
+        assertThat(throttlers
+                        .decide(List.of(key.charge(small, 2, from("10.0.0.1"))))
+                        .allowed())
+                .isTrue();
+        assertThat(throttlers
+                        .decide(List.of(key.charge(small, 3, from("10.9.9.9"))))
+                        .allowed())
+                .isTrue();
+    }
+
+    private static void failed(String policy, String what, String why) {
+        throw new AssertionError(policy + what + why);
+    }
+}

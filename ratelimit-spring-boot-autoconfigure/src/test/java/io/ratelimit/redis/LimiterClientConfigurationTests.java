@@ -1,0 +1,48 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.Delay;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+class LimiterClientConfigurationTests {
+
+    @Test
+    void aLostConnectionIsTriedFourTimesASecondHoweverLongItIsGone() {
+        LettuceConnectionFactory application = new LettuceConnectionFactory(
+                new RedisStandaloneConfiguration("127.0.0.1", 1), LettuceClientConfiguration.defaultConfiguration());
+        try (RedisConnections connections = RedisConnections.forScripts(application)) {
+            Delay delay = connections.client().getResources().reconnectDelay();
+            assertThat(delay.createDelay(1)).isEqualTo(Duration.ofMillis(250));
+            assertThat(delay.createDelay(100)).isEqualTo(Duration.ofMillis(250));
+        }
+    }
+
+    @Test
+    void theThreadsOfTheApplicationAreUsedAndOutliveOurs() {
+        ClientResources threads = ClientResources.create();
+        LettuceConnectionFactory application = new LettuceConnectionFactory(
+                new RedisStandaloneConfiguration("127.0.0.1", 1),
+                LettuceClientConfiguration.builder().clientResources(threads).build());
+        try (RedisConnections connections = RedisConnections.forScripts(application)) {
+            assertThat(connections.client().getResources().eventExecutorGroup()).isSameAs(threads.eventExecutorGroup());
+        }
+        assertThat(threads.eventExecutorGroup().isShuttingDown()).isFalse();
+        threads.shutdown().syncUninterruptibly();
+    }
+
+    @Test
+    void threadsOfOurOwnEndWithTheConnections() {
+        LettuceConnectionFactory application = new LettuceConnectionFactory(
+                new RedisStandaloneConfiguration("127.0.0.1", 1), LettuceClientConfiguration.defaultConfiguration());
+        RedisConnections connections = RedisConnections.forScripts(application);
+        ClientResources threads = connections.client().getResources();
+        connections.close();
+        assertThat(threads.eventExecutorGroup().isShuttingDown()).isTrue();
+    }
+}
