@@ -183,7 +183,9 @@ class OptionalDependenciesTests {
         } finally {
             process.destroyForcibly();
         }
-        return Files.readString(output);
+        String printed = Files.readString(output);
+        assertThat(printed).doesNotContain("Failed to introspect");
+        return printed;
     }
 
     private static Predicate<String> without(String... names) {

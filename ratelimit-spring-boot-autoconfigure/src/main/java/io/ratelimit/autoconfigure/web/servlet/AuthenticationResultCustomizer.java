@@ -4,7 +4,6 @@ import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.web.servlet.AuthenticationResultFilter;
 import io.ratelimit.web.servlet.FailedAuthenticationListener;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.context.ApplicationListener;
 import org.springframework.security.authentication.event.AbstractAuthenticationFailureEvent;
 import org.springframework.security.config.Customizer;
@@ -17,7 +16,6 @@ import org.springframework.security.web.header.HeaderWriterFilter;
  * Makes Spring Security report whether it authenticated a request, for policies with {@code refund-on: authenticated}.
  * Spring Security applies the customizer to each {@link HttpSecurity} before the application's own configuration.
  */
-@ConditionalOnClass({HttpSecurity.class, HeaderWriterFilter.class})
 class AuthenticationResultCustomizer
         implements Customizer<HttpSecurity>, ApplicationListener<AbstractAuthenticationFailureEvent> {
 

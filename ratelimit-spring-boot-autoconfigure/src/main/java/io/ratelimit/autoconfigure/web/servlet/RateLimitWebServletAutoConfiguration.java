@@ -39,9 +39,12 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.servlet.HandlerMapping;
@@ -52,7 +55,6 @@ import org.springframework.web.util.pattern.PathPatternParser;
 @ConditionalOnBean(RateLimitProperties.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(DispatcherServletRegistrationBean.class)
-@Import(AuthenticationResultCustomizer.class)
 public final class RateLimitWebServletAutoConfiguration {
 
     private static final String SPRING_SECURITY = "springSecurityFilterChain";
@@ -206,4 +208,10 @@ public final class RateLimitWebServletAutoConfiguration {
     private RateLimitHeaders headers() {
         return RateLimitHeaders.valueOf(properties.headers().name());
     }
+
+    /** Nested, because an import on the class itself would name a type of Spring Security in applications without it. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({HttpSecurity.class, HeaderWriterFilter.class})
+    @Import(AuthenticationResultCustomizer.class)
+    static class SecurityConfiguration {}
 }

@@ -129,7 +129,7 @@ public final class Rejections {
     private void writeInContext(HttpServletRequest request, HttpServletResponse response, Decision decision)
             throws IOException {
         ServletRequestAttributes attributes = new ServletRequestAttributes(request, response);
-        LocaleContextHolder.setLocale(request.getLocale());
+        LocaleContextHolder.setLocaleContext(request::getLocale);
         RequestContextHolder.setRequestAttributes(attributes);
         try {
             cors.apply(request, response);
