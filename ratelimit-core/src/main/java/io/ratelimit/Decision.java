@@ -364,22 +364,29 @@ public record Decision(
 
     /**
      * Returns a denial as a sentence for a response, an exception or a log: {@code The request is throttled by 'search'
-     * policy, please retry after 27 ms.} It names the policy of the {@linkplain #decisiveDenial decisive denial}.
+     * policy, please retry after 27 ms.} It names the policy of the {@linkplain #decisiveDenial decisive denial}, if the
+     * decision has answers.
      *
      * @param subject the noun for what was denied, such as {@code request} or {@code call}
-     * @throws IllegalStateException if the call is allowed, or the bucket has no policy
+     * @throws IllegalStateException if the call is allowed
      */
     public String describe(String subject) {
-        String policy = "'" + decisiveDenial().policy().name() + "' policy";
         String retry = ", please retry after " + retryAfter().plusNanos(999_999).toMillis() + " ms.";
         return switch (outcome) {
+            case ALLOWED -> throw new IllegalStateException("the " + subject + " is allowed");
             case NEVER_FITS ->
-                "The " + subject + " can never be allowed by " + policy + ", it costs more than the limit.";
-            case MISSING_KEY -> "The " + subject + " is denied by " + policy + ", it lacks the key of the limit.";
-            case TOO_LONG -> "The " + subject + " would have to wait too long for " + policy + retry;
-            case QUEUE_FULL -> "Too many " + subject + "s already wait for " + policy + retry;
-            case BACKEND_FAILED -> "The limit of " + policy + " can't be checked at the moment" + retry;
-            default -> "The " + subject + " is throttled by " + policy + retry;
+                "The " + subject + " can never be allowed" + policy(" by ") + ", it costs more than the limit.";
+            case MISSING_KEY -> "The " + subject + " is denied" + policy(" by ") + ", it lacks the key of the limit.";
+            case TOO_LONG -> "The " + subject + " would have to wait too long" + policy(" for ") + retry;
+            case QUEUE_FULL -> "Too many " + subject + "s already wait" + policy(" for ") + retry;
+            case BACKEND_FAILED -> "The limit" + policy(" of ") + " can't be checked at the moment" + retry;
+            default -> "The " + subject + " is throttled" + policy(" by ") + retry;
         };
+    }
+
+    private String policy(String preposition) {
+        return answers.isEmpty()
+                ? ""
+                : preposition + "'" + decisiveDenial().policy().name() + "' policy";
     }
 }

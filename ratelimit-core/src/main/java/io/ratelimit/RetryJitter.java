@@ -25,8 +25,9 @@ public record RetryJitter(Duration min, Duration max) {
         check(isWholeMillis(max), "the maximum of retry-jitter", "whole milliseconds, 0ms or more", Rate.format(max));
         check(max.compareTo(MAX) <= 0, "the maximum of retry-jitter", "at most 1d", Rate.format(max));
         if (min.compareTo(max) > 0) {
-            throw new IllegalArgumentException("retry-jitter must not exceed its maximum: minimum " + Rate.format(min)
-                    + ", maximum " + Rate.format(max));
+            throw new IllegalArgumentException("the minimum of retry-jitter must not exceed its maximum, but "
+                    + Rate.format(min) + " is more than " + Rate.format(max) + ": write '" + Rate.format(max) + "-"
+                    + Rate.format(min) + "'");
         }
     }
 

@@ -26,7 +26,7 @@ public enum Listening {
     ThrottleListener create(TimeSource time, Supplier<Throttlers> throttlers) {
         PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         List<ThrottleListener> all = List.of(
-                new RateLimitMeters(registry, policy -> false, throttlers),
+                new RateLimitMeters(registry, policy -> "local", throttlers),
                 new DeniedKeys(time),
                 new DecisionHistory(time));
         return new Several(all.subList(0, ordinal()).toArray(ThrottleListener[]::new));

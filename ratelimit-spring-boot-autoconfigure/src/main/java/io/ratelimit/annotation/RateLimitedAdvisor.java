@@ -93,16 +93,16 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
         @Override
         public @Nullable Object invoke(MethodInvocation call) throws Throwable {
             RateLimitedOperation operation = operations.get().operation(call);
-            Decision decision = acquire(operation.charges(call.getArguments()));
+            Decision decision = acquire(operation, operation.charges(call.getArguments()));
             return decision.allowed() ? call.proceed() : operation.answerDenied(call, decision);
         }
 
-        private Decision acquire(List<Charge> charges) {
+        private Decision acquire(RateLimitedOperation operation, List<Charge> charges) {
             try {
                 return throttlers.get().acquire(charges);
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
-                throw new RateLimitInterruptedException(interrupted);
+                throw operation.noted(new RateLimitInterruptedException(interrupted));
             }
         }
     }

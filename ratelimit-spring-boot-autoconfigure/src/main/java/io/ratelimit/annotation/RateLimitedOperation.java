@@ -70,9 +70,15 @@ final class RateLimitedOperation {
         RateLimitExceededException denied = new RateLimitExceededException(decision);
         Fallback fallback = fallback(denied.policy());
         if (fallback == null) {
-            throw denied;
+            throw noted(denied);
         }
         return fallback.call(call.getThis(), call.getArguments(), denied);
+    }
+
+    /** Returns the exception of a call, after the current request has noted it. */
+    <T extends RuntimeException> T noted(T rejected) {
+        methodCharges.get(0).current().noteRejectedCall(rejected);
+        return rejected;
     }
 
     private @Nullable Fallback fallback(String policy) {

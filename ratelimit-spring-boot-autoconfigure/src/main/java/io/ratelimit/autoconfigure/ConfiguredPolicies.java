@@ -20,14 +20,23 @@ public final class ConfiguredPolicies {
 
     private final Map<String, ConfiguredPolicy> policies;
     private final ListableBeanFactory beans;
+    private final FailureListener failures;
 
     /**
      * @param policies the policies by their names
      * @param beans the beans that keys and tiers may name
+     * @param failures notified of keys, costs, tiers and conditions that fail, until it throws
      */
-    ConfiguredPolicies(Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans) {
+    ConfiguredPolicies(
+            Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
         this.policies = policies;
         this.beans = beans;
+        this.failures = new GuardedFailureListener(failures);
+    }
+
+    /** Returns the listener for facts that a policy can't determine. It never throws. */
+    public FailureListener failures() {
+        return failures;
     }
 
     /** Returns the policies that limit requests, or those that limit calls of annotated methods. */
@@ -48,7 +57,7 @@ public final class ConfiguredPolicies {
      *
      * @throws RateLimitConfigurationException if a named bean doesn't exist or is not a {@link KeyResolver}
      */
-    public RequestKey key(ConfiguredPolicy policy, FailureListener failures, ThrottleListener listener) {
+    public RequestKey key(ConfiguredPolicy policy, ThrottleListener listener) {
         List<KeyPart> parts = new ArrayList<>(policy.properties().key().size());
         for (KeyPart part : policy.properties().key()) {
             parts.add(part.withBean(name -> find(policy.property("key"), name)));

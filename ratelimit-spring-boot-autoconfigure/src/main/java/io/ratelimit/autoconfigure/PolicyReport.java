@@ -10,7 +10,9 @@ import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.util.List;
+import java.util.Locale;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
@@ -109,6 +111,13 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
     /** Returns whether a store is a bean of the application. */
     static boolean isCustom(BucketStore store) {
         return !(store instanceof RoutingBucketStore || IN_MEMORY.isInstance(store));
+    }
+
+    /** Returns the name of the backend that holds the buckets of a policy: local, redis, or custom for a store of its own. */
+    public static Function<ThrottlePolicy, String> backends(RateLimitProperties properties, BucketStore store) {
+        return isCustom(store)
+                ? policy -> "custom"
+                : policy -> properties.backendOf(policy).name().toLowerCase(Locale.ROOT);
     }
 
     /** Returns whether the buckets of a policy are outside this process: in Redis, or in the application's own store. */

@@ -60,8 +60,8 @@ public final class RateLimitAutoConfiguration {
     }
 
     @Bean
-    ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans) {
-        return new ConfiguredPolicies(policies, beans);
+    ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans, FailureListener failures) {
+        return new ConfiguredPolicies(policies, beans, failures);
     }
 
     @Bean

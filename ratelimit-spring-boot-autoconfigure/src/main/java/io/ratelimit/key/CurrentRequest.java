@@ -12,4 +12,10 @@ public interface CurrentRequest {
     /** Returns the facts of the request; null if the thread serves none. */
     @Nullable
     RequestFacts facts();
+
+    /**
+     * Notes the exception of a call that was denied or interrupted, in the request that the thread serves. Spring MVC drops
+     * the exception if an exception handler throws it.
+     */
+    default void noteRejectedCall(RuntimeException rejected) {}
 }

@@ -14,8 +14,11 @@ import org.jspecify.annotations.Nullable;
 /** The meters of one policy, looked up once in the registry. Thread-safe. */
 final class PolicyMeters {
 
+    /** The name of the backend in memory. */
+    static final String LOCAL = "local";
+
     private final Outcomes local;
-    private final @Nullable Outcomes redis;
+    private final @Nullable Outcomes remote;
     private final Counter[] events;
     private final Timer wait;
     private volatile double lastRemaining = Double.NaN;
@@ -40,10 +43,10 @@ final class PolicyMeters {
         }
     }
 
-    /** @param onRedis whether the policy has its buckets in Redis; a fallback can decide in place of Redis */
-    PolicyMeters(ThrottlePolicy policy, boolean onRedis, MeterRegistry registry) {
-        this.local = Outcomes.of(policy, "local", registry);
-        this.redis = onRedis ? Outcomes.of(policy, "redis", registry) : null;
+    /** @param backend the backend that holds the buckets; a fallback in memory can decide in place of another one */
+    PolicyMeters(ThrottlePolicy policy, String backend, MeterRegistry registry) {
+        this.local = Outcomes.of(policy, LOCAL, registry);
+        this.remote = backend.equals(LOCAL) ? null : Outcomes.of(policy, backend, registry);
         this.events = new Counter[ThrottleListener.Event.values().length];
         for (ThrottleListener.Event event : ThrottleListener.Event.values()) {
             events[event.ordinal()] = counter(policy, event, registry);
@@ -76,7 +79,7 @@ final class PolicyMeters {
     }
 
     private Outcomes outcomes(Answer answer) {
-        return redis == null || answer.fallback() ? local : redis;
+        return remote == null || answer.fallback() ? local : remote;
     }
 
     private void recordWait(long nanos) {
@@ -85,14 +88,14 @@ final class PolicyMeters {
         }
     }
 
-    /** Stores the remaining tokens of a bucket in Redis, so that a gauge needs no call of Redis. */
+    /** Stores the remaining tokens of a bucket in a remote backend, so that a gauge needs no call of it. */
     private void rememberRemaining(Answer answer) {
-        if (redis != null && !answer.fallback() && answer.charge().key().isEmpty()) {
+        if (remote != null && !answer.fallback() && answer.charge().key().isEmpty()) {
             lastRemaining = answer.remaining();
         }
     }
 
-    /** Returns the remaining tokens after the last decision in Redis; NaN before the first. */
+    /** Returns the remaining tokens after the last decision of a remote backend; NaN before the first. */
     double lastRemaining() {
         return lastRemaining;
     }

@@ -11,7 +11,7 @@ import io.ratelimit.Throttlers;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Predicate;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 
@@ -22,17 +22,17 @@ import java.util.function.ToDoubleFunction;
 public final class RateLimitMeters implements ThrottleListener {
 
     private final MeterRegistry registry;
-    private final Predicate<ThrottlePolicy> onRedis;
+    private final Function<ThrottlePolicy, String> backends;
     private final Supplier<Throttlers> throttlers;
     private final Map<String, PolicyMeters> policies = new ConcurrentHashMap<>();
 
     /**
-     * @param onRedis whether a policy has its buckets in Redis
+     * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
      * @param throttlers called when a gauge is read, since the throttlers are created after their listeners
      */
-    public RateLimitMeters(MeterRegistry registry, Predicate<ThrottlePolicy> onRedis, Supplier<Throttlers> throttlers) {
+    public RateLimitMeters(MeterRegistry registry, Function<ThrottlePolicy, String> backends, Supplier<Throttlers> throttlers) {
         this.registry = registry;
-        this.onRedis = onRedis;
+        this.backends = backends;
         this.throttlers = throttlers;
     }
 
@@ -65,8 +65,9 @@ public final class RateLimitMeters implements ThrottleListener {
     }
 
     private PolicyMeters register(ThrottlePolicy policy) {
-        boolean remote = onRedis.test(policy);
-        PolicyMeters meters = new PolicyMeters(policy, remote, registry);
+        String backend = backends.apply(policy);
+        boolean remote = !backend.equals(PolicyMeters.LOCAL);
+        PolicyMeters meters = new PolicyMeters(policy, backend, registry);
         String name = policy.name();
         gauge(name, "ratelimit.queued", "Calls that wait in the queue", current -> current.waiting(name));
         if (policy.isGlobal()) {

@@ -38,8 +38,8 @@ final class BucketLocator implements BucketFinder {
             RateLimitProperties properties,
             ConfiguredPolicies policies,
             @Nullable RateLimitedOperations operations,
-            Supplier<Collection<String>> endpoints,
-            FailureListener failures) {
+            Supplier<Collection<String>> endpoints) {
+        FailureListener failures = policies.failures();
         this.operations = operations;
         this.endpoints = endpoints;
         this.codeKey = new RequestKey(List.of(), MissingKey.SHARED, failures, ThrottleListener.NONE);

@@ -4,7 +4,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
 import io.ratelimit.annotation.RateLimitedOperations;
-import io.ratelimit.autoconfigure.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
@@ -23,12 +22,14 @@ import org.springframework.web.util.pattern.PathPattern;
  *
  * @param requests the policies of the filter, which are unknown while the endpoint is created
  * @param operations the annotated methods; null if there are none
+ * @param backends returns the name of the backend that holds the buckets of a policy
  * @param overrides returns the number of overrides of a policy
  */
 record PolicyScopes(
         RateLimitProperties properties,
         Supplier<RequestPolicies> requests,
         @Nullable RateLimitedOperations operations,
+        Function<ThrottlePolicy, String> backends,
         ToIntFunction<String> overrides)
         implements Function<ThrottlePolicy, ScopeDescriptor> {
 
@@ -38,7 +39,7 @@ record PolicyScopes(
                 .filter(each -> each.policy().name().equals(policy.name()))
                 .findFirst()
                 .orElse(null);
-        boolean local = properties.backendOf(policy) == BackendKind.LOCAL;
+        String backend = backends.apply(policy);
         return new ScopeDescriptor(
                 appliesTo(policy.name()),
                 request == null ? null : RateLimitsEndpoint.text(request.phase()),
@@ -46,8 +47,8 @@ record PolicyScopes(
                 request == null ? List.of() : texts(request.excludePaths()),
                 request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
                 overrides.applyAsInt(policy.name()),
-                RateLimitsEndpoint.text(properties.backendOf(policy)),
-                local ? null : RateLimitsEndpoint.text(properties.failureRuleOf(policy)));
+                backend,
+                backend.equals("local") ? null : RateLimitsEndpoint.text(properties.failureRuleOf(policy)));
     }
 
     private String appliesTo(String policy) {

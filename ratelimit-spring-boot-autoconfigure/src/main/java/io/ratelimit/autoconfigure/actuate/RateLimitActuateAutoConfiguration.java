@@ -13,7 +13,6 @@ import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
-import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import org.springframework.beans.factory.ObjectProvider;
@@ -71,7 +70,6 @@ public final class RateLimitActuateAutoConfiguration {
                 ConfiguredPolicies policies,
                 Throttlers throttlers,
                 DeniedKeys deniedKeys,
-                FailureListener failures,
                 ObjectProvider<Endpoints> endpoints,
                 ObjectProvider<RequestPolicies> requests,
                 ObjectProvider<RateLimitedOperations> operations,
@@ -81,13 +79,17 @@ public final class RateLimitActuateAutoConfiguration {
                     properties,
                     policies,
                     operations.getIfAvailable(),
-                    () -> endpoints.getObject().names(),
-                    failures);
+                    () -> endpoints.getObject().names());
             return new RateLimitsEndpoint(
                     throttlers,
                     buckets,
                     deniedKeys,
-                    new PolicyScopes(properties, requests::getObject, operations.getIfAvailable(), buckets::overrides),
+                    new PolicyScopes(
+                            properties,
+                            requests::getObject,
+                            operations.getIfAvailable(),
+                            PolicyReport.backends(properties, store),
+                            buckets::overrides),
                     backend.getIfAvailable(),
                     PolicyReport.onBackend(properties, store),
                     endpointProperties::showsKeys);

@@ -7,7 +7,6 @@ import io.ratelimit.autoconfigure.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.FailureListener;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,12 +17,10 @@ final class AnnotatedPolicyReader {
 
     private final ConfiguredPolicies policies;
     private final Throttlers throttlers;
-    private final FailureListener failures;
 
-    AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers, FailureListener failures) {
+    AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers) {
         this.policies = policies;
         this.throttlers = throttlers;
-        this.failures = failures;
     }
 
     /**
@@ -39,9 +36,9 @@ final class AnnotatedPolicyReader {
                     policy.name(),
                     new AnnotatedPolicy(
                             throttlers.get(policy.name()),
-                            policies.key(policy, failures, throttlers.listener()),
+                            policies.key(policy, throttlers.listener()),
                             policy.cost(),
-                            failures));
+                            policies.failures()));
         }
         return annotated;
     }

@@ -9,7 +9,6 @@ import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.CurrentRequest;
-import io.ratelimit.key.FailureListener;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.aop.config.AopConfigUtils;
@@ -45,14 +44,13 @@ public final class RateLimitAnnotationAutoConfiguration {
             ConfiguredPolicies policies,
             Throttlers throttlers,
             ObjectProvider<CurrentRequest> current,
-            FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         return new RateLimitedOperations(
-                new AnnotatedPolicyReader(policies, throttlers, failures).read(),
+                new AnnotatedPolicyReader(policies, throttlers).read(),
                 properties.mode(),
                 throttlers,
                 current.getIfAvailable(() -> CurrentRequest.NONE),
-                failures,
+                policies.failures(),
                 beans);
     }
 

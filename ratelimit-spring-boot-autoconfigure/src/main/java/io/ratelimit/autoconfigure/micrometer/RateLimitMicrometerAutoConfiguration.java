@@ -2,8 +2,9 @@ package io.ratelimit.autoconfigure.micrometer;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
-import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.micrometer.BackendMeters;
@@ -31,10 +32,13 @@ public final class RateLimitMicrometerAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     RateLimitMeters rateLimitMeters(
-            MeterRegistry registry, RateLimitProperties properties, ObjectProvider<Throttlers> throttlers) {
+            MeterRegistry registry,
+            RateLimitProperties properties,
+            BucketStore store,
+            ObjectProvider<Throttlers> throttlers) {
         return new RateLimitMeters(
                 registry,
-                policy -> properties.backendOf(policy) == BackendKind.REDIS,
+                PolicyReport.backends(properties, store),
                 SingletonSupplier.of(throttlers::getObject));
     }
 

@@ -30,6 +30,17 @@ public final class BoundRequest implements CurrentRequest {
                 : null;
     }
 
+    @Override
+    public void noteRejectedCall(RuntimeException rejected) {
+        if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
+            try {
+                RequestLedger.of(bound.getRequest()).rejectedCall(rejected);
+            } catch (IllegalStateException requestIsOver) {
+                // there is no response to replace
+            }
+        }
+    }
+
     /** Returns null if the request is over: a thread may outlive its request, and the container then denies all access. */
     private @Nullable RequestFacts facts(HttpServletRequest request) {
         try {

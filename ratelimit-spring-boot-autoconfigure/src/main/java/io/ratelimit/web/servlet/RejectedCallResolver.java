@@ -33,6 +33,24 @@ public final class RejectedCallResolver implements HandlerExceptionResolver, Ord
     @Override
     public @Nullable ModelAndView resolveException(
             HttpServletRequest request, HttpServletResponse response, @Nullable Object handler, Exception failure) {
+        RequestLedger.of(request).rejectedCall(null);
+        return resolve(request, response, failure);
+    }
+
+    /**
+     * Returns the resolver that stands behind the application's exception handlers. It rejects a request if a call was
+     * rejected since exception handlers were tried, and none of them answered: Spring MVC drops the exception of an
+     * exception handler and continues with the exception that it handled.
+     */
+    public HandlerExceptionResolver behindExceptionHandlers() {
+        return (request, response, handler, failure) -> {
+            RuntimeException rejected = RequestLedger.of(request).rejectedCall();
+            return rejected == null ? null : resolve(request, response, rejected);
+        };
+    }
+
+    private @Nullable ModelAndView resolve(
+            HttpServletRequest request, HttpServletResponse response, Exception failure) {
         Runnable beforeAnswer = () -> RequestLedger.of(request).observePattern(request);
         try {
             return rejections.rejectCall(request, response, failure, beforeAnswer) ? new ModelAndView() : null;

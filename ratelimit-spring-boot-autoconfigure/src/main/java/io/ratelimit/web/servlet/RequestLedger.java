@@ -30,6 +30,7 @@ final class RequestLedger {
     private @Nullable RequestPolicies policies;
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer tightest;
+    private @Nullable RuntimeException rejectedCall;
     private double smallestShare = Double.MAX_VALUE;
 
     /** Returns the ledger of a request, or null if no filter has seen the request. */
@@ -145,6 +146,17 @@ final class RequestLedger {
             taken = kept;
             throttlers.giveBack(returned);
         }
+    }
+
+    /** Sets the exception of the last call that was denied or interrupted; null forgets it. */
+    void rejectedCall(@Nullable RuntimeException rejected) {
+        rejectedCall = rejected;
+    }
+
+    /** Returns the exception of the last call that was denied or interrupted; null if there is none. */
+    @Nullable
+    RuntimeException rejectedCall() {
+        return rejectedCall;
     }
 
     /**

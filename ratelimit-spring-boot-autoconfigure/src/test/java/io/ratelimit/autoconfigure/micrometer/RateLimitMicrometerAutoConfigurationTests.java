@@ -94,7 +94,7 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     @Test
     void backsOffForMetersOfTheApplication() {
-        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> false, () -> {
+        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local", () -> {
             throw new AssertionError("no gauge is read");
         });
         runner.withConfiguration(METRICS)

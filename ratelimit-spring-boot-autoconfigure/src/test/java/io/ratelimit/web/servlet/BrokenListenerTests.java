@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottleListener;
+import io.ratelimit.key.FailureListener;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -36,6 +37,28 @@ class BrokenListenerTests {
                             "The ThrottleListener " + Throwing.class.getName() + " failed, and is not called any more"))
                     .anyMatch(line -> line.contains("The ThrottleListener " + Unlinked.class.getName()
                             + " failed, and is not called any more"));
+            assertThat(output).doesNotContain("text of a client");
+        }
+    }
+
+    @Test
+    void aFailureListenerIsReportedOnceToo(CapturedOutput output) {
+        String yaml = "ratelimit.policies.all: { rate: 2/1d, cost: query('rows') }";
+        try (TestServer server =
+                TestServer.open(yaml, Api.class, Failures.class).start()) {
+            List<Integer> statuses = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                statuses.add(server.http().get("/?rows=many").status());
+            }
+
+            assertThat(statuses).containsExactly(200, 200, 429, 429);
+            assertThat(server.bean(ThrowingFailureListener.class).failures).isEqualTo(1);
+            assertThat(output.getOut().lines().filter(line -> line.contains("FailureListener " )))
+                    .singleElement()
+                    .asString()
+                    .contains("ERROR")
+                    .contains("The FailureListener " + ThrowingFailureListener.class.getName()
+                            + " failed, and is not called any more");
             assertThat(output).doesNotContain("text of a client");
         }
     }
@@ -90,6 +113,30 @@ class BrokenListenerTests {
         @Override
         public void decided(Decision decision) {
             decisions++;
+        }
+    }
+
+    static class Failures {
+
+        @Bean
+        ThrowingFailureListener failures() {
+            return new ThrowingFailureListener();
+        }
+    }
+
+    private static final class ThrowingFailureListener implements FailureListener {
+
+        private int failures;
+
+        @Override
+        public void failed(String policy, String fact, String reason) {
+            throw new AssertionError("it isn't called: " + reason);
+        }
+
+        @Override
+        public void failed(String policy, String fact, Exception failure) {
+            failures++;
+            throw new IllegalStateException("text of a client");
         }
     }
 }

@@ -10,11 +10,16 @@ import io.ratelimit.web.servlet.RawHttp.Response;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.endpoint.annotation.Endpoint;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
+import org.springframework.boot.actuate.endpoint.annotation.Selector;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
@@ -24,6 +29,7 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.servlet.HandlerMapping;
 
 /** Policies on the management server's own port. */
+@ExtendWith(OutputCaptureExtension.class)
 class ManagementPortTests {
 
     private static final String MANAGEMENT = """
@@ -135,6 +141,41 @@ class ManagementPortTests {
     }
 
     @Test
+    void overridesAndVariablesOfItsEndpointsAreNoMistakes(CapturedOutput output) {
+        String yaml = MANAGEMENT.formatted("/ops") + """
+                server.servlet.context-path: /actuator
+                ratelimit.policies:
+                  info:
+                    key: endpoint
+                    rate: 2/1h
+                    overrides:
+                    - { keys: [GET /actuator/info, GET /orders], rate: 1/1h }
+                    - { keys: [GET /nowhere], rate: 1/1h }
+                  components: { key: ["path-variable:id", "path-variable:missing"], rate: 9/1h }
+                  other: { rate: 2/1h, paths: /actuator/info }
+                """;
+        try (TestServer server =
+                TestServer.open(yaml.replace("info\"", "info, item\""), Api.class, ItemEndpoint.class).start()) {
+            assertThat(management(server).get("/ops/actuator/item/5").status()).isEqualTo(200);
+            assertThat(management(server).get("/ops/actuator/info").status()).isEqualTo(200);
+            assertThat(management(server).get("/ops/actuator/info").body())
+                    .as("the override applies there")
+                    .contains("[\"info\"]");
+            List<String> warnings = output.getOut()
+                    .lines()
+                    .filter(line -> line.contains("WARN") && line.contains("StartupReport"))
+                    .toList();
+            assertThat(warnings)
+                    .noneMatch(line -> line.contains("names the endpoint 'GET /actuator/info'"))
+                    .noneMatch(line -> line.contains("names the endpoint 'GET /orders'"))
+                    .noneMatch(line -> line.contains("path variable 'id'"))
+                    .noneMatch(line -> line.contains("begins with the context path"))
+                    .anyMatch(line -> line.contains("names the endpoint 'GET /nowhere', which doesn't exist"))
+                    .anyMatch(line -> line.contains("No endpoint has the path variable 'missing'"));
+        }
+    }
+
+    @Test
     void startsWithoutLimits() {
         String yaml =
                 MANAGEMENT.formatted("") + "ratelimit: { enabled: false, policies.info: { key: ip, rate: 1/1h } }";
@@ -166,6 +207,15 @@ class ManagementPortTests {
         @RateLimited(name = "work", rate = "1/1h")
         public String work() {
             return "done";
+        }
+    }
+
+    @Endpoint(id = "item")
+    static class ItemEndpoint {
+
+        @ReadOperation
+        public String item(@Selector String id) {
+            return id;
         }
     }
 

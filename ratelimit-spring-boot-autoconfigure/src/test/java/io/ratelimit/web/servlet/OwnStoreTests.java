@@ -2,6 +2,8 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
 import io.ratelimit.BackendState.Condition;
@@ -100,6 +102,34 @@ class OwnStoreTests {
         }
     }
 
+    @Test
+    void metersAndEndpointNameTheBackend() {
+        try (TestServer server = TestServer.open(
+                        YAML + "management.endpoints.web.exposure.include: ratelimits", Api.class, Meters.class)
+                .start()) {
+            status(server.http(), "/local");
+            server.bean(FailingStore.class).failing = true;
+            status(server.http(), "/local");
+
+            MeterRegistry registry = server.bean(MeterRegistry.class);
+            assertThat(allowed(registry, "custom")).isEqualTo(1);
+            assertThat(allowed(registry, "local")).as("the fallback").isEqualTo(1);
+            assertThat(registry.find("ratelimit.available").tag("policy", "local").gauge().value())
+                    .as("the store isn't called for a gauge")
+                    .isEqualTo(1);
+            assertThat(server.http().get("/actuator/ratelimits/local").body())
+                    .contains("\"backend\":\"custom\"")
+                    .contains("\"onBackendFailure\":\"local\"");
+        }
+    }
+
+    private static double allowed(MeterRegistry registry, String backend) {
+        return registry.get("ratelimit.decisions")
+                .tags("policy", "local", "outcome", "allowed", "backend", backend)
+                .counter()
+                .count();
+    }
+
     private static int status(RawHttp http, String path) {
         return http.get(path).status();
     }
@@ -126,6 +156,14 @@ class OwnStoreTests {
         @Bean
         FailingStore store(TimeSource time) {
             return new FailingStore(BucketStore.local(time));
+        }
+    }
+
+    static class Meters {
+
+        @Bean
+        MeterRegistry registry() {
+            return new SimpleMeterRegistry();
         }
     }
 

@@ -27,7 +27,7 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
 
     static final String BEFORE_AUTHENTICATION = "rateLimitFilterBeforeAuthentication";
     static final String AFTER_AUTHENTICATION = "rateLimitFilterAfterAuthentication";
-    static final String DELAYED_REJECTIONS = "rateLimitDelayedRejectionFilter";
+    static final String DISPATCHES = "rateLimitDispatchFilter";
 
     private static final int BEFORE_FORM_CONTENT = -9950;
 
@@ -47,14 +47,12 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
                 Phase.AFTER_AUTHENTICATION, AFTER_AUTHENTICATION, orderAfter(), throttlers, policies, rejections);
     }
 
-    /** Disabled where no policy has a delay. */
-    FilterRegistrationBean<Filter> delayedRejections(Rejections rejections) {
-        FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>(rejections.delayedRejectionFilter());
-        registration.setName(DELAYED_REJECTIONS);
+    FilterRegistrationBean<Filter> dispatches(Rejections rejections) {
+        FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>(rejections.dispatchFilter());
+        registration.setName(DISPATCHES);
         registration.setOrder(beforeSecurity());
-        registration.setDispatcherTypes(DispatcherType.ASYNC);
+        registration.setDispatcherTypes(DispatcherType.ASYNC, DispatcherType.FORWARD, DispatcherType.ERROR);
         registration.setAsyncSupported(true);
-        registration.setEnabled(rejections.mayDelay());
         return registration;
     }
 

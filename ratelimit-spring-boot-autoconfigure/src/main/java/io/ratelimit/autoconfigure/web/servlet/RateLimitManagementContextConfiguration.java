@@ -121,8 +121,8 @@ final class RateLimitManagementContextConfiguration {
     }
 
     @Bean
-    FilterRegistrationBean<Filter> rateLimitDelayedRejectionFilter(Rejections rejections) {
-        return asInParent(registrations.delayedRejections(rejections));
+    FilterRegistrationBean<Filter> rateLimitDispatchFilter(Rejections rejections) {
+        return asInParent(registrations.dispatches(rejections));
     }
 
     /** Applies the order and the state that the application gave to its filter of the same name. */
@@ -135,7 +135,10 @@ final class RateLimitManagementContextConfiguration {
     }
 
     @Bean
-    SmartInitializingSingleton rateLimitManagementHealthReport(RequestPolicies policies, Endpoints endpoints) {
-        return new RequestPolicyWarnings(policies.all(), endpoints)::warnOfHealth;
+    SmartInitializingSingleton rateLimitManagementReport(RequestPolicies policies, Endpoints endpoints) {
+        return () -> {
+            new RequestPolicyWarnings(policies.all(), endpoints).warnOfHealth();
+            parent.getBean(StartupReport.class).addServer(endpoints);
+        };
     }
 }

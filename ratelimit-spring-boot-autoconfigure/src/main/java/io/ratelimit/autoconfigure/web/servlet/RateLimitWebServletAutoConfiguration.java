@@ -9,7 +9,6 @@ import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.CurrentRequest;
-import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -23,6 +22,7 @@ import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.Filter;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -37,6 +37,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -47,7 +48,10 @@ import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
+import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExceptionResolver;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Auto-configuration for the filters that enforce policies on requests of a servlet application. */
@@ -107,6 +111,23 @@ public final class RateLimitWebServletAutoConfiguration {
         return new RejectedCallResolver(rejections);
     }
 
+    /** Answers rejected calls of exception handlers too. Needs the resolver at the first failure only, as MVC starts early. */
+    @Bean
+    static WebMvcConfigurer rateLimitRejectedCallConfigurer(ObjectProvider<RejectedCallResolver> resolver) {
+        return new WebMvcConfigurer() {
+            @Override
+            public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
+                int place = resolvers.size();
+                while (place > 0 && !(resolvers.get(place - 1) instanceof ExceptionHandlerExceptionResolver)) {
+                    place--;
+                }
+                resolvers.add(place, (request, response, handler, failure) -> resolver.getObject()
+                        .behindExceptionHandlers()
+                        .resolveException(request, response, handler, failure));
+            }
+        };
+    }
+
     @Bean
     CurrentRequest rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientIpResolver addresses) {
         return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
@@ -142,15 +163,13 @@ public final class RateLimitWebServletAutoConfiguration {
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
             Endpoints endpoints,
             ClientIpResolver addresses,
-            ListableBeanFactory beans,
-            FailureListener failures) {
+            ListableBeanFactory beans) {
         RequestPolicyReader reader = new RequestPolicyReader(
                 configured,
                 properties.excludePaths(),
                 throttlers,
                 environment,
                 parser.getIfAvailable(() -> PathPatternParser.defaultInstance),
-                failures,
                 authenticates(beans));
         return new RequestPolicies(reader.read(), endpoints, addresses, throttlers.listener());
     }
@@ -163,7 +182,7 @@ public final class RateLimitWebServletAutoConfiguration {
             Endpoints endpoints,
             ObjectProvider<RateLimitedOperations> operations,
             BucketStore store,
-            ListableBeanFactory beans) {
+            ApplicationContext context) {
         return new StartupReport(
                 policies,
                 throttlers,
@@ -171,9 +190,8 @@ public final class RateLimitWebServletAutoConfiguration {
                 properties,
                 operations.getIfAvailable(),
                 store,
-                authenticates(beans),
-                beans,
-                environment);
+                authenticates(context),
+                context);
     }
 
     @Bean
@@ -191,9 +209,9 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
-    @ConditionalOnMissingBean(name = FilterRegistrations.DELAYED_REJECTIONS)
-    FilterRegistrationBean<Filter> rateLimitDelayedRejectionFilter(Rejections rejections) {
-        return registrations().delayedRejections(rejections);
+    @ConditionalOnMissingBean(name = FilterRegistrations.DISPATCHES)
+    FilterRegistrationBean<Filter> rateLimitDispatchFilter(Rejections rejections) {
+        return registrations().dispatches(rejections);
     }
 
     private FilterRegistrations registrations() {

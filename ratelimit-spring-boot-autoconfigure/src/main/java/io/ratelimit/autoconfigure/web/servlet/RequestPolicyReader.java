@@ -7,7 +7,6 @@ import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
@@ -37,7 +36,6 @@ final class RequestPolicyReader {
     private final Throttlers throttlers;
     private final Environment environment;
     private final PathPatternParser parser;
-    private final FailureListener failures;
     private final boolean authenticates;
 
     /**
@@ -51,14 +49,12 @@ final class RequestPolicyReader {
             Throttlers throttlers,
             Environment environment,
             PathPatternParser parser,
-            FailureListener failures,
             boolean authenticates) {
         this.policies = policies;
         this.excludePaths = excludePaths;
         this.throttlers = throttlers;
         this.environment = environment;
         this.parser = parser;
-        this.failures = failures;
         this.authenticates = authenticates;
     }
 
@@ -89,8 +85,8 @@ final class RequestPolicyReader {
         }
         return RequestPolicy.builder(
                         throttlers.get(configured.name()),
-                        policies.key(configured, failures, throttlers.listener()),
-                        failures)
+                        policies.key(configured, throttlers.listener()),
+                        policies.failures())
                 .cost(configured.cost())
                 .phase(
                         PolicyPhase.of(RateLimitProperties.property(configured.name()), policy, authenticates),

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
-import org.springframework.core.env.Environment;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
@@ -22,15 +21,23 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
     private static final String PATH_VARIABLE = "path-variable:";
     private static final Log logger = StartupReport.logger;
 
-    void log(Environment environment) {
+    void log() {
         warnOfMissingUsers();
         warnOfIneffectiveExemptions();
-        for (RequestPolicy policy : policies) {
-            warnOfUnknownVariables(policy);
-            warnOfRefunds(policy);
-        }
+        policies.forEach(RequestPolicyWarnings::warnOfRefunds);
         warnOfHealth();
-        warnOfContextPath(environment.getProperty("server.servlet.context-path", ""));
+    }
+
+    /**
+     * Warns of path variables and paths that no endpoint has.
+     *
+     * @param patterns the path patterns of the endpoints of all servers
+     */
+    void logUnknown(List<String> patterns, String contextPath) {
+        for (RequestPolicy policy : policies) {
+            warnOfUnknownVariables(policy, patterns);
+        }
+        warnOfContextPath(contextPath, patterns);
     }
 
     private void warnOfMissingUsers() {
@@ -55,9 +62,9 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         }
     }
 
-    private void warnOfUnknownVariables(RequestPolicy policy) {
+    private static void warnOfUnknownVariables(RequestPolicy policy, List<String> patterns) {
         for (String part : policy.policy().key()) {
-            if (part.startsWith(PATH_VARIABLE) && !isVariable(part.substring(PATH_VARIABLE.length()))) {
+            if (part.startsWith(PATH_VARIABLE) && !isVariable(part.substring(PATH_VARIABLE.length()), patterns)) {
                 logger.warn("No endpoint has the path variable '" + part.substring(PATH_VARIABLE.length())
                         + "', by which the throttle policy '" + policy.policy().name()
                         + "' is keyed: 'on-missing-key' decides for all requests");
@@ -65,8 +72,8 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         }
     }
 
-    private boolean isVariable(String name) {
-        return endpoints.patterns().stream().anyMatch(pattern -> hasVariable(name, pattern));
+    private static boolean isVariable(String name, List<String> patterns) {
+        return patterns.stream().anyMatch(pattern -> hasVariable(name, pattern));
     }
 
     private static boolean hasVariable(String name, String pattern) {
@@ -121,15 +128,15 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
     }
 
     /** Warns of patterns that begin with the context path, unless an endpoint begins with the same name. */
-    private void warnOfContextPath(String contextPath) {
+    private void warnOfContextPath(String contextPath, List<String> patterns) {
         if (contextPath.length() > 1
-                && endpoints.patterns().stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
+                && patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
             policies.stream()
                     .flatMap(policy -> Stream.concat(policy.paths().stream(), policy.excludePaths().stream()))
                     .map(PathPattern::getPatternString)
                     .filter(pattern -> isBelow(contextPath, pattern))
                     .distinct()
-                    .forEach(pattern -> warnOfContextPath(pattern, pattern.substring(contextPath.length())));
+                    .forEach(pattern -> warnOfRelativePath(pattern, pattern.substring(contextPath.length())));
         }
     }
 
@@ -138,7 +145,7 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
                 && (pattern.length() == contextPath.length() || pattern.charAt(contextPath.length()) == '/');
     }
 
-    private static void warnOfContextPath(String pattern, String relative) {
+    private static void warnOfRelativePath(String pattern, String relative) {
         logger.warn("The path pattern '" + pattern + "' begins with the context path, but patterns are relative to it:"
                 + " no endpoint matches. Write '" + (relative.isEmpty() ? "/" : relative) + "'");
     }

@@ -13,21 +13,23 @@ import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
-import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
-import org.springframework.core.env.Environment;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationListener;
+import org.springframework.context.event.ContextRefreshedEvent;
 import org.springframework.web.util.pattern.PathPattern;
 
 /**
  * The report of a servlet application about its limits: one line for each policy, and warnings of probable mistakes.
- * Runs when the application has started.
+ * Warnings about endpoints that don't exist come last, when a management server with its own endpoints has started.
  */
-final class StartupReport implements SmartInitializingSingleton {
+final class StartupReport implements SmartInitializingSingleton, ApplicationListener<ContextRefreshedEvent> {
 
     static final Log logger = LogFactory.getLog(StartupReport.class);
 
@@ -38,8 +40,8 @@ final class StartupReport implements SmartInitializingSingleton {
     private final @Nullable RateLimitedOperations operations;
     private final boolean authenticates;
     private final PolicyReport report;
-    private final BeanFactory beans;
-    private final Environment environment;
+    private final List<Endpoints> servers = new ArrayList<>();
+    private final ApplicationContext context;
 
     /**
      * @param throttlers the throttlers of all policies, with those of limits in annotations
@@ -54,8 +56,7 @@ final class StartupReport implements SmartInitializingSingleton {
             @Nullable RateLimitedOperations operations,
             BucketStore store,
             boolean authenticates,
-            BeanFactory beans,
-            Environment environment) {
+            ApplicationContext context) {
         this.policies = policies;
         this.throttlers = throttlers;
         this.endpoints = endpoints;
@@ -63,8 +64,8 @@ final class StartupReport implements SmartInitializingSingleton {
         this.operations = operations;
         this.report = new PolicyReport(properties, store, logger);
         this.authenticates = authenticates;
-        this.beans = beans;
-        this.environment = environment;
+        this.servers.add(endpoints);
+        this.context = context;
     }
 
     /** Checks the annotations first, which adds the throttlers of their limits. */
@@ -74,10 +75,32 @@ final class StartupReport implements SmartInitializingSingleton {
             new AnnotatedPolicyReport(report, throttlers, operations).run();
         }
         reportPolicies();
-        new RequestPolicyWarnings(policies.all(), endpoints).log(environment);
-        new QueueReport(throttlers, operations == null ? policy -> false : operations::mayWait).log(beans, environment);
-        new OverrideReport(properties, endpoints.names()).log();
-        new ClientIpReport(policies, properties.clientIp(), environment).log();
+        new RequestPolicyWarnings(policies.all(), endpoints).log();
+        new QueueReport(throttlers, operations == null ? policy -> false : operations::mayWait).log(context, context.getEnvironment());
+        new ClientIpReport(policies, properties.clientIp(), context.getEnvironment()).log();
+    }
+
+    /** Adds the endpoints of a management server. */
+    void addServer(Endpoints endpoints) {
+        servers.add(endpoints);
+    }
+
+    /** Runs after all servers have started. A management server publishes the event of its own context here too. */
+    @Override
+    public void onApplicationEvent(ContextRefreshedEvent event) {
+        if (event.getApplicationContext() == context) {
+            List<String> patterns = servers.stream()
+                    .flatMap(server -> server.patterns().stream())
+                    .toList();
+            new RequestPolicyWarnings(policies.all(), endpoints)
+                    .logUnknown(patterns, context.getEnvironment().getProperty("server.servlet.context-path", ""));
+            new OverrideReport(
+                            properties,
+                            servers.stream()
+                                    .flatMap(server -> server.names().stream())
+                                    .toList())
+                    .log();
+        }
     }
 
     private void reportPolicies() {

@@ -54,8 +54,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     @Override
     public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         List<Answer> denials = decision.denials();
-        Answer first = decision.decisiveDenial();
-        Status status = status(decision, first);
+        Status status = status(decision);
         response.setStatus(status.code());
         response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
         String millis = Long.toString(millis(decision));
@@ -65,7 +64,8 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                     Long.toString(Math.max(1, RateLimitHeaders.seconds(decision.retryNanos()))));
             response.setHeader("X-RetryAfterMs", millis);
         }
-        if (decision.outcome() != Outcome.MISSING_KEY && decision.outcome() != Outcome.BACKEND_FAILED) {
+        boolean isQuota = decision.outcome() != Outcome.MISSING_KEY && decision.outcome() != Outcome.BACKEND_FAILED;
+        if (isQuota && !denials.isEmpty()) {
             headers.write(denials, response);
         }
         String detail = decision.describe("request");
@@ -73,11 +73,16 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                 .write(request, response);
     }
 
-    private Status status(Decision decision, Answer first) {
+    /** Returns 429 also for a decision without answers, as that of another process. */
+    private Status status(Decision decision) {
         return switch (decision.outcome()) {
             case MISSING_KEY -> Status.FORBIDDEN;
             case BACKEND_FAILED -> Status.UNAVAILABLE;
-            default -> statuses.getOrDefault(first.policy().name(), Status.TOO_MANY_REQUESTS);
+            default ->
+                decision.answers().isEmpty()
+                        ? Status.TOO_MANY_REQUESTS
+                        : statuses.getOrDefault(
+                                decision.decisiveDenial().policy().name(), Status.TOO_MANY_REQUESTS);
         };
     }
 

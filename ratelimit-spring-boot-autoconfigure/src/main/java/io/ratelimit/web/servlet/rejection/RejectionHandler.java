@@ -17,7 +17,8 @@ public interface RejectionHandler {
      * <p>With a {@code rejection-delay} this method is called later, on another thread. The request still has its
      * attributes and headers, but objects bound to the first thread, such as the security context, are missing.
      *
-     * @param decision the reason; never an allowed decision
+     * @param decision the reason; never an allowed decision. It has no answers of single policies if the exception of a denied
+     *     call was serialized, as by another process
      * @throws IOException if the response can't be written
      */
     void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException;

@@ -7,6 +7,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.Filter;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -192,23 +193,27 @@ public final class Rejections {
         }
     }
 
-    /** Returns whether any policy has a delay. */
-    public boolean mayDelay() {
-        return !delayed.isEmpty();
-    }
-
     /**
-     * Returns the filter that writes delayed rejections when their requests are dispatched again, and passes none of these
-     * requests on. It is for asynchronous dispatches only, and stands before Spring Security: the request has passed
-     * everything behind it once.
+     * Returns the filter for all dispatches of a request but the first and includes. It writes delayed rejections when their
+     * requests are dispatched again, and passes none of these requests on. It stands before Spring Security: the request
+     * has passed everything behind it once.
+     *
+     * <p>It also rejects requests whose dispatch ends with a denied or interrupted call, as after a forward to a servlet
+     * that isn't Spring MVC's. The container would log the exception with its stack trace before other filters see it.
      */
-    public Filter delayedRejectionFilter() {
+    public Filter dispatchFilter() {
         return (request, response, chain) -> {
             DelayedRejection rejection = DelayedRejection.claim(request);
-            if (rejection == null) {
-                chain.doFilter(request, response);
-            } else {
+            if (rejection != null) {
                 writeDelayed(rejection, (HttpServletResponse) response);
+                return;
+            }
+            try {
+                chain.doFilter(request, response);
+            } catch (ServletException | RuntimeException failure) {
+                if (!rejectCall((HttpServletRequest) request, (HttpServletResponse) response, failure, () -> {})) {
+                    throw failure;
+                }
             }
         };
     }

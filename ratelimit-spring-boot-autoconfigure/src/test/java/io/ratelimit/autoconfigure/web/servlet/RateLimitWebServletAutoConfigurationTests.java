@@ -35,7 +35,7 @@ class RateLimitWebServletAutoConfigurationTests {
             AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class);
     private static final String BEFORE = "rateLimitFilterBeforeAuthentication";
     private static final String AFTER = "rateLimitFilterAfterAuthentication";
-    private static final String DELAYED = "rateLimitDelayedRejectionFilter";
+    private static final String DISPATCHES = "rateLimitDispatchFilter";
 
     private final WebApplicationContextRunner contextRunner = new WebApplicationContextRunner()
             .withConfiguration(
@@ -78,18 +78,14 @@ class RateLimitWebServletAutoConfigurationTests {
     }
 
     @Test
-    void enablesDelayedRejectionsOnlyForAPolicyWithADelay() {
-        contextRunner.run(context ->
-                assertThat(registration(context, DELAYED).isEnabled()).isFalse());
-        contextRunner
-                .withPropertyValues("ratelimit.policies.api.rejection-delay=2s")
-                .run(context -> {
-                    FilterRegistrationBean<?> registration = registration(context, DELAYED);
-                    assertThat(registration.isEnabled()).isTrue();
-                    assertThat(registration.getOrder()).isEqualTo(-101);
-                    assertThat(registration.determineDispatcherTypes()).containsExactly(DispatcherType.ASYNC);
-                    assertThat(registration.isAsyncSupported()).isTrue();
-                });
+    void registersAFilterForLaterDispatchesBeforeSpringSecurity() {
+        contextRunner.run(context -> {
+            FilterRegistrationBean<?> registration = registration(context, DISPATCHES);
+            assertThat(registration.getOrder()).isEqualTo(-101);
+            assertThat(registration.determineDispatcherTypes())
+                    .containsExactlyInAnyOrder(DispatcherType.ASYNC, DispatcherType.FORWARD, DispatcherType.ERROR);
+            assertThat(registration.isAsyncSupported()).isTrue();
+        });
     }
 
     @Test
@@ -132,7 +128,7 @@ class RateLimitWebServletAutoConfigurationTests {
                         "rateLimitEndpoints",
                         BEFORE,
                         AFTER,
-                        DELAYED));
+                        DISPATCHES));
     }
 
     private static boolean backsOff(AssertableWebApplicationContext context, String name) {
@@ -143,7 +139,7 @@ class RateLimitWebServletAutoConfigurationTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {BEFORE, AFTER, DELAYED})
+    @ValueSource(strings = {BEFORE, AFTER, DISPATCHES})
     void leavesAFilterToTheUser(String name) {
         FilterRegistrationBean<RateLimitFilter> own = new FilterRegistrationBean<>();
         own.setEnabled(false);
