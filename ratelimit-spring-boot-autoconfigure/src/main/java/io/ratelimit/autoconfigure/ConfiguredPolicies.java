@@ -27,8 +27,7 @@ public final class ConfiguredPolicies {
      * @param beans the beans that keys and tiers may name
      * @param failures notified of keys, costs, tiers and conditions that fail, until it throws
      */
-    ConfiguredPolicies(
-            Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
+    ConfiguredPolicies(Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
         this.policies = policies;
         this.beans = beans;
         this.failures = new GuardedFailureListener(failures);

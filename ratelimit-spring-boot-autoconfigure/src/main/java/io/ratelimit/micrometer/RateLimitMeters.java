@@ -30,7 +30,8 @@ public final class RateLimitMeters implements ThrottleListener {
      * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
      * @param throttlers called when a gauge is read, since the throttlers are created after their listeners
      */
-    public RateLimitMeters(MeterRegistry registry, Function<ThrottlePolicy, String> backends, Supplier<Throttlers> throttlers) {
+    public RateLimitMeters(
+            MeterRegistry registry, Function<ThrottlePolicy, String> backends, Supplier<Throttlers> throttlers) {
         this.registry = registry;
         this.backends = backends;
         this.throttlers = throttlers;

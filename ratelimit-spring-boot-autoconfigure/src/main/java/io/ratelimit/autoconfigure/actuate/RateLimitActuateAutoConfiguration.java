@@ -75,11 +75,9 @@ public final class RateLimitActuateAutoConfiguration {
                 ObjectProvider<RateLimitedOperations> operations,
                 ObjectProvider<Backend> backend,
                 BucketStore store) {
-            BucketLocator buckets = new BucketLocator(
-                    properties,
-                    policies,
-                    operations.getIfAvailable(),
-                    () -> endpoints.getObject().names());
+            BucketLocator buckets = new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
+                    .getObject()
+                    .names());
             return new RateLimitsEndpoint(
                     throttlers,
                     buckets,

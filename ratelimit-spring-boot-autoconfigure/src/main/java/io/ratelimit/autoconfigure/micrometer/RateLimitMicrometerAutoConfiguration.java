@@ -37,9 +37,7 @@ public final class RateLimitMicrometerAutoConfiguration {
             BucketStore store,
             ObjectProvider<Throttlers> throttlers) {
         return new RateLimitMeters(
-                registry,
-                PolicyReport.backends(properties, store),
-                SingletonSupplier.of(throttlers::getObject));
+                registry, PolicyReport.backends(properties, store), SingletonSupplier.of(throttlers::getObject));
     }
 
     @Bean

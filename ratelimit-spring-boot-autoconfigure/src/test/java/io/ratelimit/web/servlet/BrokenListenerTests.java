@@ -53,7 +53,7 @@ class BrokenListenerTests {
 
             assertThat(statuses).containsExactly(200, 200, 429, 429);
             assertThat(server.bean(ThrowingFailureListener.class).failures).isEqualTo(1);
-            assertThat(output.getOut().lines().filter(line -> line.contains("FailureListener " )))
+            assertThat(output.getOut().lines().filter(line -> line.contains("FailureListener ")))
                     .singleElement()
                     .asString()
                     .contains("ERROR")

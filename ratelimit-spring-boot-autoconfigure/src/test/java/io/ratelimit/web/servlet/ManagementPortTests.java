@@ -154,8 +154,8 @@ class ManagementPortTests {
                   components: { key: ["path-variable:id", "path-variable:missing"], rate: 9/1h }
                   other: { rate: 2/1h, paths: /actuator/info }
                 """;
-        try (TestServer server =
-                TestServer.open(yaml.replace("info\"", "info, item\""), Api.class, ItemEndpoint.class).start()) {
+        try (TestServer server = TestServer.open(yaml.replace("info\"", "info, item\""), Api.class, ItemEndpoint.class)
+                .start()) {
             assertThat(management(server).get("/ops/actuator/item/5").status()).isEqualTo(200);
             assertThat(management(server).get("/ops/actuator/info").status()).isEqualTo(200);
             assertThat(management(server).get("/ops/actuator/info").body())

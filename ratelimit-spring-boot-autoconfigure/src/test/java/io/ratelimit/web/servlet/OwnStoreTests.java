@@ -114,7 +114,10 @@ class OwnStoreTests {
             MeterRegistry registry = server.bean(MeterRegistry.class);
             assertThat(allowed(registry, "custom")).isEqualTo(1);
             assertThat(allowed(registry, "local")).as("the fallback").isEqualTo(1);
-            assertThat(registry.find("ratelimit.available").tag("policy", "local").gauge().value())
+            assertThat(registry.find("ratelimit.available")
+                            .tag("policy", "local")
+                            .gauge()
+                            .value())
                     .as("the store isn't called for a gauge")
                     .isEqualTo(1);
             assertThat(server.http().get("/actuator/ratelimits/local").body())

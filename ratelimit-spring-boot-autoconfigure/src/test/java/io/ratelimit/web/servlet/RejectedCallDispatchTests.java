@@ -73,8 +73,7 @@ class RejectedCallDispatchTests {
             assertThat(rejected.header("X-RetryAfterMs")).isEqualTo("3600000");
             assertThat(rejected.body()).contains("[\"narrow\"]");
         }
-        assertThat(output.getAll().substring(before.length()))
-                .doesNotContain("ERROR");
+        assertThat(output.getAll().substring(before.length())).doesNotContain("ERROR");
     }
 
     @Test
@@ -195,7 +194,6 @@ class RejectedCallDispatchTests {
     static class Api {
 
         private final Work work;
-        
 
         Api(Work work) {
             this.work = work;

@@ -129,8 +129,7 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
 
     /** Warns of patterns that begin with the context path, unless an endpoint begins with the same name. */
     private void warnOfContextPath(String contextPath, List<String> patterns) {
-        if (contextPath.length() > 1
-                && patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
+        if (contextPath.length() > 1 && patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
             policies.stream()
                     .flatMap(policy -> Stream.concat(policy.paths().stream(), policy.excludePaths().stream()))
                     .map(PathPattern::getPatternString)

@@ -76,7 +76,8 @@ final class StartupReport implements SmartInitializingSingleton, ApplicationList
         }
         reportPolicies();
         new RequestPolicyWarnings(policies.all(), endpoints).log();
-        new QueueReport(throttlers, operations == null ? policy -> false : operations::mayWait).log(context, context.getEnvironment());
+        new QueueReport(throttlers, operations == null ? policy -> false : operations::mayWait)
+                .log(context, context.getEnvironment());
         new ClientIpReport(policies, properties.clientIp(), context.getEnvironment()).log();
     }
 
