@@ -10,7 +10,9 @@ import io.ratelimit.web.servlet.RawHttp.Response;
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.ObjectInputStream;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.Map;
@@ -270,11 +272,12 @@ class RejectedCallDispatchTests {
 
         @GetMapping("/remote")
         @ResponseBody
-        String remote() {
+        String remote() throws IOException, ClassNotFoundException {
             try {
                 return work.once();
             } catch (RateLimitExceededException denied) {
-                throw (RateLimitExceededException) SerializationUtils.deserialize(SerializationUtils.serialize(denied));
+                ByteArrayInputStream bytes = new ByteArrayInputStream(SerializationUtils.serialize(denied));
+                throw (RateLimitExceededException) new ObjectInputStream(bytes).readObject();
             }
         }
 
