@@ -312,19 +312,31 @@ final class BucketState {
      */
     record Origin(TickScale scale, long fullAt, Backlog backlog, long convertedTo) {
 
-        /** The old spec counts until the last promise; the tokens that are there then are kept. */
+        /**
+         * The old spec counts until the last promise; the tokens that are there then are kept. But tokens that were
+         * given back come at the old rate until then. A slower spec must not grant them earlier, so it counts from the
+         * end of the debt, if that is less.
+         */
         private long missing(TickScale other, long nanos) {
-            if (other == scale) {
-                return BucketState.missing(fullAt, scale.at(nanos));
-            }
-            long then = lastPromiseNanos(nanos);
+            return other == scale
+                    ? BucketState.missing(fullAt, scale.at(nanos))
+                    : Math.max(
+                            missing(other, nanos, lastPromiseNanos(nanos)),
+                            missing(other, nanos, nanosOrLater(fullAt - scale.full(), nanos)));
+        }
+
+        private long missing(TickScale other, long nanos, long then) {
             long missingThen = BucketState.missing(fullAt, scale.at(then));
             return other.at(then) - other.at(nanos) + other.convertMissing(scale, missingThen);
         }
 
         /** Returns the moment of the last promise, or now if that is later. */
         private long lastPromiseNanos(long nanos) {
-            return nanos + scale.nanosUntil(backlog.lastPromise(fullAt - scale.full()) - scale.at(nanos), nanos);
+            return nanosOrLater(backlog.lastPromise(fullAt - scale.full()), nanos);
+        }
+
+        private long nanosOrLater(long tick, long nanos) {
+            return nanos + scale.nanosUntil(tick - scale.at(nanos), nanos);
         }
     }
 
