@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>G1: in every window that ends at a grant, the tokens granted less those given back of them are at most the
  *       capacity at the window's start, the refill of the window, and the refill of one clock step. A grant counts at
- *       the moment when it is due. Where calls under several specs meet, the greatest rate and capacity count.
+ *       the moment when it is due. Where calls under several specs meet, the greatest rate and capacity count. But the batches of specs with
+ *       interval refill add up: each spec brings its batch at the end of its own period.
  *   <li>If the bucket has one spec: the exact answer of each take.
  * </ul>
  */
@@ -34,7 +35,7 @@ public final class GrantOracle {
     private final Map<BucketSpec, Account> specs = new LinkedHashMap<>();
     private final Map<BucketSpec, Long> inForce = new LinkedHashMap<>();
     private final List<Grant> grants = new ArrayList<>();
-    private BigInteger step = BigInteger.ZERO;
+    private final BigInteger step;
     private BigInteger level;
     private long levelAt;
 
@@ -45,7 +46,8 @@ public final class GrantOracle {
     public static final class Grant {
         private final long due;
         private final Set<BucketSpec> specs = new HashSet<>();
-        private BigInteger perNano = BigInteger.ZERO;
+        private BigInteger oneByOne = BigInteger.ZERO;
+        private BigInteger inBatches = BigInteger.ZERO;
         private BigInteger capacity = BigInteger.ZERO;
         private BigInteger kept;
         private @Nullable BigInteger excess;
@@ -56,9 +58,16 @@ public final class GrantOracle {
         }
 
         private void count(BucketSpec spec, Account account) {
-            specs.add(spec);
-            perNano = perNano.max(account.perNano);
-            capacity = capacity.max(account.capacity);
+            if (specs.add(spec)) {
+                boolean adds = spec.refill() == Refill.INTERVAL;
+                inBatches = adds ? inBatches.add(account.perNano) : inBatches;
+                oneByOne = adds ? oneByOne : oneByOne.max(account.perNano);
+                capacity = capacity.max(account.capacity);
+            }
+        }
+
+        private BigInteger perNano() {
+            return inBatches.add(oneByOne);
         }
     }
 
@@ -85,13 +94,18 @@ public final class GrantOracle {
             common = commonMultiple(common, ticks);
         }
         this.unit = common;
+        BigInteger step = BigInteger.ZERO;
+        BigInteger greedyStep = BigInteger.ZERO;
         for (BucketSpec spec : specs) {
             long period = spec.rate().period().toNanos();
             BigInteger perNano = tokens(spec.rate().tokens()).divide(BigInteger.valueOf(period));
             long stepNanos = spec.refill() == Refill.INTERVAL ? period : clockStep;
             this.specs.put(spec, new Account(perNano, tokens(spec.capacity()), stepNanos));
-            step = step.max(perNano.multiply(BigInteger.valueOf(stepNanos)));
+            BigInteger perStep = perNano.multiply(BigInteger.valueOf(stepNanos));
+            step = spec.refill() == Refill.INTERVAL ? step.add(perStep) : step;
+            greedyStep = spec.refill() == Refill.GREEDY ? greedyStep.max(perStep) : greedyStep;
         }
+        this.step = step.add(greedyStep);
         this.level = tokens(specs.iterator().next().capacity());
         this.levelAt = now;
     }
@@ -148,7 +162,7 @@ public final class GrantOracle {
             BigInteger excess = grant.capacity.negate();
             if (i > 0) {
                 Grant before = grants.get(i - 1);
-                BigInteger refill = grant.perNano.multiply(BigInteger.valueOf(grant.due - before.due));
+                BigInteger refill = grant.perNano().multiply(BigInteger.valueOf(grant.due - before.due));
                 excess = before.excess.subtract(refill).max(excess);
             }
             excess = excess.add(grant.kept);
@@ -157,10 +171,27 @@ public final class GrantOracle {
             }
             grant.excess = excess;
             if (excess.compareTo(this.step) > 0) {
-                throw new AssertionError("%s: G1 is violated by %s tokens beyond one clock step, at %d"
-                        .formatted(step, excess.subtract(this.step).doubleValue() / unit.doubleValue(), grant.due));
+                throw new AssertionError("%s: %s tokens too many were granted in the window of %s"
+                        .formatted(step, inTokens(excess.subtract(this.step)), window(i)));
             }
         }
+    }
+
+    /** Returns the grants of the worst window that ends at a grant. */
+    private String window(int last) {
+        StringBuilder text = new StringBuilder();
+        for (int i = last; i >= 0; i--) {
+            Grant grant = grants.get(i);
+            text.insert(0, "%s at %d, ".formatted(inTokens(grant.kept), grant.due));
+            if (grant.excess.equals(grant.kept.subtract(grant.capacity))) {
+                return text.toString();
+            }
+        }
+        return text.toString();
+    }
+
+    private double inTokens(BigInteger parts) {
+        return parts.doubleValue() / unit.doubleValue();
     }
 
     /**

@@ -45,20 +45,26 @@ public final class Specs {
     }
 
     /** Returns a spec of a few tokens, so that random calls often meet its limits; its rate is exact in nanoseconds. */
-    public static BucketSpec smallSpec(SplittableRandom random, Refill refill) {
+    private static BucketSpec smallSpec(SplittableRandom random, Refill refill) {
         Duration period = Duration.ofNanos(1_000 * PERIODS[random.nextInt(PERIODS.length)]);
         return new BucketSpec(new Rate(1 + random.nextInt(9), period), 1 + random.nextInt(12), refill);
     }
 
-    /** Returns two to four such specs that differ in any of rate, period and capacity. */
-    public static List<BucketSpec> smallSpecs(SplittableRandom random, Refill refill) {
-        BucketSpec first = smallSpec(random, refill);
+    /** Returns a spec of a few tokens; one in four with interval refill. */
+    public static BucketSpec smallSpec(SplittableRandom random) {
+        return smallSpec(random, random.nextInt(4) == 0 ? Refill.INTERVAL : Refill.GREEDY);
+    }
+
+    /** Returns two to four such specs that differ in any of rate, period and capacity; one time in four, in the refill. */
+    public static List<BucketSpec> smallSpecs(SplittableRandom random) {
+        BucketSpec first = smallSpec(random);
+        boolean mixed = random.nextInt(4) == 0;
         return Stream.generate(() -> {
-                    BucketSpec other = smallSpec(random, refill);
+                    BucketSpec other = mixed ? smallSpec(random) : smallSpec(random, first.refill());
                     Rate rate = random.nextBoolean()
                             ? other.rate()
                             : new Rate(other.rate().tokens(), first.rate().period());
-                    return new BucketSpec(rate, random.nextBoolean() ? first.capacity() : other.capacity(), refill);
+                    return new BucketSpec(rate, random.nextBoolean() ? first.capacity() : other.capacity(), other.refill());
                 })
                 .limit(2 + random.nextInt(3))
                 .toList();
