@@ -84,8 +84,14 @@ public final class GrantOracle {
      * @param specs all specs that the bucket will have
      * @param ticksPerToken the ticks of a token under each spec, so that parts of a token given back can be counted
      * @param clockStep the nanoseconds of a clock step if tokens come back one by one
+     * @param forgetsFull whether a bucket that is full is also full under a spec with a larger capacity
      */
-    public GrantOracle(Collection<BucketSpec> specs, Collection<Long> ticksPerToken, long clockStep, long now) {
+    public GrantOracle(
+            Collection<BucketSpec> specs,
+            Collection<Long> ticksPerToken,
+            long clockStep,
+            boolean forgetsFull,
+            long now) {
         BigInteger common = BigInteger.ONE;
         for (BucketSpec spec : specs) {
             common = commonMultiple(common, spec.rate().period().toNanos());
@@ -96,11 +102,13 @@ public final class GrantOracle {
         this.unit = common;
         BigInteger step = BigInteger.ZERO;
         BigInteger greedyStep = BigInteger.ZERO;
+        long largest = specs.stream().mapToLong(BucketSpec::capacity).max().orElseThrow();
         for (BucketSpec spec : specs) {
+            BigInteger capacity = tokens(forgetsFull ? largest : spec.capacity());
             long period = spec.rate().period().toNanos();
             BigInteger perNano = tokens(spec.rate().tokens()).divide(BigInteger.valueOf(period));
             long stepNanos = spec.refill() == Refill.INTERVAL ? period : clockStep;
-            this.specs.put(spec, new Account(perNano, tokens(spec.capacity()), stepNanos));
+            this.specs.put(spec, new Account(perNano, capacity, stepNanos));
             BigInteger perStep = perNano.multiply(BigInteger.valueOf(stepNanos));
             step = spec.refill() == Refill.INTERVAL ? step.add(perStep) : step;
             greedyStep = spec.refill() == Refill.GREEDY ? greedyStep.max(perStep) : greedyStep;
@@ -122,9 +130,11 @@ public final class GrantOracle {
     /** Counts with this spec from now on, beside those that may still matter. */
     public void use(BucketSpec spec, long now) {
         if (inForce.putIfAbsent(spec, Long.MIN_VALUE) == null) {
-            for (int i = grants.size() - 1; i >= 0 && grants.get(i).due > now; i--) {
-                grants.get(i).count(spec, specs.get(spec));
+            int first = grants.size();
+            while (first > 0 && grants.get(first - 1).due > now) {
+                grants.get(--first).count(spec, specs.get(spec));
             }
+            count(first, "a change of the spec");
         }
     }
 
@@ -166,9 +176,6 @@ public final class GrantOracle {
                 excess = before.excess.subtract(refill).max(excess);
             }
             excess = excess.add(grant.kept);
-            if (excess.equals(grant.excess) && i > first) {
-                return;
-            }
             grant.excess = excess;
             if (excess.compareTo(this.step) > 0) {
                 throw new AssertionError("%s: %s tokens too many were granted in the window of %s"

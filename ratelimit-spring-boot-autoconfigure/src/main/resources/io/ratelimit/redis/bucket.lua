@@ -31,8 +31,9 @@ is full again.
 Another spec. A value written under another spec counts under that spec until the last promised moment, or until now. The
 tokens present then are kept, cut to the new capacity. But some of them may be tokens that were given back, and time brings
 those only until then: a slower spec counts from the end of the debt, if fewer tokens are there. After a promise, the moment is
-kept as promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens come sooner under the new spec: a
-conversion may cut off a fraction of a token, and if calls under two specs were denied in turn, the bucket would never refill.
+kept as promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
+come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs were denied in
+turn, the bucket would never refill.
 The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing is
 missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a deployment,
 the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the bucket: tokens taken

@@ -59,7 +59,7 @@ class RedisOracleTests {
         specs.forEach(used -> ticks.put(used, RedisTickScale.of(used).perToken()));
         InMemoryTransactions redis = new InMemoryTransactions(new RedisKeys("oracle", ""), true);
         long micros = START;
-        GrantOracle oracle = new GrantOracle(specs, ticks.values(), 1_000, 1_000 * micros);
+        GrantOracle oracle = new GrantOracle(specs, ticks.values(), 1_000, true, 1_000 * micros);
         List<Taken> taken = new ArrayList<>();
         for (int i = 0; i < RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);
