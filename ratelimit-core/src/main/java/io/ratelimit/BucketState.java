@@ -367,8 +367,8 @@ final class BucketState {
         long promised = last == nanos ? other.at(nanos) : other.atOrAfter(last);
         boolean fraction = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos));
         Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
-        long cut = backlog.cut()
-                + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
+        long cut =
+                backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
         converted.backlog = new Backlog(promised, kept, fastest(), cut);
         return converted;
     }

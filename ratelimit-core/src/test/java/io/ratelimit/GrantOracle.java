@@ -216,7 +216,8 @@ public final class GrantOracle {
         BigInteger missing = tokens(cost).subtract(level);
         long wait = 0;
         if (missing.signum() > 0) {
-            BigInteger stepsToWait = missing.add(perStep).subtract(BigInteger.ONE).divide(perStep);
+            BigInteger stepsToWait =
+                    missing.add(perStep).subtract(BigInteger.ONE).divide(perStep);
             wait = (steps + stepsToWait.longValueExact()) * account.stepNanos - now;
         }
         if (wait <= maxWaitNanos) {

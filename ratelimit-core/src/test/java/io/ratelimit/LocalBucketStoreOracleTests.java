@@ -80,9 +80,7 @@ class LocalBucketStoreOracleTests {
             if (decision.allowed()) {
                 long due = now + decision.waitNanos();
                 taken.add(new Taken(
-                        key,
-                        decision.answers().get(0),
-                        oracles.get(key).granted(spec, cost, now, due, step)));
+                        key, decision.answers().get(0), oracles.get(key).granted(spec, cost, now, due, step)));
             }
         }
     }

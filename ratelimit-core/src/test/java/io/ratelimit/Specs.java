@@ -64,7 +64,8 @@ public final class Specs {
                     Rate rate = random.nextBoolean()
                             ? other.rate()
                             : new Rate(other.rate().tokens(), first.rate().period());
-                    return new BucketSpec(rate, random.nextBoolean() ? first.capacity() : other.capacity(), other.refill());
+                    return new BucketSpec(
+                            rate, random.nextBoolean() ? first.capacity() : other.capacity(), other.refill());
                 })
                 .limit(2 + random.nextInt(3))
                 .toList();

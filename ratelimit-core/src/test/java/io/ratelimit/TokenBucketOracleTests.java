@@ -84,11 +84,12 @@ class TokenBucketOracleTests {
         if (alone) {
             long exact = oracle.take(spec, cost, now, wait);
             assertThat(decision.allowed()).as(step).isEqualTo(exact <= wait);
-            assertThat(decision.allowed() ? decision.waitNanos() : decision.retryNanos()).as(step).isEqualTo(exact);
+            assertThat(decision.allowed() ? decision.waitNanos() : decision.retryNanos())
+                    .as(step)
+                    .isEqualTo(exact);
         }
         if (decision.allowed()) {
-            taken.add(new Taken(
-                    reservation, oracle.granted(spec, cost, now, now + decision.waitNanos(), step)));
+            taken.add(new Taken(reservation, oracle.granted(spec, cost, now, now + decision.waitNanos(), step)));
         }
     }
 

@@ -155,7 +155,8 @@ record RedisBucketState(
         }
         long last = lastPromise();
         long served = at + ticks.microsUntil(last, at);
-        long missingNow = Math.max(missingUnder(other, served), missingUnder(other, at + ticks.microsUntil(debt(), at)));
+        long missingNow =
+                Math.max(missingUnder(other, served), missingUnder(other, at + ticks.microsUntil(debt(), at)));
         long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
         return new RedisBucketState(
                 other, missingNow, promise, last > 0, Math.max(keptUntil, secondOf(expiresAt())), returned, at);

@@ -72,7 +72,8 @@ class RedisOracleTests {
                 RedisBucketState before = redis.bucket(back.answer.charge(), micros);
                 redis.giveBack(List.of(back.answer), micros);
                 long after = redis.bucket(back.answer.charge(), micros).missing();
-                oracle.returned(back.grant, before.missing() - after, before.ticks().perToken(), now, step);
+                oracle.returned(
+                        back.grant, before.missing() - after, before.ticks().perToken(), now, step);
                 continue;
             }
             oracle.use(spec, now);
@@ -176,13 +177,10 @@ class RedisOracleTests {
     }
 
     private static void assertSameValues(RedisKeys keys, InMemoryTransactions java, BucketSpec spec, String step) {
-        List<Charge> charges = USERS.stream()
-                .map(user -> charge(spec, user, 1, Duration.ZERO))
-                .toList();
-        List<KeyValue<byte[], byte[]>> values = TestRedis.shared()
-                .connection()
-                .sync()
-                .mget(keys.of(charges.get(0)), keys.of(charges.get(1)));
+        List<Charge> charges =
+                USERS.stream().map(user -> charge(spec, user, 1, Duration.ZERO)).toList();
+        List<KeyValue<byte[], byte[]>> values =
+                TestRedis.shared().connection().sync().mget(keys.of(charges.get(0)), keys.of(charges.get(1)));
         for (int i = 0; i < values.size(); i++) {
             assertThat(values.get(i).getValueOrElse(null)).as(step).isEqualTo(java.value(charges.get(i)));
         }
