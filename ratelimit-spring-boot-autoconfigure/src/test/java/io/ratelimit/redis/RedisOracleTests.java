@@ -112,7 +112,7 @@ class RedisOracleTests {
         ExecutorService threads = Executors.newFixedThreadPool(THREADS);
         try {
             List<Future<?>> runs = new ArrayList<>();
-            for (int seed = 1; seed <= GrantOracle.steps(8_000) / SCRIPT_RUN; seed++) {
+            for (int seed = 1; seed <= GrantOracle.steps(4_000) / SCRIPT_RUN; seed++) {
                 int number = seed;
                 runs.add(threads.submit(() -> compare(number)));
             }
