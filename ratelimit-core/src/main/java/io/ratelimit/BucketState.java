@@ -245,10 +245,11 @@ final class BucketState {
         if (current.fastest() != null) {
             refill = Math.max(refill, scale.maxRefill(nanos, current.fastest()));
         }
-        long cut = Math.max(
+        long tokensCut = Math.max(
                 current.cut() - receipt.state.backlog.cut(),
                 before.spec().capacity() - scale.spec().capacity());
-        return refill + scale.price(Math.max(cut, 0));
+        long cut = scale.price(Math.max(tokensCut, 0));
+        return cut + Math.min(refill, scale.full() - cut);
     }
 
     private synchronized boolean giveBackPrice(long price, @Nullable Receipt receipt, TimeSource time) {
