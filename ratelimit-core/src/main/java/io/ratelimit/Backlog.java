@@ -9,11 +9,13 @@ import org.jspecify.annotations.Nullable;
  * @param promised the tick of the last promise when tokens were given back during a debt
  * @param origin the bucket's state before it was converted from another spec; null if it wasn't
  * @param fastest the fastest spec that the bucket had before this one; null if it had none
+ * @param cut the tokens by which the bucket's capacity fell, over all its changes
  */
 record Backlog(
         long promised,
         BucketState.@Nullable Origin origin,
-        @Nullable BucketSpec fastest) {
+        @Nullable BucketSpec fastest,
+        long cut) {
     /*
      * How many tokens may come back. The simplest answer is: all that were taken, until the bucket is full. It is wrong
      * in two cases.
@@ -42,7 +44,7 @@ record Backlog(
      */
 
     /** The backlog of a bucket whose full-again moment shows every promise. */
-    static final Backlog NONE = new Backlog(0, null, null);
+    static final Backlog NONE = new Backlog(0, null, null, 0);
 
     /**
      * Returns the part of a price that may be given back.
@@ -67,6 +69,6 @@ record Backlog(
 
     /** Returns the backlog after tokens were given back, while later calls have promises up to this tick. */
     Backlog promisedUntil(long lastPromise) {
-        return new Backlog(lastPromise, null, fastest);
+        return new Backlog(lastPromise, null, fastest, cut);
     }
 }

@@ -221,7 +221,7 @@ final class BucketState {
      *   <li>With the receipt of a take from this state: the tokens that time hasn't brought back yet. While calls wait,
      *       no more than was taken beyond the promises made after the take.
      *   <li>With the receipt of a state that this one replaced: less the most that the fastest spec since then could
-     *       have brought; none while calls wait.
+     *       have brought, and less the tokens by which the capacity fell; none while calls wait.
      * </ul>
      *
      * @return false if this state was closed
@@ -230,16 +230,26 @@ final class BucketState {
         long price = scale.price(tokens);
         return receipt == null || receipt.state == this
                 ? giveBackPrice(price, receipt, time)
-                : giveBackPrice(Math.max(price - maxRefillSince(receipt, time), 0), null, time);
+                : giveBackPrice(Math.max(price - maxGainSince(receipt, time), 0), null, time);
     }
 
-    /** Returns the most ticks that can have come since the tokens of another state of this bucket were due. */
-    private long maxRefillSince(Receipt receipt, TimeSource time) {
+    /**
+     * Returns the most ticks that can have come since the tokens of another state of this bucket were due. If the
+     * capacity fell, the bucket is missing that many tokens less.
+     */
+    private long maxGainSince(Receipt receipt, TimeSource time) {
         TickScale before = receipt.state.scale;
         long nanos = before.nanosSince(receipt.due, time.nanoTime());
         long refill = Math.max(scale.maxRefill(nanos, before.spec()), scale.maxRefill(nanos, scale.spec()));
-        BucketSpec fastest = backlog.fastest();
-        return fastest == null ? refill : Math.max(refill, scale.maxRefill(nanos, fastest));
+        Backlog current = backlog;
+        if (current.fastest() != null) {
+            refill = Math.max(refill, scale.maxRefill(nanos, current.fastest()));
+        }
+        long tokensCut = Math.max(
+                current.cut() - receipt.state.backlog.cut(),
+                before.spec().capacity() - scale.spec().capacity());
+        long cut = scale.price(Math.max(tokensCut, 0));
+        return cut + Math.min(refill, scale.full() - cut);
     }
 
     private synchronized boolean giveBackPrice(long price, @Nullable Receipt receipt, TimeSource time) {
@@ -312,19 +322,31 @@ final class BucketState {
      */
     record Origin(TickScale scale, long fullAt, Backlog backlog, long convertedTo) {
 
-        /** The old spec counts until the last promise; the tokens that are there then are kept. */
+        /**
+         * The old spec counts until the last promise; the tokens that are there then are kept. But tokens that were
+         * given back come at the old rate until then. A slower spec must not grant them earlier, so it counts from the
+         * end of the debt, if that is less.
+         */
         private long missing(TickScale other, long nanos) {
-            if (other == scale) {
-                return BucketState.missing(fullAt, scale.at(nanos));
-            }
-            long then = lastPromiseNanos(nanos);
+            return other == scale
+                    ? BucketState.missing(fullAt, scale.at(nanos))
+                    : Math.max(
+                            missing(other, nanos, lastPromiseNanos(nanos)),
+                            missing(other, nanos, nanosOrLater(fullAt - scale.full(), nanos)));
+        }
+
+        private long missing(TickScale other, long nanos, long then) {
             long missingThen = BucketState.missing(fullAt, scale.at(then));
             return other.at(then) - other.at(nanos) + other.convertMissing(scale, missingThen);
         }
 
         /** Returns the moment of the last promise, or now if that is later. */
         private long lastPromiseNanos(long nanos) {
-            return nanos + scale.nanosUntil(backlog.lastPromise(fullAt - scale.full()) - scale.at(nanos), nanos);
+            return nanosOrLater(backlog.lastPromise(fullAt - scale.full()), nanos);
+        }
+
+        private long nanosOrLater(long tick, long nanos) {
+            return nanos + scale.nanosUntil(tick - scale.at(nanos), nanos);
         }
     }
 
@@ -338,15 +360,17 @@ final class BucketState {
         BucketState converted = new BucketState(other, nanos, origin.missing(other, nanos));
         if (other == origin.scale) {
             long lastPromise = origin.backlog.lastPromise(converted.fullAt - other.full());
-            converted.backlog = new Backlog(lastPromise, null, fastest());
+            converted.backlog = new Backlog(lastPromise, null, fastest(), backlog.cut());
             return converted;
         }
         long last = origin.lastPromiseNanos(nanos);
         // Without a promise the current step of the other clock counts: the next step would look like a debt.
         long promised = last == nanos ? other.at(nanos) : other.atOrAfter(last);
-        boolean cut = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos));
-        Origin kept = cut ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
-        converted.backlog = new Backlog(promised, kept, fastest());
+        boolean fraction = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos));
+        Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
+        long cut =
+                backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
+        converted.backlog = new Backlog(promised, kept, fastest(), cut);
         return converted;
     }
 

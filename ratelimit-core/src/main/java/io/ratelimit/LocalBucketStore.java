@@ -147,7 +147,7 @@ final class LocalBucketStore implements BucketStore {
         return clock.now();
     }
 
-    private PolicyBuckets buckets(ThrottlePolicy policy) {
+    PolicyBuckets buckets(ThrottlePolicy policy) {
         PolicyBuckets buckets = policies.get(policy.name());
         return buckets != null
                 ? buckets

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.stream.Stream;
 
 /** Random rates and specs of the whole domain: every order of magnitude is as likely as any other. */
 public final class Specs {
@@ -15,6 +16,9 @@ public final class Specs {
     private static final BigInteger TEN_YEARS =
             BigInteger.valueOf(Duration.ofDays(3650).toNanos());
     private static final long[] UNITS = {1_000, 1_000_000, 1_000_000_000, 60_000_000_000L, 86_400_000_000_000L};
+
+    /** Microseconds; no large common factors. */
+    private static final long[] PERIODS = {999, 7_000, 1_000_003, 10_000_000};
 
     private Specs() {}
 
@@ -38,6 +42,38 @@ public final class Specs {
                 ? TEN_YEARS.divide(period).multiply(tokens)
                 : TEN_YEARS.multiply(tokens).divide(period);
         return ofTenYears.min(BigInteger.valueOf(BucketSpec.MAX_CAPACITY)).longValueExact();
+    }
+
+    /** Returns a spec of a few tokens, so that random calls often meet its limits; its rate is exact in nanoseconds. */
+    private static BucketSpec smallSpec(SplittableRandom random, Refill refill) {
+        Duration period = Duration.ofNanos(1_000 * PERIODS[random.nextInt(PERIODS.length)]);
+        return new BucketSpec(new Rate(1 + random.nextInt(9), period), 1 + random.nextInt(12), refill);
+    }
+
+    /** Returns a spec of a few tokens; one in four with interval refill. */
+    public static BucketSpec smallSpec(SplittableRandom random) {
+        return smallSpec(random, random.nextInt(4) == 0 ? Refill.INTERVAL : Refill.GREEDY);
+    }
+
+    /** Returns two to four such specs that differ in any of rate, period and capacity; one time in four, in the refill. */
+    public static List<BucketSpec> smallSpecs(SplittableRandom random) {
+        BucketSpec first = smallSpec(random);
+        boolean mixed = random.nextInt(4) == 0;
+        return Stream.generate(() -> {
+                    BucketSpec other = mixed ? smallSpec(random) : smallSpec(random, first.refill());
+                    Rate rate = random.nextBoolean()
+                            ? other.rate()
+                            : new Rate(other.rate().tokens(), first.rate().period());
+                    return new BucketSpec(
+                            rate, random.nextBoolean() ? first.capacity() : other.capacity(), other.refill());
+                })
+                .limit(2 + random.nextInt(3))
+                .toList();
+    }
+
+    /** Returns about the time that a token needs to come back. */
+    public static long tokenNanos(BucketSpec spec) {
+        return spec.rate().period().toNanos() / spec.rate().tokens();
     }
 
     /** A number from 1 on, of a random order of magnitude. */

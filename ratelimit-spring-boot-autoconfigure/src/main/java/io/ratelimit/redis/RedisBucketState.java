@@ -145,16 +145,18 @@ record RedisBucketState(
                 ticks, Math.max(missing - passed, 0), left, moved && left > 0, kept, stillReturned, now);
     }
 
-    /** Returns the state under another spec. Until the last promised moment the present spec counts. */
+    /**
+     * Returns the state under another spec. Until the last promised moment the present spec counts; but a slower spec
+     * counts from the end of the debt, if fewer tokens are there then.
+     */
     RedisBucketState under(RedisTickScale other) {
         if (other.equals(ticks)) {
             return this;
         }
         long last = lastPromise();
         long served = at + ticks.microsUntil(last, at);
-        long passed = ticks.ofSteps(ticks.step(served) - ticks.step(at));
-        long kept = missingUnder(other, ticks.full() - Math.max(missing - passed, 0));
-        long missingNow = Math.min(kept + other.ofSteps(other.step(served) - other.step(at)), RedisTickScale.MAX_TICKS);
+        long missingNow =
+                Math.max(missingUnder(other, served), missingUnder(other, at + ticks.microsUntil(debt(), at)));
         long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
         return new RedisBucketState(
                 other, missingNow, promise, last > 0, Math.max(keptUntil, secondOf(expiresAt())), returned, at);
@@ -165,7 +167,14 @@ record RedisBucketState(
         return moment > at ? (Math.min(moment, RedisTickScale.MAX_TICKS) + SECOND_MICROS - 1) / SECOND_MICROS : 0;
     }
 
-    private long missingUnder(RedisTickScale other, long have) {
+    /** Returns the ticks missing now under another spec that counts from the given moment. */
+    private long missingUnder(RedisTickScale other, long from) {
+        long passed = ticks.ofSteps(ticks.step(from) - ticks.step(at));
+        long kept = keptMissing(other, ticks.full() - Math.max(missing - passed, 0));
+        return Math.min(kept + other.ofSteps(other.step(from) - other.step(at)), RedisTickScale.MAX_TICKS);
+    }
+
+    private long keptMissing(RedisTickScale other, long have) {
         long tokens = ticks.tokens(have);
         if (tokens >= other.capacity()) {
             return 0;

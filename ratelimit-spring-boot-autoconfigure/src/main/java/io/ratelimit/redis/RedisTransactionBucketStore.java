@@ -51,7 +51,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     /** The values of buckets at one moment. */
-    private record Reading(long now, Map<ByteBuffer, byte[]> values) {
+    record Reading(long now, Map<ByteBuffer, byte[]> values) {
 
         RedisBucketState bucket(ByteBuffer key, RedisTickScale ticks) {
             return RedisBucketState.read(values.get(key), ticks, now);
@@ -63,7 +63,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     /** The result of a call for a reading: the answer, and the buckets to write. */
-    private record Change<T>(T answer, Map<ByteBuffer, RedisBucketState> buckets) {}
+    record Change<T>(T answer, Map<ByteBuffer, RedisBucketState> buckets) {}
 
     @Override
     void prepare(Deadline.Call call) {
@@ -83,7 +83,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         return ByteBuffer.wrap(key(charge));
     }
 
-    private Change<Decision> take(List<Charge> charges, List<ByteBuffer> keys, boolean ahead, Reading reading) {
+    Change<Decision> take(List<Charge> charges, List<ByteBuffer> keys, boolean ahead, Reading reading) {
         Map<ByteBuffer, RedisBucketState> buckets = new LinkedHashMap<>();
         Map<ByteBuffer, RedisBucketState> changedAnyway = new LinkedHashMap<>();
         List<RedisBucketState> before = new ArrayList<>(charges.size());
@@ -140,7 +140,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         transact(keys, call, reading -> giveBack(taken, keys, reading));
     }
 
-    private Change<Boolean> giveBack(List<Answer> taken, List<ByteBuffer> keys, Reading reading) {
+    Change<Boolean> giveBack(List<Answer> taken, List<ByteBuffer> keys, Reading reading) {
         Map<ByteBuffer, RedisBucketState> changed = new LinkedHashMap<>();
         for (int i = keys.size() - 1; i >= 0; i--) { // of two takes from one bucket the second is due later
             Answer answer = taken.get(i);

@@ -29,9 +29,11 @@ together; while the bucket is full, time reduces returned. The count isn't writt
 is full again.
 
 Another spec. A value written under another spec counts under that spec until the last promised moment, or until now. The
-tokens present then are kept, cut to the new capacity. After a promise, the moment is kept as promised, with a minus sign. A
-conversion is written by a successful take. A denied take writes it only if its tokens come sooner under the new spec: a
-conversion may cut off a fraction of a token, and if calls under two specs were denied in turn, the bucket would never refill.
+tokens present then are kept, cut to the new capacity. But some of them may be tokens that were given back, and time brings
+those only until then: a slower spec counts from the end of the debt, if fewer tokens are there. After a promise, the moment is
+kept as promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
+come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs were denied in
+turn, the bucket would never refill.
 The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing is
 missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a deployment,
 the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the bucket: tokens taken
@@ -181,35 +183,39 @@ local function micros_until(bucket, ticks)
     return micros > MOST and MOST or micros - bucket.at % bucket.s
 end
 
--- Converts a bucket to another spec.
-local function convert(bucket, spec)
-    local _, old_d = numbers(bucket.spec)
-    local n, d, c, s = numbers(spec)
-    local full, kept = c * d, 0
-    local promised = last_promise(bucket)
-    if longest(bucket) > 0 then
-        bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest(bucket)), MOST) / 1000000))
-    end
-    local served, steps = bucket.at, 0
-    if promised > 0 then
-        steps = math.ceil(promised / bucket.n)
-        served = bucket.at + steps * bucket.s - bucket.at % bucket.s
+-- The ticks missing now under another spec that counts once the given ticks have passed.
+local function missing_under(bucket, ticks, old_d, n, d, c, s)
+    local from, steps = bucket.at, 0
+    if ticks > 0 then
+        steps = math.ceil(ticks / bucket.n)
+        from = bucket.at + steps * bucket.s - bucket.at % bucket.s
     end
     local have = bucket.full - math.max(bucket.missing - steps * bucket.n, 0)
-    local tokens = math.floor(have / old_d)
+    local tokens, kept = math.floor(have / old_d), 0
     if tokens < c then
         local rest = have - tokens * old_d
         local part = math.floor(rest * d / old_d)
         if rest * d > MOST then
             part = math.max(math.floor(rest / old_d * d) - 1, 0)
         end
-        kept = full - (tokens * d + part)
+        kept = c * d - (tokens * d + part)
     end
-    local first = math.floor(bucket.at / s)
-    bucket.missing = math.min(kept + (math.floor(served / s) - first) * n, MOST)
-    bucket.promised = promised > 0 and math.min((math.ceil(served / s) - first) * n, MOST) or 0
+    return math.min(kept + (math.floor(from / s) - math.floor(bucket.at / s)) * n, MOST), from
+end
+
+-- Converts a bucket to another spec.
+local function convert(bucket, spec)
+    local _, old_d = numbers(bucket.spec)
+    local n, d, c, s = numbers(spec)
+    local promised = last_promise(bucket)
+    if longest(bucket) > 0 then
+        bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest(bucket)), MOST) / 1000000))
+    end
+    local missing, served = missing_under(bucket, promised, old_d, n, d, c, s)
+    bucket.missing = math.max(missing, (missing_under(bucket, bucket.missing - bucket.full, old_d, n, d, c, s)))
+    bucket.promised = promised > 0 and math.min((math.ceil(served / s) - math.floor(bucket.at / s)) * n, MOST) or 0
     bucket.moved = promised > 0
-    bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, full
+    bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, c * d
 end
 
 local NO_BUCKET = 'BADVALUE the value of a key of ratelimit is no bucket'

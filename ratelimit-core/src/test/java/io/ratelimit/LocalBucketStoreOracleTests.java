@@ -1,0 +1,109 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.Decision.Answer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Random calls of the store in memory, held against one {@link GrantOracle} for each key: several keys, fewer buckets
+ * than keys, so that keys share overflow buckets and move from them, keys that expire, specs that change between calls,
+ * and returns at any time. Runs of 1,000 steps; the number of a run is its seed. Which keys share a bucket depends on a
+ * random hash.
+ */
+class LocalBucketStoreOracleTests {
+
+    private static final int RUN = 1_000;
+    private static final int STEPS = GrantOracle.steps(100_000);
+    private static final int KEYS = 5;
+
+    private final ManualTimeSource time = new ManualTimeSource();
+
+    /** Tokens taken for a key, and their count. */
+    private record Taken(int key, Answer answer, GrantOracle.Grant grant) {}
+
+    @Test
+    void noKeyIsGrantedTooMuchAndOneSpecAnswersExactly() {
+        for (int seed = 1; seed <= STEPS / RUN; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            boolean alone = random.nextInt(3) == 0;
+            run(seed, alone ? List.of(Specs.smallSpec(random)) : Specs.smallSpecs(random), random);
+        }
+    }
+
+    private void run(int seed, List<BucketSpec> specs, SplittableRandom random) {
+        BucketSpec spec = specs.get(0);
+        boolean alone = specs.size() == 1;
+        int maxKeys = alone || random.nextBoolean() ? KEYS : KEYS - 2;
+        int changes = random.nextBoolean() ? 2 : 20;
+        ThrottlePolicy policy = ThrottlePolicy.of("api", spec, "user").withMaxKeys(maxKeys);
+        LocalBucketStore store = new LocalBucketStore(time);
+        Map<BucketSpec, Long> ticks = new LinkedHashMap<>();
+        specs.forEach(used -> ticks.put(used, TickScale.of(used, 0).price(1)));
+        List<GrantOracle> oracles = IntStream.range(0, KEYS)
+                .mapToObj(key -> new GrantOracle(specs, ticks.values(), 1, false, time.nanoTime()))
+                .toList();
+        List<Taken> taken = new ArrayList<>();
+        for (int i = 0; i < RUN; i++) {
+            String step = "seed %d, step %d, %s".formatted(seed, i, spec);
+            pass(spec, random);
+            long now = time.nanoTime();
+            if (!alone && random.nextInt(changes) == 0) {
+                BucketSpec next = specs.get(random.nextInt(specs.size()));
+                oracles.forEach(oracle -> oracle.use(next, now));
+                spec = next;
+            }
+            if (random.nextInt(3) == 0 && !taken.isEmpty()) {
+                int last = random.nextInt(Math.min(taken.size(), random.nextInt(4) == 0 ? RUN : 20));
+                giveBack(store, taken.remove(taken.size() - 1 - last), oracles, step);
+                continue;
+            }
+            int key = random.nextInt(KEYS);
+            long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());
+            long wait = random.nextInt(3) > 0 ? 0 : random.nextLong(5 * Specs.tokenNanos(spec));
+            Charge charge = new Charge(policy, spec, "user" + key, cost, Duration.ofNanos(wait));
+            Decision decision = store.reserve(List.of(charge));
+            if (alone) {
+                long exact = oracles.get(key).take(spec, cost, now, wait);
+                assertThat(decision.allowed()).as(step).isEqualTo(exact <= wait);
+                assertThat(decision.allowed() ? decision.waitNanos() : decision.retryNanos())
+                        .as(step)
+                        .isEqualTo(exact);
+            }
+            if (decision.allowed()) {
+                long due = now + decision.waitNanos();
+                taken.add(new Taken(
+                        key, decision.answers().get(0), oracles.get(key).granted(spec, cost, now, due, step)));
+            }
+        }
+    }
+
+    private void giveBack(LocalBucketStore store, Taken taken, List<GrantOracle> oracles, String step) {
+        BucketState bucket = store.buckets(taken.answer.policy()).bucketTakenFrom(taken.answer);
+        long now = time.nanoTime();
+        long before = bucket == null ? 0 : bucket.missing(now);
+        store.giveBack(List.of(taken.answer));
+        if (bucket != null) {
+            long back = before - bucket.missing(now);
+            oracles.get(taken.key).returned(taken.grant, back, bucket.scale().price(1), now, step);
+        }
+    }
+
+    private void pass(BucketSpec spec, SplittableRandom random) {
+        int kind = random.nextInt(120);
+        if (kind < 30) {
+            time.advance(Duration.ofNanos(random.nextLong(2 * Specs.tokenNanos(spec) + 2)));
+        } else if (kind == 30) {
+            time.advance(spec.timeToFull().plusNanos(random.nextInt(3)));
+        } else if (kind == 31) {
+            time.advance(Duration.ofMillis(random.nextLong(200_000)));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.redis.RedisTransactionBucketStore.Change;
+import io.ratelimit.redis.RedisTransactionBucketStore.Reading;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** The arithmetic of {@link RedisTransactionBucketStore} on values that are kept in a map and expire on a test's clock. */
+final class InMemoryTransactions {
+
+    private final RedisKeys keys;
+    private final boolean expire;
+    private final RedisTransactionBucketStore store;
+    private final Map<ByteBuffer, byte[]> values = new HashMap<>();
+    private final Map<ByteBuffer, Long> expiry = new HashMap<>();
+
+    InMemoryTransactions(RedisKeys keys, boolean expire) {
+        this.keys = keys;
+        this.expire = expire;
+        this.store = new RedisTransactionBucketStore(
+                new DedicatedConnections(CompletableFuture::new),
+                keys,
+                TestRedis.deadline(Duration.ofSeconds(1)),
+                TestRedis.FAILURES,
+                () -> 0);
+    }
+
+    Decision take(List<Charge> charges, boolean ahead, long now) {
+        List<ByteBuffer> named = charges.stream().map(this::key).toList();
+        return written(store.take(charges, named, ahead, reading(now)), now);
+    }
+
+    void giveBack(List<Answer> taken, long now) {
+        List<ByteBuffer> named =
+                taken.stream().map(answer -> key(answer.charge())).toList();
+        written(store.giveBack(taken, named, reading(now)), now);
+    }
+
+    /** Returns the bucket as it is now, under the spec that it was written under. */
+    RedisBucketState bucket(Charge charge, long now) {
+        return reading(now).bucket(key(charge), RedisTickScale.of(charge.spec()));
+    }
+
+    byte @Nullable [] value(Charge charge) {
+        return values.get(key(charge));
+    }
+
+    private ByteBuffer key(Charge charge) {
+        return ByteBuffer.wrap(keys.of(charge));
+    }
+
+    private Reading reading(long now) {
+        if (expire && expiry.values().removeIf(moment -> moment <= now)) {
+            values.keySet().retainAll(expiry.keySet());
+        }
+        return new Reading(now, values);
+    }
+
+    private <T> T written(Change<T> change, long now) {
+        change.buckets().forEach((key, bucket) -> {
+            byte[] value = bucket.value();
+            if (value == null) {
+                values.remove(key);
+                expiry.remove(key);
+            } else {
+                values.put(key, value);
+                expiry.put(key, now + 1_000 * bucket.millisToKeep(now));
+            }
+        });
+        return change.answer();
+    }
+}

@@ -1,0 +1,207 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.lettuce.core.KeyValue;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.GrantOracle;
+import io.ratelimit.Rate;
+import io.ratelimit.Specs;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The Java arithmetic of the stores in Redis, held against the {@link GrantOracle}; and the script on a real server, held
+ * against the Java arithmetic, reply by reply and value by value. The number of a run is its seed. With
+ * {@code -Dratelimit.test.steps=1000000} each test makes so many steps.
+ */
+class RedisOracleTests {
+
+    private static final int RUN = 1_000;
+    private static final int SCRIPT_RUN = 250;
+    private static final int THREADS = 16;
+    private static final long START = 1_795_000_000_123_456L;
+    private static final List<String> USERS = List.of("user0", "user1");
+
+    /** Tokens taken, and their count. */
+    private record Taken(Answer answer, GrantOracle.Grant grant) {}
+
+    @Test
+    void noBucketGrantsTooMuchAndOneSpecAnswersExactly() {
+        for (int seed = 1; seed <= GrantOracle.steps(100_000) / RUN; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            boolean alone = random.nextInt(3) == 0;
+            run(seed, alone ? List.of(Specs.smallSpec(random)) : Specs.smallSpecs(random), random);
+        }
+    }
+
+    private static void run(int seed, List<BucketSpec> specs, SplittableRandom random) {
+        BucketSpec spec = specs.get(0);
+        boolean alone = specs.size() == 1;
+        int changes = random.nextBoolean() ? 2 : 20;
+        Map<BucketSpec, Long> ticks = new LinkedHashMap<>();
+        specs.forEach(used -> ticks.put(used, RedisTickScale.of(used).perToken()));
+        InMemoryTransactions redis = new InMemoryTransactions(new RedisKeys("oracle", ""), true);
+        long micros = START;
+        GrantOracle oracle = new GrantOracle(specs, ticks.values(), 1_000, true, 1_000 * micros);
+        List<Taken> taken = new ArrayList<>();
+        for (int i = 0; i < RUN; i++) {
+            String step = "seed %d, step %d, %s".formatted(seed, i, spec);
+            micros += passed(spec, random);
+            spec = random.nextInt(changes) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
+            long now = 1_000 * micros;
+            if (random.nextInt(3) == 0 && !taken.isEmpty()) {
+                int last = random.nextInt(Math.min(taken.size(), random.nextInt(4) == 0 ? RUN : 20));
+                Taken back = taken.remove(taken.size() - 1 - last);
+                RedisBucketState before = redis.bucket(back.answer.charge(), micros);
+                redis.giveBack(List.of(back.answer), micros);
+                long after = redis.bucket(back.answer.charge(), micros).missing();
+                oracle.returned(
+                        back.grant, before.missing() - after, before.ticks().perToken(), now, step);
+                continue;
+            }
+            oracle.use(spec, now);
+            long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());
+            long wait = random.nextInt(3) > 0 ? 0 : 1_000 * random.nextLong(Specs.tokenNanos(spec) / 200);
+            Charge charge = charge(spec, "user", cost, Duration.ofNanos(wait));
+            Decision decision = redis.take(List.of(charge), true, micros);
+            if (alone) {
+                long exact = oracle.take(spec, cost, now, wait);
+                assertThat(decision.allowed()).as(step).isEqualTo(exact <= wait);
+                assertThat(decision.allowed() ? decision.waitNanos() : decision.retryNanos())
+                        .as(step)
+                        .isEqualTo(exact);
+            }
+            if (decision.allowed()) {
+                long due = now + decision.waitNanos();
+                taken.add(new Taken(decision.answers().get(0), oracle.granted(spec, cost, now, due, step)));
+            }
+        }
+    }
+
+    private static Charge charge(BucketSpec spec, String key, long cost, Duration maxWait) {
+        return Charge.of(ThrottlePolicy.of("api", spec, "user"), key, cost).withMaxWait(maxWait);
+    }
+
+    private static long passed(BucketSpec spec, SplittableRandom random) {
+        int kind = random.nextInt(60);
+        if (kind < 20) {
+            return random.nextLong(Specs.tokenNanos(spec) / 500 + 2);
+        }
+        return kind == 20 ? spec.timeToFull().toNanos() / 1_000 + random.nextInt(3) : 0;
+    }
+
+    @Test
+    void theScriptAnswersAndKeepsWhatTheJavaArithmeticDoes() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+        try {
+            List<Future<?>> runs = new ArrayList<>();
+            for (int seed = 1; seed <= GrantOracle.steps(4_000) / SCRIPT_RUN; seed++) {
+                int number = seed;
+                runs.add(threads.submit(() -> compare(number)));
+            }
+            for (Future<?> run : runs) {
+                run.get();
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    private static void compare(int seed) {
+        var random = new SplittableRandom(seed);
+        List<BucketSpec> specs = random.nextBoolean()
+                ? Specs.smallSpecs(random)
+                : Stream.generate(() -> Specs.randomSpec(random))
+                        .limit(1 + random.nextInt(3))
+                        .toList();
+        RedisKeys keys = TestRedis.keys();
+        AtomicLong micros = new AtomicLong(START);
+        BucketStore script = script(keys, micros);
+        InMemoryTransactions java = new InMemoryTransactions(keys, false);
+        BucketSpec spec = specs.get(0);
+        List<Answer> taken = new ArrayList<>();
+        for (int i = 0; i < SCRIPT_RUN; i++) {
+            String step = "seed %d, step %d, %s".formatted(seed, i, spec);
+            micros.addAndGet(passed(spec, random));
+            spec = random.nextInt(8) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
+            if (random.nextInt(3) == 0 && !taken.isEmpty()) {
+                List<Answer> back = List.of(taken.remove(random.nextInt(taken.size())));
+                script.giveBack(back);
+                java.giveBack(back, micros.get());
+            } else {
+                List<Charge> charges = charges(spec, random);
+                boolean ahead = random.nextBoolean();
+                Decision decision = ahead ? script.reserve(charges) : script.take(charges);
+                assertThat(decision).as(step).isEqualTo(java.take(charges, ahead, micros.get()));
+                taken.addAll(decision.allowed() ? decision.answers() : List.of());
+            }
+            assertSameValues(keys, java, spec, step);
+        }
+    }
+
+    private static BucketStore script(RedisKeys keys, AtomicLong micros) {
+        return new RedisScriptBucketStore(
+                TestRedis.shared().connection()::async,
+                keys,
+                TestRedis.deadline(Duration.ofSeconds(60)),
+                TestRedis.FAILURES,
+                false,
+                micros::get);
+    }
+
+    private static List<Charge> charges(BucketSpec spec, SplittableRandom random) {
+        return Stream.generate(() -> {
+                    long wait = random.nextBoolean() ? 0 : Specs.upTo(10 * Specs.tokenNanos(spec) + 1, random);
+                    long cost = Specs.upTo(spec.capacity(), random) + random.nextInt(2);
+                    return charge(spec, USERS.get(random.nextInt(2)), cost, Duration.ofNanos(wait));
+                })
+                .limit(1 + random.nextInt(3))
+                .toList();
+    }
+
+    private static void assertSameValues(RedisKeys keys, InMemoryTransactions java, BucketSpec spec, String step) {
+        List<Charge> charges =
+                USERS.stream().map(user -> charge(spec, user, 1, Duration.ZERO)).toList();
+        List<KeyValue<byte[], byte[]>> values =
+                TestRedis.shared().connection().sync().mget(keys.of(charges.get(0)), keys.of(charges.get(1)));
+        for (int i = 0; i < values.size(); i++) {
+            assertThat(values.get(i).getValueOrElse(null)).as(step).isEqualTo(java.value(charges.get(i)));
+        }
+    }
+
+    /** Two instances of a rolling deployment: whichever call is denied, the tokens of time are not lost. */
+    @Test
+    void aBucketThatGreedyAndIntervalInstancesAskInTurnRefills() {
+        RedisKeys keys = TestRedis.keys();
+        AtomicLong micros = new AtomicLong(START);
+        BucketStore one = script(keys, micros);
+        BucketStore other = script(keys, micros);
+        BucketSpec greedy = BucketSpec.of("6/1h");
+        BucketSpec interval = new BucketSpec(Rate.of("6/1h"), 6, Refill.INTERVAL);
+        long granted = 0;
+        for (int minute = 0; minute < 600; minute++) {
+            boolean even = minute % 2 == 0;
+            Charge charge = charge(even ? greedy : interval, "alice", 1, Duration.ZERO);
+            granted += (even ? one : other).take(List.of(charge)).allowed() ? 1 : 0;
+            micros.addAndGet(60_000_000);
+        }
+        assertThat(granted).isBetween(40L, 6 + 2 * 6 * 10L + 6);
+    }
+}
