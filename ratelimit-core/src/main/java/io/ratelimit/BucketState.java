@@ -68,7 +68,7 @@ final class BucketState {
 
     /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
     long take(long cost, long nanos) {
-        return take(cost, nanos, 0);
+        return take(cost, nanos, 0, fullAt);
     }
 
     /**
