@@ -3,8 +3,7 @@ package io.ratelimit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The promises to waiting calls that a bucket's full-again moment alone doesn't show. Immutable; in the ticks of one
- * spec.
+ * The promises to waiting calls that a bucket's full-again moment alone doesn't show. In the ticks of one spec.
  *
  * @param promised the tick of the last promise when tokens were given back during a debt
  * @param origin the bucket's state before it was converted from another spec; null if it wasn't
@@ -58,11 +57,7 @@ record Backlog(
         return behind < 0 ? 0 : Math.min(Math.max(price + Math.max(before, 0) - behind, 0), price);
     }
 
-    /**
-     * Returns the tick of the last promise.
-     *
-     * @param shown the tick of the last promise as the bucket's full-again moment shows it
-     */
+    /** Returns the tick of the last promise; without a backlog, the one that the full-again moment shows. */
     long lastPromise(long shown) {
         return this == NONE || shown - promised >= 0 ? shown : promised;
     }

@@ -24,10 +24,8 @@ final class BucketState {
      * a thread that loses continues from the winner's value. The number publishes nothing but itself.
      *
      * A call that may wait takes tokens ahead: the bucket is then full later than an empty one would be. The excess is
-     * the bucket's debt, and it is also the wait. Backlog explains what a debt means for tokens that are given back.
-     *
-     * A state belongs to one spec. When the spec changes or the key is forgotten, the state is closed for ever, and a
-     * thread that still holds it looks the bucket up again. So no token is taken from a state that no later call sees.
+     * the bucket's debt, and also the wait (Backlog). A state that was closed, for another spec or because its key is
+     * forgotten, stays closed. So no token is taken from a state that no later call sees.
      */
 
     /** The result of an operation on a closed state: the caller must look up the bucket again. */
@@ -48,8 +46,6 @@ final class BucketState {
 
     private final TickScale scale;
     private volatile long fullAt;
-
-    /** The promises to waiting calls that {@link #fullAt} alone doesn't show. */
     private volatile Backlog backlog;
 
     /** The ticks given back so far; the count may wrap around. Written after {@link #fullAt} was pulled nearer. */
@@ -143,7 +139,10 @@ final class BucketState {
 
     /** Creates the caller's result of a take. */
     interface Result<T> {
-        /** @param returned the value of {@link BucketState#returned} before the take */
+        /**
+         * @param taken the result of the take: see {@link BucketState#take(long, long, long)}
+         * @param returned the value of {@link BucketState#returned} before the take
+         */
         T create(BucketState state, long cost, long taken, long nanos, long maxWaitNanos, long returned);
     }
 
@@ -386,12 +385,11 @@ final class BucketState {
     /** Returns the fastest spec that the bucket has had, this one included. */
     private BucketSpec fastest() {
         BucketSpec fastest = backlog.fastest();
-        return fastest == null || isFaster(scale.spec().rate(), fastest.rate()) ? scale.spec() : fastest;
+        return fastest == null || perNano(scale.spec()) > perNano(fastest) ? scale.spec() : fastest;
     }
 
-    private static boolean isFaster(Rate one, Rate other) {
-        return (double) one.tokens() / one.period().toNanos()
-                > (double) other.tokens() / other.period().toNanos();
+    private static double perNano(BucketSpec spec) {
+        return (double) spec.rate().tokens() / spec.rate().period().toNanos();
     }
 
     /**

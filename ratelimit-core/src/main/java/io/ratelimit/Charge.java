@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The tokens that one call needs from one bucket of a policy. Make a new one for each call, since a policy may be
- * {@linkplain Throttlers#reconfigure changed} between two calls.
+ * {@linkplain PolicyThrottler#reconfigure(BucketSpec) changed} between two calls.
  *
  * @param policy the policy that charges the call
  * @param spec the spec of the bucket: the policy's own, or that of a tier

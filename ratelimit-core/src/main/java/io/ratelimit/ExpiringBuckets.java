@@ -43,7 +43,7 @@ final class ExpiringBuckets {
 
     private final Ticker ticker;
     private final TimeSource time;
-    private final long origin;
+    private final long start;
     private final Cache<String, BucketState> cache;
     private final VarExpiration<String, BucketState> expiration;
     private final Cache<BucketSpec, TickScale> scales =
@@ -53,7 +53,7 @@ final class ExpiringBuckets {
     ExpiringBuckets(Ticker ticker, Scheduler scheduler, TimeSource time) {
         this.ticker = ticker;
         this.time = time;
-        this.origin = ticker.read();
+        this.start = ticker.read();
         this.cache = Caffeine.newBuilder()
                 .ticker(ticker)
                 .scheduler(scheduler)
@@ -76,9 +76,7 @@ final class ExpiringBuckets {
         return state == null || isYoung(state) || renew(key, state) ? state : null;
     }
 
-    /**
-     * Returns whether a state is surely in the first half of its life: it may be almost one step older than it seems.
-     */
+    /** Returns whether a state is in the first half of its life, though it may be almost a step older than it seems. */
     private boolean isYoung(BucketState state) {
         return step() - state.renewedAt < halfLife(state.scale()) >> STEP_BITS;
     }
@@ -88,28 +86,20 @@ final class ExpiringBuckets {
     }
 
     private boolean renew(String key, BucketState state) {
-        keepUntilFull(key, state);
+        keep(key, state, 0);
         state.renewedAt = step();
         return cache.getIfPresent(key) == state;
     }
 
     /**
-     * Keeps the bucket of a key, if there is one, for at least this long. Synchronized, or the shorter life could win.
+     * Keeps a bucket until it is full, even if it is in debt, or a call takes tokens ahead for this wait next.
+     * Synchronized, or the shorter life could win.
      */
-    private synchronized void keep(String key, long nanos) {
+    synchronized void keep(String key, BucketState state, long waitNanos) {
+        long nanos = Math.max(lifetime(state, ticker.read()), waitNanos + 2 * halfLife(state.scale()));
         if (expiration.getExpiresAfter(key, TimeUnit.NANOSECONDS).orElse(Long.MAX_VALUE) < nanos) {
             expiration.setExpiresAfter(key, nanos, TimeUnit.NANOSECONDS);
         }
-    }
-
-    /** Keeps the bucket of a key until it is full, even if a call takes tokens ahead for this wait next. */
-    void keepThrough(String key, long waitNanos, TickScale scale) {
-        keep(key, waitNanos + 2 * halfLife(scale));
-    }
-
-    /** Keeps a bucket until it is full, even if it is in debt. */
-    void keepUntilFull(String key, BucketState state) {
-        keep(key, lifetime(state, ticker.read()));
     }
 
     private static long halfLife(TickScale scale) {
@@ -121,9 +111,7 @@ final class ExpiringBuckets {
         return halfLife(state.scale()) + Math.max(halfLife(state.scale()), untilFull);
     }
 
-    /**
-     * Returns the bucket of a key under a spec: the current one, converted if need be, or a new one short by so much.
-     */
+    /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new one short by so much. */
     BucketState open(String key, TickScale scale, long nanos, long missing) {
         return cache.asMap().compute(key, (sameKey, state) -> {
             if (state != null && state.scale().spec().equals(scale.spec())) {
@@ -148,7 +136,7 @@ final class ExpiringBuckets {
 
     /** Returns the one scale of a spec, which is kept while a bucket counts by it. */
     TickScale scale(BucketSpec spec) {
-        return scales.get(spec, sameSpec -> TickScale.of(sameSpec, origin));
+        return scales.get(spec, sameSpec -> TickScale.of(sameSpec, start));
     }
 
     /** Returns whether a bucket belongs here, by its scale: no two of these objects share one. */

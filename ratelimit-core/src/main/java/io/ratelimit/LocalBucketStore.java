@@ -15,8 +15,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Buckets in the memory of this process. Reads the clock once a call, and once more for a bucket that would deny. Takes
- * from several buckets one after the other, and gives back to them when one denies.
+ * Buckets in the memory of this process, taken from one after the other; when one denies, the earlier ones get their
+ * tokens back. Reads the clock once a call, and once more for a bucket that would deny.
  */
 final class LocalBucketStore implements BucketStore {
 
@@ -39,7 +39,7 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private Decision take(List<Charge> charges, boolean ahead) {
-        long nanos = now();
+        long nanos = clock.now();
         if (charges.size() == 1) {
             return Decision.of(List.of(take(charges.get(0), ahead, nanos)));
         }
@@ -72,9 +72,9 @@ final class LocalBucketStore implements BucketStore {
             long before = bucket.fullAt();
             long wait = Math.min(2 * bucket.scale().nanosUntil(-taken, nanos), maxWait);
             if (wait > 0) {
-                buckets.keepThrough(charge, bucket, wait);
+                buckets.keep(charge, bucket, wait);
             }
-            nanos = now();
+            nanos = clock.now();
             bucket = buckets.bucket(charge, nanos);
             returned = bucket.returned();
             taken = bucket.take(charge.cost(), nanos, wait);
@@ -85,7 +85,7 @@ final class LocalBucketStore implements BucketStore {
             }
         }
         if (taken > bucket.scale().full()) {
-            buckets.keepUntilFull(charge, bucket);
+            buckets.keep(charge, bucket, 0);
         }
         Receipt receipt = taken < 0 ? null : bucket.receipt(charge.cost(), taken, nanos, returned);
         return Answer.of(charge, bucket, taken, nanos, maxWait, receipt, buckets.isShared(bucket));
@@ -93,7 +93,7 @@ final class LocalBucketStore implements BucketStore {
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
     private void peekOthers(List<Charge> charges, Answer[] answers, int denied, boolean ahead) {
-        long nanos = now();
+        long nanos = clock.now();
         for (int i = 0; i < answers.length; i++) {
             if (i != denied) {
                 answers[i] = peek(charges.get(i), ahead, nanos);
@@ -126,7 +126,7 @@ final class LocalBucketStore implements BucketStore {
         PolicyBuckets buckets = buckets(taken.policy());
         BucketState bucket = buckets.bucketTakenFrom(taken);
         Receipt receipt = (Receipt) taken.receipt();
-        while (bucket != null && !bucket.giveBack(taken.charge().cost(), receipt, this::now)) {
+        while (bucket != null && !bucket.giveBack(taken.charge().cost(), receipt, clock::now)) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);
         }
@@ -134,7 +134,7 @@ final class LocalBucketStore implements BucketStore {
 
     @Override
     public BucketSnapshot snapshot(Charge charge) {
-        long nanos = now();
+        long nanos = clock.now();
         return buckets(charge.policy()).snapshot(charge, nanos);
     }
 
@@ -143,21 +143,17 @@ final class LocalBucketStore implements BucketStore {
         buckets(charge.policy()).reset(charge.key());
     }
 
-    private long now() {
-        return clock.now();
-    }
-
     PolicyBuckets buckets(ThrottlePolicy policy) {
         PolicyBuckets buckets = policies.get(policy.name());
         return buckets != null
                 ? buckets
                 : policies.computeIfAbsent(
-                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), hash, clock, clock, this::now));
+                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), hash, clock, clock, clock::now));
     }
 
     @Override
     public long size(ThrottlePolicy policy) {
-        now();
+        clock.now();
         return buckets(policy).size();
     }
 

@@ -6,12 +6,9 @@ import io.ratelimit.Decision.Answer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The buckets of one policy by their keys. Thread-safe.
- *
- * <p>At {@code max-keys} a new key shares one of 4,096 overflow buckets of its tier, chosen by a hash that no client
- * can predict. So a drained key keeps its bucket, a flood of keys locks out few clients, and memory is bounded. A
- * reserved key always gets its own bucket. A long key is stored as its 128-bit hash, in a form that {@link Keys} never
- * makes.
+ * The buckets of one policy by their keys, and at {@code max-keys} the overflow buckets of each tier. A
+ * {@linkplain Keys#reserved reserved} key never shares an overflow bucket. A long key is stored as its 128-bit hash, in
+ * a form that {@link Keys} never makes. Thread-safe.
  */
 final class PolicyBuckets {
     /*
@@ -93,20 +90,11 @@ final class PolicyBuckets {
     }
 
     /** Keeps the bucket of a charge until it is full, even if a call takes tokens ahead for this wait next. */
-    void keepThrough(Charge charge, BucketState bucket, long waitNanos) {
+    void keep(Charge charge, BucketState bucket, long waitNanos) {
         if (overflow.contains(bucket)) {
-            overflow.keepThrough(overflowKey(charge.key()), waitNanos, bucket.scale());
+            overflow.keep(overflowKey(charge.key()), bucket, waitNanos);
         } else {
-            buckets.keepThrough(storedKey(charge.key()), waitNanos, bucket.scale());
-        }
-    }
-
-    /** Keeps the bucket of a charge until it is full, after tokens were taken ahead. */
-    void keepUntilFull(Charge charge, BucketState bucket) {
-        if (overflow.contains(bucket)) {
-            overflow.keepUntilFull(overflowKey(charge.key()), bucket);
-        } else {
-            buckets.keepUntilFull(storedKey(charge.key()), bucket);
+            buckets.keep(storedKey(charge.key()), bucket, waitNanos);
         }
     }
 
@@ -165,7 +153,6 @@ final class PolicyBuckets {
         }
     }
 
-    /** Returns whether a bucket is an overflow bucket. */
     boolean isShared(BucketState bucket) {
         return overflow.size() > 0 && overflow.contains(bucket);
     }
@@ -175,9 +162,7 @@ final class PolicyBuckets {
         return !Keys.isReserved(key) && isFull();
     }
 
-    /**
-     * Returns whether there is no room for another key. Evicts the buckets that are due first, at most once a second.
-     */
+    /** Returns whether no other key has room. Evicts the buckets that are due first, at most once a second. */
     private boolean isFull() {
         if (buckets.size() < maxKeys) {
             return false;

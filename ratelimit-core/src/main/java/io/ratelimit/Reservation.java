@@ -11,22 +11,26 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public final class Reservation {
 
     private final TokenBucket bucket;
-    private final Taken taken;
+    private final long cost;
+    private final Decision decision;
+    private final Receipt receipt;
+    private final long dueNanos;
     private final AtomicBoolean cancelled = new AtomicBoolean();
 
-    /** A take from a bucket's state; the receipt is meaningless if no tokens were taken. */
-    record Taken(long cost, Decision decision, Receipt receipt, long dueNanos) {
-
-        static Taken of(BucketState state, long cost, long taken, long nanos, long maxWaitNanos, long returned) {
-            Decision decision = Decision.of(state, cost, taken, nanos, maxWaitNanos);
-            long dueNanos = nanos + decision.waitNanos();
-            return new Taken(cost, decision, state.receipt(cost, taken, nanos, returned), dueNanos);
-        }
-    }
-
-    Reservation(TokenBucket bucket, Taken taken) {
+    /** Creates the reservation of a take from a bucket's state: see {@link BucketState.Result#create}. */
+    Reservation(
+            TokenBucket bucket,
+            BucketState state,
+            long cost,
+            long taken,
+            long nanos,
+            long maxWaitNanos,
+            long returned) {
         this.bucket = bucket;
-        this.taken = taken;
+        this.cost = cost;
+        this.decision = Decision.of(state, cost, taken, nanos, maxWaitNanos);
+        this.receipt = state.receipt(cost, taken, nanos, returned);
+        this.dueNanos = nanos + decision.waitNanos();
     }
 
     /**
@@ -34,14 +38,13 @@ public final class Reservation {
      * wait would have been too long, or the cost is above the capacity.
      */
     public Decision decision() {
-        return taken.decision();
+        return decision;
     }
 
     /** Returns the time until the tokens are due; zero afterwards, and if no tokens were taken. */
     public Duration delay() {
-        return decision().allowed()
-                ? Duration.ofNanos(Math.max(dueNanos() - bucket.time().nanoTime(), 0))
-                : Duration.ZERO;
+        return Duration.ofNanos(
+                decision.allowed() ? Math.max(dueNanos - bucket.time().nanoTime(), 0) : 0);
     }
 
     /**
@@ -51,11 +54,10 @@ public final class Reservation {
      * @throws InterruptedException if the thread is interrupted before; the reservation stays, so {@link #cancel} it
      */
     public void await() throws InterruptedException {
-        if (!decision().allowed()) {
-            throw new IllegalStateException(
-                    "no tokens were reserved: " + decision().outcome());
+        if (!decision.allowed()) {
+            throw new IllegalStateException("no tokens were reserved: " + decision.outcome());
         }
-        bucket.time().parkUntil(dueNanos());
+        bucket.time().parkUntil(dueNanos);
     }
 
     /**
@@ -69,14 +71,14 @@ public final class Reservation {
      * @return whether this was the first call and tokens had been taken
      */
     public boolean cancel() {
-        boolean first = decision().allowed() && cancelled.compareAndSet(false, true);
+        boolean first = decision.allowed() && cancelled.compareAndSet(false, true);
         if (first) {
-            bucket.giveBack(taken);
+            bucket.giveBack(cost, receipt);
         }
         return first;
     }
 
     long dueNanos() {
-        return taken.dueNanos();
+        return dueNanos;
     }
 }

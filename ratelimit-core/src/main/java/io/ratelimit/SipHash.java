@@ -26,14 +26,13 @@ final class SipHash {
         return new SipHash(random.nextLong(), random.nextLong());
     }
 
-    /** Returns the hash in 64 bits. */
     long hash64(String text) {
         State state = new State(k0, k1, 0);
         state.absorb(text);
         return state.finish(0xff);
     }
 
-    /** Returns the hash in 128 bits, as 16 chars below 256. */
+    /** Returns 16 chars below 256. */
     String hash128(String text) {
         State state = new State(k0, k1, 0xee);
         state.absorb(text);
@@ -42,7 +41,6 @@ final class SipHash {
         return new String(bytes.array(), StandardCharsets.ISO_8859_1);
     }
 
-    /** The four words of the algorithm. */
     private static final class State {
         private long v0;
         private long v1;

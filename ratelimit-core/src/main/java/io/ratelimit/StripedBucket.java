@@ -2,12 +2,13 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
-import io.ratelimit.Reservation.Taken;
+import io.ratelimit.BucketState.Receipt;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.StampedLock;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** A bucket that sets tokens aside for each of several stripes, so that threads seldom write to the same place. */
 final class StripedBucket extends TokenBucket {
@@ -43,9 +44,7 @@ final class StripedBucket extends TokenBucket {
 
     private static final int MAX_STRIPES = 256;
 
-    /**
-     * A slice is at most the capacity divided by this and by the stripes: all slices together are at most a quarter.
-     */
+    /** All slices together are at most this part of the capacity: a quarter. */
     private static final int PARTS = 4;
 
     /** A slice that serves fewer calls isn't worth the lock. */
@@ -79,9 +78,7 @@ final class StripedBucket extends TokenBucket {
         return !isShort(tokens) && locked(() -> takeLocked(tokens, stripe));
     }
 
-    /**
-     * Returns whether nothing was lent and the bucket was short of the tokens; reads again while other threads take.
-     */
+    /** Returns whether nothing was lent and the bucket was short; reads again while other threads take. */
     private boolean isShort(long tokens) {
         for (int i = 0; i < MAX_OPTIMISTIC_READS; i++) {
             long stamp = lock.tryOptimisticRead();
@@ -185,13 +182,8 @@ final class StripedBucket extends TokenBucket {
     }
 
     @Override
-    public void giveBack(long tokens) {
-        runGathered(() -> super.giveBack(tokens));
-    }
-
-    @Override
-    void giveBack(Taken taken) {
-        runGathered(() -> super.giveBack(taken));
+    void giveBack(long tokens, @Nullable Receipt receipt) {
+        runGathered(() -> super.giveBack(tokens, receipt));
     }
 
     @Override

@@ -85,10 +85,8 @@ public final class ThrottlePolicy {
     }
 
     /**
-     * Returns an enforced policy whose keys ignore case and whose calls don't wait.
+     * Like {@link #of(String, BucketSpec, String...)}, with the parts of the key as a list.
      *
-     * @param name lower-case letters, digits and dashes, 64 characters at most
-     * @param key the names of the key's parts, such as {@code user} and {@code endpoint}; empty for a global policy
      * @throws IllegalArgumentException if the name is not of that form
      */
     public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {

@@ -16,11 +16,12 @@ import java.util.Map;
  * The throttlers of several policies over one store. Thread-safe.
  *
  * <ul>
- *   <li>{@link #get} gives the throttler of one policy.
+ *   <li>{@link #get} gives the throttler of one policy, and {@link PolicyThrottler#reconfigure(BucketSpec)} changes its
+ *       rate and capacity.
  *   <li>{@link #decide} and {@link #acquire} take from the buckets of several policies, all or none. {@code decide}
  *       answers at once; {@code acquire} waits for tokens that come in time.
  *   <li>{@link #giveBack} returns unused tokens, {@link #snapshot(Charge)} shows a bucket, {@link #reset(Charge)}
- *       forgets it, {@link #reconfigure(String, BucketSpec)} changes a policy's rate and capacity.
+ *       forgets it.
  * </ul>
  */
 public final class Throttlers {
@@ -258,30 +259,6 @@ public final class Throttlers {
      */
     public void reset(Charge charge) {
         store.reset(charge);
-    }
-
-    /**
-     * Changes the rate and the capacity of a policy: see {@link PolicyThrottler#reconfigure(BucketSpec)}. To change
-     * only the rate, call {@code get(policy).reconfigure(spec -> spec.withRate(rate))}.
-     *
-     * @throws UnknownPolicyException if there is no policy of that name
-     * @throws IllegalArgumentException if {@linkplain PolicyThrottler#checkChanges a check} refuses the change; the old
-     *     spec stays
-     */
-    public void reconfigure(String policy, BucketSpec spec) {
-        get(policy).reconfigure(spec);
-    }
-
-    /**
-     * Changes the rate and the capacity of a policy's tier: see
-     * {@link PolicyThrottler#reconfigure(String, BucketSpec)}.
-     *
-     * @throws UnknownPolicyException if there is no policy of that name
-     * @throws IllegalArgumentException if the policy has no such tier, or
-     *     {@linkplain PolicyThrottler#checkChanges a check} refuses the change; the old spec stays
-     */
-    public void reconfigure(String policy, String tier, BucketSpec spec) {
-        get(policy).reconfigure(tier, spec);
     }
 
     /** Returns the listener for decisions, so that code that detects other events can report them. */

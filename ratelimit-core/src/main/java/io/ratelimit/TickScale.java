@@ -24,7 +24,7 @@ final class TickScale {
 
     private final BucketSpec spec;
     private final Rate rate;
-    private final long origin;
+    private final long start;
     private final long stepNanos;
     private final long perStep;
     private final long perToken;
@@ -35,13 +35,13 @@ final class TickScale {
     private TickScale(BucketSpec spec, Rate rate, long nanos, long stepNanos, long perStep, long perToken) {
         this.spec = spec;
         this.rate = rate;
-        this.origin = nanos - Math.floorMod(nanos, stepNanos);
+        this.start = nanos - Math.floorMod(nanos, stepNanos);
         this.stepNanos = stepNanos;
         this.perStep = perStep;
         this.perToken = perToken;
         this.capacity = spec.capacity();
         this.full = capacity * perToken;
-        this.nanosToFull = nanosUntil(full, origin);
+        this.nanosToFull = nanosUntil(full, start);
     }
 
     /**
@@ -53,7 +53,8 @@ final class TickScale {
         if (spec.refill() == BucketSpec.Refill.INTERVAL) {
             return new TickScale(spec, spec.rate(), nanos, periodNanos, tokens, 1);
         }
-        long common = gcd(tokens, periodNanos);
+        long common =
+                BigInteger.valueOf(tokens).gcd(BigInteger.valueOf(periodNanos)).longValueExact();
         if (tokens / common <= MAX_TICKS_PER_NANOSECOND) {
             return new TickScale(spec, spec.rate(), nanos, 1, tokens / common, periodNanos / common);
         }
@@ -82,10 +83,6 @@ final class TickScale {
         long perStep = n.multiply(BigInteger.valueOf(perToken)).divide(d).longValueExact();
         Rate rate = new Rate(perStep, Duration.ofNanos(MICROSECOND * perToken));
         return new TickScale(spec, rate, nanos, MICROSECOND, perStep, perToken);
-    }
-
-    private static long gcd(long a, long b) {
-        return BigInteger.valueOf(a).gcd(BigInteger.valueOf(b)).longValueExact();
     }
 
     BucketSpec spec() {
@@ -119,7 +116,7 @@ final class TickScale {
 
     /** Returns the tick at a moment. It may wrap around, so ticks are compared by subtraction. */
     long at(long nanos) {
-        long passed = nanos - origin;
+        long passed = nanos - start;
         if (stepNanos == 1) {
             return perStep == 1 ? passed : passed * perStep;
         }
@@ -140,7 +137,7 @@ final class TickScale {
             return 0;
         }
         long steps = perStep == 1 ? ticks : (ticks - 1) / perStep + 1;
-        return stepNanos == 1 ? steps : steps * stepNanos - Math.floorMod(nanos - origin, stepNanos);
+        return stepNanos == 1 ? steps : steps * stepNanos - Math.floorMod(nanos - start, stepNanos);
     }
 
     /** Returns the most nanoseconds that can have passed since a tick; zero if the tick is still to come. */
@@ -178,10 +175,7 @@ final class TickScale {
         return converted[1].signum() != 0 && converted[0].compareTo(BigInteger.valueOf(full)) < 0;
     }
 
-    /**
-     * Returns the most ticks that a spec's rate can bring in this time; for interval refill, with the batch that is
-     * due.
-     */
+    /** Returns the most ticks that a spec's rate can bring in this time; interval refill may bring one more batch. */
     long maxRefill(long nanos, BucketSpec spec) {
         long period = spec.rate().period().toNanos();
         boolean interval = spec.refill() == BucketSpec.Refill.INTERVAL;

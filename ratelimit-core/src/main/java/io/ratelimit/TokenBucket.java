@@ -2,13 +2,14 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
-import io.ratelimit.Reservation.Taken;
+import io.ratelimit.BucketState.Receipt;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A token bucket: calls take tokens from it, and time brings them back.
@@ -202,8 +203,11 @@ public sealed class TokenBucket permits StripedBucket {
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      */
     public Reservation reserve(long tokens, Duration maxWait) {
-        return new Reservation(
-                this, take(tokens, ThrottlePolicy.atMostLongest(maxWait).toNanos(), Taken::of));
+        return take(
+                tokens,
+                ThrottlePolicy.atMostLongest(maxWait).toNanos(),
+                (state, cost, taken, nanos, maxWaitNanos, returned) ->
+                        new Reservation(this, state, cost, taken, nanos, maxWaitNanos, returned));
     }
 
     <T> T take(long tokens, long maxWaitNanos, BucketState.Result<T> result) {
@@ -227,13 +231,11 @@ public sealed class TokenBucket permits StripedBucket {
      */
     public void giveBack(long tokens) {
         checkPositive(tokens);
-        while (!state.giveBack(tokens, null, time)) {
-            Thread.onSpinWait();
-        }
+        giveBack(tokens, null);
     }
 
-    void giveBack(Taken taken) {
-        while (!state.giveBack(taken.cost(), taken.receipt(), time)) {
+    void giveBack(long tokens, @Nullable Receipt receipt) {
+        while (!state.giveBack(tokens, receipt, time)) {
             Thread.onSpinWait();
         }
     }

@@ -45,10 +45,7 @@ final class WaitQueues {
 
         private final List<String> joined = new ArrayList<>();
 
-        /**
-         * Takes the tokens at once; or ahead of time, if every bucket that is short has them soon enough and its queue
-         * has room.
-         */
+        /** Takes the tokens at once; or ahead, if each bucket that is short has them in time and a place in its queue. */
         Decision take(List<Charge> charges) {
             Decision atOnce = store.take(charges);
             if (atOnce.outcome() != Outcome.DENIED) {
@@ -63,10 +60,7 @@ final class WaitQueues {
             return full == null ? takeAhead(charges) : deny(refined, full::equals, Outcome.QUEUE_FULL);
         }
 
-        /**
-         * Joins only the queues of buckets that other calls have emptied since; the call is in the other queues
-         * already.
-         */
+        /** Joins the queues of buckets that other calls have emptied since; the call is in the others already. */
         private Decision takeAhead(List<Charge> charges) {
             Decision ahead = store.reserve(charges);
             List<Answer> waiting = waiting(ahead);
@@ -92,9 +86,7 @@ final class WaitQueues {
             return null;
         }
 
-        /**
-         * Holds the thread until the tokens of an allowed call are due; gives them back if the thread is interrupted.
-         */
+        /** Parks the thread until the tokens of an allowed call are due; gives them back if it is interrupted. */
         void await(Decision decision) throws InterruptedException {
             if (decision.waitNanos() > 0) {
                 try {
@@ -131,7 +123,6 @@ final class WaitQueues {
         return answer.policy().name();
     }
 
-    /** Returns whether any of the charges may wait at all. */
     static boolean anyMayWait(List<Charge> charges) {
         for (int i = 0; i < charges.size(); i++) {
             if (!charges.get(i).maxWait().isZero()) {
@@ -182,7 +173,7 @@ final class WaitQueues {
             return queue(policy).size(time.nanoTime());
         }
 
-        /** Takes the tokens at once; or ahead of time, if they come soon enough and the queue has room. */
+        /** Takes the tokens at once; or ahead, if they come in time and the queue has a place. */
         Decision take(Charge charge) {
             List<Charge> charges = List.of(charge);
             Decision atOnce = store.take(charges);

@@ -33,15 +33,15 @@ class BucketClockTests {
 
     /** After a flood no call moves the clock, only Caffeine's scheduled clean-up. */
     @Test
-    void bucketsAreLetGoWithoutACall() {
+    void bucketsAreEvictedWithoutACall() {
         ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("5/1s"), "user");
         Scheduler soon =
                 (executor, cleanUp, delay, unit) -> clock.schedule(executor, cleanUp, 1, TimeUnit.MILLISECONDS);
         PolicyBuckets buckets = new PolicyBuckets(10, SipHash.withRandomKey(), clock, soon, time);
-        BucketState level = buckets.bucket(Charge.of(policy, "alice", 1), clock.now());
+        BucketState bucket = buckets.bucket(Charge.of(policy, "alice", 1), clock.now());
 
         time.advance(Duration.ofMinutes(2));
 
-        Threads.await(() -> level.fullAt() == BucketState.CLOSED);
+        Threads.await(() -> bucket.fullAt() == BucketState.CLOSED);
     }
 }

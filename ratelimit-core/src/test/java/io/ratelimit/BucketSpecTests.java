@@ -66,7 +66,7 @@ class BucketSpecTests {
     }
 
     @Test
-    void isWrittenAsPeopleSayIt() {
+    void isFormattedWithTheLargestUnit() {
         assertThat(BucketSpec.of("600/minute").withCapacity(800)).hasToString("600/1m, capacity 800");
         assertThat(BucketSpec.of("5/s").withRefill(Refill.INTERVAL))
                 .hasToString("5/1s, capacity 5, refilled at intervals");

@@ -11,14 +11,14 @@ import org.junit.jupiter.api.Test;
 @Param(name = "millis", gen = IntGen.class, conf = "0:3")
 public class BucketStateCopyLincheckTests {
 
-    private volatile BucketState level =
+    private volatile BucketState state =
             new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(3), 0), 0);
 
     @Operation
     public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         long taken = BucketState.CLOSED;
         while (taken == BucketState.CLOSED) {
-            taken = level.take(tokens, millis * 1_000_000L);
+            taken = state.take(tokens, millis * 1_000_000L);
         }
         return taken;
     }
@@ -27,13 +27,13 @@ public class BucketStateCopyLincheckTests {
     public void giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         boolean back = false;
         while (!back) {
-            back = level.giveBack(tokens, null, () -> millis * 1_000_000L);
+            back = state.giveBack(tokens, null, () -> millis * 1_000_000L);
         }
     }
 
     @Operation(nonParallelGroup = "copy")
     public void copy() {
-        level = level.copy();
+        state = state.copy();
     }
 
     @Test

@@ -11,27 +11,27 @@ import org.junit.jupiter.api.Test;
 @Param(name = "millis", gen = IntGen.class, conf = "0:3")
 public class BucketStateLincheckTests {
 
-    private final BucketState level =
+    private final BucketState state =
             new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
 
     @Operation
     public long take(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return level.take(tokens, millis * 1_000_000L);
+        return state.take(tokens, millis * 1_000_000L);
     }
 
     @Operation
     public boolean giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return level.giveBack(tokens, null, () -> millis * 1_000_000L);
+        return state.giveBack(tokens, null, () -> millis * 1_000_000L);
     }
 
     @Operation
     public long missing(@Param(name = "millis") int millis) {
-        return level.missing(millis * 1_000_000L);
+        return state.missing(millis * 1_000_000L);
     }
 
     @Operation
     public void close() {
-        level.close();
+        state.close();
     }
 
     @Test

@@ -81,7 +81,7 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     }
 
     @Test
-    void anySentKeyIsFine() {
+    void anyKeyOfAClientIsAccepted() {
         for (String key :
                 List.of("", " ", "\0", "a:b", "{a}", "ä\ud800\n", "x".repeat(5_000), "x".repeat(5_000) + "y")) {
             assertThat(take(user(key, 5)).allowed()).as(key).isTrue();
@@ -352,13 +352,13 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
     /** Time stands still, so in each bucket the granted and the remaining tokens add up to the initial ones. */
     @Test
     void threadsNeitherOvergrantNorLoseATokenAnywhere() {
-        ThrottlePolicy own = policy("own", BucketSpec.of("1/h").withCapacity(50), "user");
+        ThrottlePolicy policy = policy("own", BucketSpec.of("1/h").withCapacity(50), "user");
         ThrottlePolicy shared = policy("shared", BucketSpec.of("1/h").withCapacity(300));
         int threads = 8;
         LongAdder[] granted = new LongAdder[threads];
         Threads.run(threads, thread -> {
             granted[thread] = new LongAdder();
-            Charge ofThread = Charge.of(own, "user" + thread, 1);
+            Charge ofThread = Charge.of(policy, "user" + thread, 1);
             Charge ofAll = Charge.of(shared, "", 1);
             List<Charge> charges = thread % 2 == 0 ? List.of(ofThread, ofAll) : List.of(ofAll, ofThread);
             for (int i = 0; i < 200; i++) {
@@ -369,7 +369,7 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         });
         long all = 0;
         for (int thread = 0; thread < threads; thread++) {
-            assertThat(granted[thread].sum() + available(Charge.of(own, "user" + thread, 1)))
+            assertThat(granted[thread].sum() + available(Charge.of(policy, "user" + thread, 1)))
                     .as("user %d", thread)
                     .isEqualTo(50);
             all += granted[thread].sum();

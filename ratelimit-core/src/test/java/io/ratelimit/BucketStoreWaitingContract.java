@@ -94,7 +94,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void whoTakesAtOnceFindsNothingWhileTheBucketOwes() {
+    void aCallThatDoesNotWaitIsDeniedWhileTheBucketIsInDebt() {
         drain(alice(5));
         reserve(alice(2));
         Decision denied = store().take(List.of(alice(1)));
@@ -120,7 +120,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void whoWouldWaitTooLongTakesNothingAndHearsHowLong() {
+    void aCallThatWouldWaitTooLongTakesNothingAndGetsTheRetryTime() {
         drain(alice(5));
         Decision decision = reserve(alice(3).withMaxWait(Duration.ofMillis(2_999)));
         assertThat(decision.outcome()).isEqualTo(Outcome.TOO_LONG);
@@ -225,7 +225,7 @@ public abstract class BucketStoreWaitingContract {
 
     /** Later calls have promised moments that depend on these tokens staying taken. */
     @Test
-    void whoIsNotLastGivesBackOnlyWhatIsMoreThanThoseBehindTook() {
+    void aWaitingCallGivesBackOnlyWhatExceedsTheLaterTakes() {
         drain(alice(5));
         Decision first = reserve(alice(5));
         Decision second = reserve(alice(1));
@@ -237,7 +237,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void whoWasServedAlreadyGivesBackNoMoreThanWhoStillWaits() {
+    void aServedCallGivesBackOnlyWhatExceedsTheLaterTakes() {
         Decision served = reserve(alice(5));
         advance(seconds(1));
         reserve(alice(3));
@@ -271,7 +271,7 @@ public abstract class BucketStoreWaitingContract {
 
     /** The old rate counts until the last waiting call is served; then the bucket is empty and the new rate counts. */
     @Test
-    void whoWaitsKeepsHisMomentWhenTheRateChangesAndNobodyGoesBeforeHim() {
+    void aWaitingCallKeepsItsMomentWhenTheRateChangesAndIsNeverOvertaken() {
         for (String rate : List.of("10/s", "1/10s")) {
             drain(alice(5));
             reserve(alice(2));
@@ -295,7 +295,7 @@ public abstract class BucketStoreWaitingContract {
     }
 
     @Test
-    void whoWaitsKeepsHisMomentWhenTheCapacityChanges() {
+    void aWaitingCallKeepsItsMomentWhenTheCapacityChanges() {
         for (long capacity : new long[] {2, 5, 50}) {
             drain(alice(5));
             reserve(alice(4));

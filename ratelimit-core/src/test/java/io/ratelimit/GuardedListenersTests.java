@@ -60,7 +60,7 @@ class GuardedListenersTests {
         Broken broken = new Broken(new AtomicInteger(), new IllegalStateException());
         Throttlers throttlers = throttlers(broken);
 
-        throttlers.reconfigure("all", BucketSpec.of("3/1d"));
+        throttlers.get("all").reconfigure(BucketSpec.of("3/1d"));
 
         assertThat(throttlers.global("all").policy().spec()).isEqualTo(BucketSpec.of("3/1d"));
         throttlers.add(ThrottlePolicy.of("more", BucketSpec.of("1/1d")));
@@ -68,7 +68,7 @@ class GuardedListenersTests {
     }
 
     @Test
-    void theOthersAreCalledOn() {
+    void theOtherListenersAreStillCalled() {
         AtomicInteger before = new AtomicInteger();
         AtomicInteger after = new AtomicInteger();
         Broken broken = new Broken(new AtomicInteger(), new IllegalStateException());

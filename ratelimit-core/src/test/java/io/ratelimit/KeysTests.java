@@ -38,14 +38,14 @@ class KeysTests {
     @RepeatedTest(20)
     void differentPartsGiveDifferentKeys(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
-        Map<String, List<String>> known = new HashMap<>();
+        Map<String, List<String>> keys = new HashMap<>();
         for (int i = 0; i < 20_000; i++) {
             List<String> sent = randomParts(random);
             // The test marks a placeholder, so that it differs from the same text as a part.
             String[] parts = sent.stream()
                     .map(part -> part.startsWith("<") ? Keys.placeholder(part.substring(1)) : Keys.part(part, false))
                     .toArray(String[]::new);
-            List<String> earlier = known.putIfAbsent(Keys.join(parts), sent);
+            List<String> earlier = keys.putIfAbsent(Keys.join(parts), sent);
             assertThat(earlier == null || earlier.equals(sent))
                     .as("seed %d, step %d: %s and %s", run.getCurrentRepetition(), i, earlier, sent)
                     .isTrue();
@@ -53,7 +53,7 @@ class KeysTests {
     }
 
     @RepeatedTest(20)
-    void aKeyComesApartIntoItsPartsAgain(RepetitionInfo run) {
+    void aKeyIsSplitIntoItsPartsAgain(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         for (int i = 0; i < 5_000; i++) {
             List<String> sent = randomParts(random);

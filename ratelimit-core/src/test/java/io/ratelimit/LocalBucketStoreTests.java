@@ -72,7 +72,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
      * the start of a call to the end of another has more grants than the capacity plus its refill.
      */
     @RepeatedTest(100)
-    void whoIsHeldUpAtAnyReadingOfTheClockGetsNoMoreThanCapacityAndRate(RepetitionInfo run) {
+    void aThreadDelayedAtAnyReadingOfTheClockGetsNoMoreThanCapacityAndRate(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         AtomicLong clock = new AtomicLong();
         LocalBucketStore held = new LocalBucketStore(
@@ -127,7 +127,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aDrainedKeyIsNotForgivenHoweverManyOthersAreSprayed() {
+    void aDrainedKeyIsNotRefilledHoweverManyKeysAreSent() {
         ThrottlePolicy small = POLICY.withMaxKeys(1_000);
         assertThat(take(small, "alice", 5)).isTrue();
         for (int i = 0; i < 100_000; i++) {
@@ -138,7 +138,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void atMaxKeysNewKeysShareTheOverflowBucketsAndKnownKeysKeepTheirs() {
+    void atMaxKeysNewKeysShareTheOverflowBucketsAndOtherKeysKeepTheirs() {
         ThrottlePolicy small = POLICY.withMaxKeys(10);
         for (int i = 0; i < 10; i++) {
             assertThat(take(small, "known" + i, 2)).isTrue();
@@ -197,7 +197,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void whoSharesABucketIsSaidOfEachThatIsAskedAlsoWhereAnotherDenies() {
+    void eachAnswerShowsWhetherItsBucketIsSharedEvenIfAnotherDenies() {
         ThrottlePolicy small = POLICY.withMaxKeys(1);
         ThrottlePolicy drained = ThrottlePolicy.of("drained", SPEC);
         take(small, "known", 1);
@@ -251,7 +251,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void whoeverStalledUntilItsBucketWasDroppedIsSentBack() {
+    void aThreadThatHoldsAnEvictedBucketLooksTheKeyUpAgain() {
         AtomicLong clock = new AtomicLong();
         PolicyBuckets buckets =
                 new PolicyBuckets(10, SipHash.withRandomKey(), clock::get, Scheduler.disabledScheduler(), clock::get);
@@ -267,7 +267,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void whoeverHoldsAForgottenOrReopenedBucketIsSentBack() {
+    void aThreadThatHoldsAResetOrConvertedBucketLooksTheKeyUpAgain() {
         PolicyBuckets buckets =
                 new PolicyBuckets(10, SipHash.withRandomKey(), () -> 0, Scheduler.disabledScheduler(), () -> 0);
         Charge charge = Charge.of(POLICY, "alice", 1);
@@ -300,7 +300,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aDeniedCallKeepsNothingForThoseItOnlyLookedAt() {
+    void aDeniedCallCreatesNoBucketsForKeysItOnlyPeekedAt() {
         ThrottlePolicy global = ThrottlePolicy.of("global", SPEC);
         assertThat(take(global, "", 5)).isTrue();
         Decision decision = store.take(List.of(Charge.of(global, "", 1), Charge.of(POLICY, "alice", 1)));
@@ -425,7 +425,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aLongWaitKeepsOnlyTheBucketThatOwes() {
+    void aLongWaitKeepsOnlyTheBucketInDebt() {
         ThrottlePolicy patient = ThrottlePolicy.of("patient", BucketSpec.of("1/1h"), "user");
         take(patient, "alice", 1);
         take(patient, "bob", 1);
@@ -476,7 +476,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void keysWithCollidingHashCodesDoNotSlowItDown() {
+    void keysWithCollidingHashCodesAreNoSlower() {
         List<String> keys = new ArrayList<>(List.of(""));
         while (keys.size() < 16_000) {
             List<String> longer = new ArrayList<>();
@@ -594,24 +594,12 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     @Test
     void aCallDelayedAfterReadingTheClockIsNotDeniedAvailableTokens() {
-        var clock = new Object() {
-            long now = 0;
-            Runnable heldUp = () -> {};
-
-            long read() {
-                long read = now;
-                Runnable meanwhile = heldUp;
-                heldUp = () -> {};
-                meanwhile.run();
-                return read;
-            }
-        };
-        BucketStore held = BucketStore.local(clock::read);
-        clock.heldUp = () -> {
-            clock.now += Duration.ofSeconds(5).toNanos();
+        HeldUpTimeSource clock = new HeldUpTimeSource(Duration.ZERO);
+        BucketStore held = BucketStore.local(clock);
+        clock.holdUpNextReader(Duration.ofSeconds(5), () -> {
             assertThat(held.take(List.of(Charge.of(POLICY, "alice", 4))).allowed())
                     .isTrue();
-        };
+        });
         assertThat(held.take(List.of(Charge.of(POLICY, "alice", 1))).allowed()).isTrue();
         assertThat(held.take(List.of(Charge.of(POLICY, "alice", 1))).allowed()).isFalse();
     }
@@ -622,7 +610,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     /** A bucket with an hour to full and ten hours of debt, used again only in the last hour. */
     @Test
-    void aBucketIsNotForgottenWhileItOwes() {
+    void aBucketIsNotForgottenWhileItIsInDebt() {
         ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
         assertThat(take(slow, "alice", 1)).isTrue();
         for (int hour = 1; hour <= 10; hour++) {
@@ -637,7 +625,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void anOverflowBucketIsNotForgottenWhileItOwes() {
+    void anOverflowBucketIsNotForgottenWhileItIsInDebt() {
         ThrottlePolicy small =
                 ThrottlePolicy.of("small", BucketSpec.of("1/1h"), "user").withMaxKeys(1);
         take(small, "known", 1);
@@ -653,7 +641,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void aBucketThatOwesIsNotForgottenWhenItsSpecChanges() {
+    void aBucketInDebtIsNotForgottenWhenItsSpecChanges() {
         ThrottlePolicy slow = ThrottlePolicy.of("slow", BucketSpec.of("1/1h"), "user");
         assertThat(take(slow, "alice", 1)).isTrue();
         assertThat(reserve(slow, "alice", 1, Duration.ofHours(1)).allowed()).isTrue();
@@ -666,7 +654,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     /** A caller with an unlimited wait must not keep every key of the policy for years. */
     @Test
-    void bucketsAreKeptByTheWaitsThatThereAreAndNotByTheLongestThatIsAllowed() {
+    void aBucketIsKeptForTheActualWaitAndNotForTheLongestAllowed() {
         assertThat(take(POLICY, "alice", 5)).isTrue();
         assertThat(reserve(POLICY, "alice", 1, ThrottlePolicy.LONGEST_WAIT).waitFor())
                 .isEqualTo(Duration.ofSeconds(12));
@@ -700,26 +688,14 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     /** If the clock were read too early, later takes of other threads would look like a debt. */
     @Test
-    void whoWasHeldUpAfterReadingTheClockGivesBackAllThatTimeHasNotBrought() {
-        var clock = new Object() {
-            long now = 0;
-            Runnable heldUp = () -> {};
-
-            long read() {
-                long read = now;
-                Runnable meanwhile = heldUp;
-                heldUp = () -> {};
-                meanwhile.run();
-                return read;
-            }
-        };
-        BucketStore held = BucketStore.local(clock::read);
+    void aCallDelayedAfterReadingTheClockGivesBackAllThatTimeHasNotBrought() {
+        HeldUpTimeSource clock = new HeldUpTimeSource(Duration.ZERO);
+        BucketStore held = BucketStore.local(clock);
         Decision taken = held.take(List.of(Charge.of(POLICY, "alice", 5)));
-        clock.heldUp = () -> {
-            clock.now += Duration.ofSeconds(24).toNanos();
+        clock.holdUpNextReader(Duration.ofSeconds(24), () -> {
             assertThat(held.take(List.of(Charge.of(POLICY, "alice", 2))).allowed())
                     .isTrue();
-        };
+        });
         held.giveBack(taken.answers());
         assertThat(held.snapshot(Charge.of(POLICY, "alice", 1)).available()).isEqualTo(3);
     }

@@ -75,7 +75,7 @@ class ManualTimeSourceTests {
 
     /** Like on the machine's clock: a past moment doesn't park the thread, so there is nothing to interrupt. */
     @Test
-    void whoIsInterruptedIsNotToldSoByAMomentThatIsPast() throws InterruptedException {
+    void aPastMomentReportsNoInterruption() throws InterruptedException {
         Thread.currentThread().interrupt();
         time.parkUntil(0);
         TimeSource.system().parkUntil(TimeSource.system().nanoTime());
@@ -83,7 +83,7 @@ class ManualTimeSourceTests {
     }
 
     @Test
-    void whoIsInterruptedIsNotHeld() {
+    void anInterruptedThreadIsNotParked() {
         Thread.currentThread().interrupt();
         assertThatExceptionOfType(InterruptedException.class).isThrownBy(() -> time.parkUntil(1));
         assertThat(time.waiting()).isZero();

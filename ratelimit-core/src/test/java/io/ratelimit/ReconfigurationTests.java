@@ -27,7 +27,7 @@ class ReconfigurationTests {
             .withTiers(Map.of("pro", BucketSpec.of("9/1d"), "team", BucketSpec.of("7/1d")));
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final List<List<ThrottlePolicy>> told = new ArrayList<>();
+    private final List<List<ThrottlePolicy>> reported = new ArrayList<>();
     private final Throttlers throttlers =
             new Throttlers(List.of(GLOBAL, USER), BucketStore.local(time), time, new Told());
 
@@ -38,18 +38,18 @@ class ReconfigurationTests {
 
         @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
-            told.add(List.of(before, after));
+            reported.add(List.of(before, after));
         }
     }
 
     @Test
-    void allKeysFollowAtTheirNextUseAlsoThroughThrottlersThatWereThereBefore() {
+    void allKeysFollowAtTheirNextUseAlsoThroughExistingThrottlers() {
         Throttler alice = throttlers.get("per-user").forKey("alice");
         Throttler bob = throttlers.get("per-user").forKey("bob");
         assertThat(alice.tryAcquire(5)).isTrue();
         assertThat(bob.tryAcquire(3)).isTrue();
 
-        throttlers.reconfigure("per-user", FAST.withCapacity(6));
+        throttlers.get("per-user").reconfigure(FAST.withCapacity(6));
 
         assertThat(alice.decide(1).retryAfter()).isEqualTo(Duration.ofSeconds(12));
         assertThat(bob.decide(2).remaining()).isZero();
@@ -85,7 +85,7 @@ class ReconfigurationTests {
 
     @Test
     void aTierIsChangedForItself() {
-        throttlers.reconfigure("per-user", "pro", BucketSpec.of("2/1d"));
+        throttlers.get("per-user").reconfigure("pro", BucketSpec.of("2/1d"));
         Throttler alice = throttlers.get("per-user").forKey("alice");
         assertThat(alice.inTier("pro").decide(3).outcome()).isEqualTo(Outcome.NEVER_FITS);
         assertThat(alice.inTier("team").tryAcquire(7)).isTrue();
@@ -100,12 +100,10 @@ class ReconfigurationTests {
     @Test
     void unknownNamesAreRejected() {
         assertThatExceptionOfType(UnknownPolicyException.class)
-                .isThrownBy(() -> throttlers.reconfigure("per-usr", FAST))
+                .isThrownBy(() -> throttlers.get("per-usr").reconfigure(FAST))
                 .withMessage("no throttle policy is named 'per-usr'; the policies are: global, per-user");
-        assertThatExceptionOfType(UnknownPolicyException.class)
-                .isThrownBy(() -> throttlers.reconfigure("per-usr", "pro", FAST));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> throttlers.reconfigure("per-user", "por", FAST))
+                .isThrownBy(() -> throttlers.get("per-user").reconfigure("por", FAST))
                 .withMessage("the policy 'per-user' has no tier 'por'; its tiers are: pro, team");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> throttlers.get("global").reconfigure("pro", FAST))
@@ -126,25 +124,25 @@ class ReconfigurationTests {
                 .isThrownBy(() -> user.reconfigure(BucketSpec.of("4/1d")))
                 .withMessage("capacity must be at least 5, but was 4");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> throttlers.reconfigure("per-user", BucketSpec.of("0/1d")));
+                .isThrownBy(() -> throttlers.get("per-user").reconfigure(BucketSpec.of("0/1d")));
         assertThatNullPointerException().isThrownBy(() -> user.reconfigure((BucketSpec) null));
         assertThatNullPointerException().isThrownBy(() -> user.reconfigure("pro", (BucketSpec) null));
         assertThatIllegalArgumentException()
                 .as("a check must hold from the start")
                 .isThrownBy(() -> throttlers.get("global").checkChanges(policy -> Check.check(false, "it", "so", 0)));
-        throttlers.reconfigure("global", FAST);
+        throttlers.get("global").reconfigure(FAST);
         assertThat(user.policy()).isSameAs(USER);
-        assertThat(told).hasSize(1);
+        assertThat(reported).hasSize(1);
     }
 
     @Test
     void theListenerGetsEachChangeOnce() {
-        throttlers.reconfigure("per-user", FAST);
-        throttlers.reconfigure("per-user", BucketSpec.of("5/1m"));
-        throttlers.reconfigure("per-user", "pro", BucketSpec.of("9/1d"));
-        throttlers.reconfigure("per-user", "pro", FAST);
+        throttlers.get("per-user").reconfigure(FAST);
+        throttlers.get("per-user").reconfigure(BucketSpec.of("5/1m"));
+        throttlers.get("per-user").reconfigure("pro", BucketSpec.of("9/1d"));
+        throttlers.get("per-user").reconfigure("pro", FAST);
         ThrottlePolicy fast = USER.withSpec(FAST);
-        assertThat(told)
+        assertThat(reported)
                 .containsExactly(
                         List.of(USER, fast),
                         List.of(fast, fast.withTiers(Map.of("pro", FAST, "team", BucketSpec.of("7/1d")))));
@@ -152,12 +150,12 @@ class ReconfigurationTests {
 
     @Test
     @Timeout(60)
-    void whoWaitsKeepsHisMomentAndNobodyGoesBefore() throws Exception {
+    void aWaitingCallKeepsItsMomentAndIsNeverOvertaken() throws Exception {
         Throttler alice = throttlers.get("per-user").forKey("alice");
         assertThat(alice.tryAcquire(5)).isTrue();
-        throttlers.reconfigure("per-user", BucketSpec.of("1/1h"));
+        throttlers.get("per-user").reconfigure(BucketSpec.of("1/1h"));
         CompletableFuture<Boolean> waiting = waitFor(alice, 1);
-        throttlers.reconfigure("per-user", BucketSpec.of("1/1s"));
+        throttlers.get("per-user").reconfigure(BucketSpec.of("1/1s"));
         assertThat(alice.decide(1).retryAfter()).isEqualTo(Duration.ofHours(1).plusSeconds(1));
         time.advance(Duration.ofHours(1).minusNanos(1));
         assertThat(waiting).isNotDone();
@@ -194,7 +192,7 @@ class ReconfigurationTests {
     }
 
     @Test
-    void aRateAloneTakesTheCapacityAlongWhereThatIsTheRates() {
+    void aCapacityOfOnePeriodsTokensFollowsTheRate() {
         assertThat(BucketSpec.of("600/1m").withRate(Rate.of("60/1m"))).isEqualTo(BucketSpec.of("60/1m"));
         assertThat(BucketSpec.of("600/1m").withCapacity(800).withRate(Rate.of("60/1m")))
                 .isEqualTo(BucketSpec.of("60/1m").withCapacity(800));

@@ -15,48 +15,48 @@ public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;
 
-    private final BucketState level =
+    private final BucketState state =
             new BucketState(TickScale.of(BucketSpec.of("1/1ms").withCapacity(2), 0), 0);
 
     public ReservationLincheckTests() {
-        level.take(2, 0);
-        level.take(2, 0, 4 * TOKEN);
-        level.take(1, 0, 4 * TOKEN);
+        state.take(2, 0);
+        state.take(2, 0, 4 * TOKEN);
+        state.take(1, 0, 4 * TOKEN);
     }
 
     @Operation
     public long reserve(@Param(name = "tokens") int tokens) {
-        return level.take(tokens, 0, 5 * TOKEN);
+        return state.take(tokens, 0, 5 * TOKEN);
     }
 
     @Operation
     public long take() {
-        return level.take(1, 0);
+        return state.take(1, 0);
     }
 
     @Operation
     public boolean cancelFirst() {
-        return level.giveBack(2, new BucketState.Receipt(level, 2 * TOKEN, 0), () -> 0);
+        return state.giveBack(2, new BucketState.Receipt(state, 2 * TOKEN, 0), () -> 0);
     }
 
     @Operation
     public boolean cancelSecond() {
-        return level.giveBack(1, new BucketState.Receipt(level, 3 * TOKEN, TOKEN), () -> 0);
+        return state.giveBack(1, new BucketState.Receipt(state, 3 * TOKEN, TOKEN), () -> 0);
     }
 
     @Operation
     public boolean giveBack(@Param(name = "tokens") int tokens) {
-        return level.giveBack(tokens, null, () -> 0);
+        return state.giveBack(tokens, null, () -> 0);
     }
 
     @Operation
     public long missing() {
-        return level.missing(0);
+        return state.missing(0);
     }
 
     @Operation
     public void close() {
-        level.close();
+        state.close();
     }
 
     @Test

@@ -27,13 +27,13 @@ class ShadowWaitingTests {
             .withQueueLimit(9);
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final List<Decision> told = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
     private final Throttlers throttlers =
-            new Throttlers(List.of(WATCHED, ENFORCED), BucketStore.local(time), time, told::add);
+            new Throttlers(List.of(WATCHED, ENFORCED), BucketStore.local(time), time, decisions::add);
 
     private Decision watched(Duration maxWait) throws InterruptedException {
         assertThat(throttlers.global("watched").tryAcquire(1, maxWait)).isTrue();
-        return told.get(told.size() - 1);
+        return decisions.get(decisions.size() - 1);
     }
 
     private Decision watched() throws InterruptedException {
@@ -41,7 +41,7 @@ class ShadowWaitingTests {
     }
 
     @Test
-    void whoWouldWaitIsAllowedAndWhoWouldFindTheLineFullIsDenied() throws InterruptedException {
+    void aCallThatWouldWaitIsAllowedUnlessTheQueueIsFull() throws InterruptedException {
         List<Outcome> outcomes = new ArrayList<>();
         List<Duration> waits = new ArrayList<>();
         for (int i = 0; i < 7; i++) {
@@ -75,7 +75,7 @@ class ShadowWaitingTests {
     }
 
     @Test
-    void whoWouldWaitTooLongIsDeniedForThatAndTakesNoPlace() throws InterruptedException {
+    void aCallThatWouldWaitTooLongIsDeniedAndTakesNoPlace() throws InterruptedException {
         watched();
         watched();
         watched(Duration.ofSeconds(1));
@@ -87,7 +87,7 @@ class ShadowWaitingTests {
     }
 
     @Test
-    void whoeverIsInterruptedInTheLineOfAnotherPolicyGivesBackHereToo() throws Exception {
+    void aCallInterruptedInAnotherPolicysQueueGivesBackItsShadowTokens() throws Exception {
         List<Charge> charges = List.of(
                 throttlers.global("enforced").charge(1),
                 throttlers.global("watched").charge(1));

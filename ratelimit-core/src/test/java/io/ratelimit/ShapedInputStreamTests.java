@@ -45,7 +45,7 @@ class ShapedInputStreamTests {
         "500000000/1s, 500000000, 1000000, 80000",
         "500000000/1s, 65536, 10000000, 80000",
     })
-    void makesTheRate(String rate, long capacity, int read, long oversleepNanos) throws IOException {
+    void reachesTheRate(String rate, long capacity, int read, long oversleepNanos) throws IOException {
         JumpingTimeSource late = new JumpingTimeSource(oversleepNanos);
         BucketSpec spec = BucketSpec.of(rate).withCapacity(capacity);
         double perNano = (double) spec.rate().tokens() / 1_000_000_000;
@@ -130,7 +130,7 @@ class ShapedInputStreamTests {
     }
 
     @Test
-    void availableIsWhatHasTokensAndHasCome() throws IOException {
+    void availableCountsReceivedBytesThatHaveTokens() throws IOException {
         TokenBucket bucket = bucket("10/1s", 10);
         InputStream shaped = bucket.shape(text("abcdefghijklmnopqrst"));
         assertThat(shaped.available()).isEqualTo(10);

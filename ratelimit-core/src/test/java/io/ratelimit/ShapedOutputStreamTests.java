@@ -92,7 +92,7 @@ class ShapedOutputStreamTests {
         "500000000/1s, 65536, 10000000",
         "500000000/1s, 5000000, 8192",
     })
-    void makesExactlyTheRateWhereTimeIsExact(String rate, long capacity, int write) throws IOException {
+    void reachesExactlyTheRateIfThreadsWakeInTime(String rate, long capacity, int write) throws IOException {
         BucketSpec spec = BucketSpec.of(rate).withCapacity(capacity);
         JumpingTimeSource time = new JumpingTimeSource(0);
         assertThat(accuracy(spec, time, TokenBucket.of(spec, time), write)).isCloseTo(1, within(1e-9));
@@ -108,7 +108,7 @@ class ShapedOutputStreamTests {
         "500000000/1s, 65536, 50000000",
         "500000000/1s, 5000000, 8192",
     })
-    void makesTheRateAlthoughSleepersComeLate(String rate, long capacity, int write) throws IOException {
+    void reachesTheRateAlthoughThreadsWakeLate(String rate, long capacity, int write) throws IOException {
         BucketSpec spec = BucketSpec.of(rate).withCapacity(capacity);
         JumpingTimeSource time = new JumpingTimeSource(80_000);
         assertThat(accuracy(spec, time, TokenBucket.of(spec, time), write)).isCloseTo(1, within(0.02));
@@ -263,7 +263,7 @@ class ShapedOutputStreamTests {
     }
 
     @Test
-    void whoIsInterruptedBeforeButNeedNotWaitWrites() throws IOException {
+    void anInterruptedThreadThatNeedNotWaitWrites() throws IOException {
         ManualTimeSource time = new ManualTimeSource();
         OutputStream shaped = TokenBucket.of(BucketSpec.of("10/1s"), time).shape(out);
         Thread.currentThread().interrupt();

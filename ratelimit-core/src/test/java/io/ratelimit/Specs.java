@@ -77,8 +77,8 @@ public final class Specs {
     }
 
     /** A number from 1 on, of a random order of magnitude. */
-    public static long upTo(long most, SplittableRandom random) {
-        long cut = most >> random.nextInt(64 - Long.numberOfLeadingZeros(most));
+    public static long upTo(long max, SplittableRandom random) {
+        long cut = max >> random.nextInt(64 - Long.numberOfLeadingZeros(max));
         return random.nextLong(cut) + 1;
     }
 

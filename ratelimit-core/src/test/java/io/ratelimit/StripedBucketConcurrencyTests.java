@@ -44,7 +44,7 @@ class StripedBucketConcurrencyTests {
 
     /** Other threads take snapshots, reserve, cancel and reconfigure, which all gather the slices. */
     @RepeatedTest(20)
-    void noTokenIsLostOrWonWhileSlicesAreGathered() {
+    void noTokenIsAddedOrLostWhileSlicesAreGathered() {
         BucketSpec spec = BucketSpec.of("1000/1d").withCapacity(100_000);
         StripedBucket bucket = new StripedBucket(spec, 4, time);
         Threads.run(THREADS, thread -> {

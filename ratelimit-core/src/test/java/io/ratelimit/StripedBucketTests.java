@@ -64,19 +64,11 @@ class StripedBucketTests {
     /** A thread may be delayed between reading the clock and taking from a slice that was gathered meanwhile. */
     @Test
     void noTokenIsTakenFromAGatheredSlice() {
-        var clock = new Object() {
-            Runnable heldUp = () -> {};
-
-            long read() {
-                Runnable meanwhile = heldUp;
-                heldUp = () -> {};
-                meanwhile.run();
-                return 0;
-            }
-        };
-        StripedBucket bucket = new StripedBucket(BucketSpec.of("1/1d").withCapacity(1_000), 2, clock::read);
+        HeldUpTimeSource clock = new HeldUpTimeSource(Duration.ZERO);
+        StripedBucket bucket = new StripedBucket(BucketSpec.of("1/1d").withCapacity(1_000), 2, clock);
         assertThat(bucket.tryAcquire(1, 0)).isTrue();
-        clock.heldUp = () -> assertThat(bucket.tryAcquire(999, 1)).isTrue();
+        clock.holdUpNextReader(
+                Duration.ZERO, () -> assertThat(bucket.tryAcquire(999, 1)).isTrue());
         assertThat(bucket.tryAcquire(1, 0)).isFalse();
         assertThat(bucket.snapshot().available()).isZero();
     }
@@ -95,7 +87,7 @@ class StripedBucketTests {
     }
 
     @Test
-    void whoWaitsIsServedInTheOrderOfArrivalAndNobodyGoesBefore() throws Exception {
+    void waitingCallsAreServedInTheOrderOfArrivalAndNeverOvertaken() throws Exception {
         StripedBucket bucket = striped(BucketSpec.of("10/1s").withCapacity(1_000), 4);
         for (int stripe = 0; stripe < 4; stripe++) {
             assertThat(bucket.tryAcquire(10, stripe)).isTrue();
@@ -152,7 +144,7 @@ class StripedBucketTests {
 
     @ParameterizedTest
     @ValueSource(ints = {Integer.MIN_VALUE, -1, 0, 257, Integer.MAX_VALUE})
-    void rejectsAnAbsurdNumberOfStripes(int stripes) {
+    void rejectsANumberOfStripesOutsideTheRange(int stripes) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> TokenBucket.striped(BucketSpec.of("1/s"), stripes))
                 .withMessage("stripes must be between 1 and 256, but was " + stripes);

@@ -24,10 +24,10 @@ class ThrottlersTests {
             ThrottlePolicy.of("per-user-per-endpoint", BucketSpec.of("1/s").withCapacity(2), "user", "endpoint");
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final List<Decision> told = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
 
     private Throttlers throttlers(ThrottlePolicy... policies) {
-        return new Throttlers(List.of(policies), BucketStore.local(time), time, told::add);
+        return new Throttlers(List.of(policies), BucketStore.local(time), time, decisions::add);
     }
 
     private static Charge charge(Throttlers throttlers, String policy, String... key) {
@@ -176,20 +176,20 @@ class ThrottlersTests {
         Throttlers throttlers = throttlers(GLOBAL);
         Decision yes = throttlers.global("global").decide(10);
         Decision no = throttlers.global("global").decide(1);
-        assertThat(told).containsExactly(yes, no);
+        assertThat(decisions).containsExactly(yes, no);
     }
 
     @Test
     void theListenerGetsNoDecisionWithoutCharges() {
         assertThat(throttlers(GLOBAL).decide(List.of()).allowed()).isTrue();
-        assertThat(told).isEmpty();
+        assertThat(decisions).isEmpty();
     }
 
     @Test
     void aPolicyThatIsOffDoesNotDecide() {
         Throttlers throttlers = throttlers(GLOBAL.withMode(Mode.OFF), USER);
         assertThat(throttlers.global("global").decide(11).allowed()).isTrue();
-        assertThat(told).isEmpty();
+        assertThat(decisions).isEmpty();
         Decision decision = throttlers.decide(
                 List.of(throttlers.global("global").charge(11), charge(throttlers, "per-user", "alice")));
         assertThat(policies(decision)).containsExactly("per-user");
@@ -202,10 +202,11 @@ class ThrottlersTests {
         assertThat(throttlers.global("global").decide(10).allowed()).isTrue();
         assertThat(throttlers.global("global").decide(1).allowed()).isTrue();
         assertThat(throttlers.global("global").decide(11).allowed()).isTrue();
-        assertThat(told)
+        assertThat(decisions)
                 .extracting(Decision::outcome)
                 .containsExactly(Outcome.ALLOWED, Outcome.DENIED, Outcome.NEVER_FITS);
-        assertThat(told).allSatisfy(decision -> assertThat(policies(decision)).containsExactly("global"));
+        assertThat(decisions)
+                .allSatisfy(decision -> assertThat(policies(decision)).containsExactly("global"));
     }
 
     @Test
@@ -220,8 +221,8 @@ class ThrottlersTests {
             assertThat(decision.allowed()).as("call %d", i).isTrue();
             assertThat(policies(decision)).containsExactly("global");
         }
-        assertThat(told).hasSize(12);
-        assertThat(told.subList(9, 12))
+        assertThat(decisions).hasSize(12);
+        assertThat(decisions.subList(9, 12))
                 .extracting(Decision::outcome)
                 .containsExactly(Outcome.ALLOWED, Outcome.DENIED, Outcome.DENIED);
         assertThat(throttlers.snapshot("global").available()).isEqualTo(6);
@@ -241,7 +242,9 @@ class ThrottlersTests {
                 throttlers.global("global").charge(1)));
         assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
-        assertThat(told).extracting(ThrottlersTests::policies).containsExactly(List.of("global"), List.of("global"));
+        assertThat(decisions)
+                .extracting(ThrottlersTests::policies)
+                .containsExactly(List.of("global"), List.of("global"));
     }
 
     @Test
@@ -301,9 +304,9 @@ class ThrottlersTests {
 
         throttlers.add(BOTH);
 
-        assertThat(events.told).containsExactly("global added", "per-user added", "per-user-per-endpoint added");
+        assertThat(events.reported).containsExactly("global added", "per-user added", "per-user-per-endpoint added");
         assertThatIllegalArgumentException().isThrownBy(() -> throttlers.add(BOTH));
-        assertThat(events.told).hasSize(3);
+        assertThat(events.reported).hasSize(3);
     }
 
     @Test
@@ -323,7 +326,7 @@ class ThrottlersTests {
         assertThat(decision.outcome()).isEqualTo(Outcome.MISSING_KEY);
         assertThat(decision.retryAfter()).isZero();
         assertThat(decision.denials()).extracting(Answer::charge).containsExactly(withoutKey);
-        assertThat(told).containsExactly(decision);
+        assertThat(decisions).containsExactly(decision);
         assertThat(throttlers.snapshot("global").available()).isEqualTo(10);
     }
 
@@ -335,7 +338,7 @@ class ThrottlersTests {
                         .decide(List.of(withoutKey, throttlers.global("global").charge(1)))
                         .allowed())
                 .isTrue();
-        assertThat(told).extracting(Decision::outcome).containsExactly(Outcome.ALLOWED, Outcome.MISSING_KEY);
+        assertThat(decisions).extracting(Decision::outcome).containsExactly(Outcome.ALLOWED, Outcome.MISSING_KEY);
     }
 
     @Test
@@ -483,15 +486,15 @@ class ThrottlersTests {
     }
 
     @Test
-    void whoSharesABucketForWantOfRoomIsAnEventAndNobodyElse() {
+    void onlyAKeyThatSharesABucketCausesAnOverflowEvent() {
         Events events = new Events();
         Throttlers throttlers = new Throttlers(List.of(USER.withMaxKeys(2)), BucketStore.local(time), time, events);
-        events.told.clear();
+        events.reported.clear();
         for (String user : List.of("alice", "bob", "carol", "alice", "dave", "bob", "carol")) {
             throttlers.get("per-user").forKey(user).decide(1);
         }
 
-        assertThat(events.told).containsExactly("per-user OVERFLOW", "per-user OVERFLOW", "per-user OVERFLOW");
+        assertThat(events.reported).containsExactly("per-user OVERFLOW", "per-user OVERFLOW", "per-user OVERFLOW");
         assertThat(throttlers.size("per-user")).isEqualTo(2 + 2);
     }
 
@@ -499,29 +502,29 @@ class ThrottlersTests {
     void anAnswerInPlaceOfABackendThatFailedIsAnEvent() {
         Events events = new Events();
         Throttlers throttlers = new Throttlers(List.of(GLOBAL, USER), new Failing(), time, events);
-        events.told.clear();
+        events.reported.clear();
 
         throttlers.decide(List.of(charge(throttlers, "per-user", "alice"), charge(throttlers, "global")));
 
-        assertThat(events.told).containsExactly("per-user BACKEND_FAILURE");
+        assertThat(events.reported).containsExactly("per-user BACKEND_FAILURE");
         assertThat(throttlers.size("per-user")).isZero();
     }
 
     private static final class Events implements ThrottleListener {
 
-        private final List<String> told = new ArrayList<>();
+        private final List<String> reported = new ArrayList<>();
 
         @Override
         public void decided(Decision decision) {}
 
         @Override
         public void added(ThrottlePolicy policy) {
-            told.add(policy.name() + " added");
+            reported.add(policy.name() + " added");
         }
 
         @Override
         public void eventOccurred(ThrottlePolicy policy, ThrottleListener.Event event) {
-            told.add(policy.name() + " " + event);
+            reported.add(policy.name() + " " + event);
         }
     }
 

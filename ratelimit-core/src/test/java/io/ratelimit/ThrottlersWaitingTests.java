@@ -78,7 +78,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void whoFindsTheTokensDoesNotWait() {
+    void aCallWhoseTokensAreAvailableDoesNotWait() {
         Decision decision = acquire(global(5), user(2));
         assertThat(decision.allowed()).isTrue();
         assertThat(decision.waitFor()).isZero();
@@ -86,7 +86,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void whoIsShortWaitsInLineUntilTheTokensAreThere() {
+    void aCallWaitsInTheQueueUntilItsTokensAreAvailable() {
         drain(global(5));
         CompletableFuture<Decision> waiter = inThread(global(2));
         awaitWaiting(1);
@@ -161,7 +161,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void whoIsInterruptedLeavesTheLineAndGivesBack() throws InterruptedException {
+    void anInterruptedCallLeavesTheQueueAndGivesBack() throws InterruptedException {
         drain(global(5));
         CompletableFuture<Throwable> thrown = new CompletableFuture<>();
         Thread waiter = new Thread(() -> {
@@ -182,7 +182,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void whoIsInterruptedBeforeItWouldWaitGivesBack() {
+    void aCallInterruptedBeforeItsWaitGivesBack() {
         drain(global(5));
         Thread.currentThread().interrupt();
         assertThatExceptionOfType(InterruptedException.class).isThrownBy(() -> throttlers.acquire(List.of(global(1))));
@@ -208,7 +208,7 @@ class ThrottlersWaitingTests {
 
     /** Other calls may empty a bucket between the two takes; the call then joins that queue too. */
     @Test
-    void whoComesIntoAFullLineBecauseOthersTookMeanwhileIsRefusedToo() {
+    void aCallThatFindsTheQueueFullAfterConcurrentTakesIsDenied() {
         Charge bob = Charge.of(USER, "bob", 2);
         drain(user(2));
         drain(global(5));
@@ -265,7 +265,7 @@ class ThrottlersWaitingTests {
     }
 
     @Test
-    void anAbsurdQueueIsRejected() {
+    void aQueueLimitBelowOneIsRejected() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> GLOBAL.withQueueLimit(0))
                 .withMessage("queue-limit must be at least 1, but was 0");
@@ -274,7 +274,7 @@ class ThrottlersWaitingTests {
 
     /** Time stands still, so waiting calls stay: exactly as many as fit the queue, each with its own moment. */
     @Test
-    void underAStormExactlyAsManyWaitAsThereIsRoomFor() {
+    void underLoadExactlyAsManyCallsWaitAsTheQueueHasPlaces() {
         int threads = 40;
         ThrottlePolicy policy = GLOBAL.withMaxWait(Duration.ofHours(1)).withQueueLimit(17);
         LongAdder full = new LongAdder();

@@ -289,41 +289,29 @@ class TokenBucketTests {
                 .isLessThan(0.0001);
     }
 
-    private static long primeUpTo(long most) {
-        BigInteger prime = BigInteger.valueOf(Math.max(most / 2, 2)).nextProbablePrime();
-        return prime.longValueExact() <= most ? prime.longValueExact() : most;
+    private static long primeUpTo(long max) {
+        BigInteger prime = BigInteger.valueOf(Math.max(max / 2, 2)).nextProbablePrime();
+        return prime.longValueExact() <= max ? prime.longValueExact() : max;
     }
 
     /** Returns 1 - effective / configured, with an exact sign. */
     private static double loss(Rate asked, Rate got) {
         BigInteger wanted = BigInteger.valueOf(asked.tokens())
                 .multiply(BigInteger.valueOf(got.period().toNanos()));
-        BigInteger there = BigInteger.valueOf(got.tokens())
+        BigInteger effective = BigInteger.valueOf(got.tokens())
                 .multiply(BigInteger.valueOf(asked.period().toNanos()));
-        return wanted.subtract(there).doubleValue() / wanted.doubleValue();
+        return wanted.subtract(effective).doubleValue() / wanted.doubleValue();
     }
 
     /** A thread may be delayed between reading the clock and taking, while other threads take at later times. */
     @ParameterizedTest
     @CsvSource({"GREEDY", "INTERVAL"})
     void aCallDelayedAfterReadingTheClockIsNotDeniedAvailableTokens(Refill refill) {
-        var clock = new Object() {
-            long now = Duration.ofMillis(5_900).toNanos();
-            Runnable heldUp = () -> {};
-
-            long read() {
-                long read = now;
-                Runnable meanwhile = heldUp;
-                heldUp = () -> {};
-                meanwhile.run();
-                return read;
-            }
-        };
-        TokenBucket bucket = TokenBucket.of(BucketSpec.of("10/1s").withRefill(refill), clock::read);
-        clock.heldUp = () -> {
-            clock.now += Duration.ofMillis(500).toNanos();
+        HeldUpTimeSource clock = new HeldUpTimeSource(Duration.ofMillis(5_900));
+        TokenBucket bucket = TokenBucket.of(BucketSpec.of("10/1s").withRefill(refill), clock);
+        clock.holdUpNextReader(Duration.ofMillis(500), () -> {
             assertThat(bucket.tryAcquire(9)).isTrue();
-        };
+        });
         assertThat(bucket.tryAcquire(1)).isTrue();
         assertThat(bucket.tryAcquire(1)).isFalse();
     }

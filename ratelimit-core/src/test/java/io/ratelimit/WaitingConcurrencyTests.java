@@ -51,7 +51,7 @@ class WaitingConcurrencyTests {
 
     /** Calls of one cost, so exactly the tokens of the calls that weren't cancelled stay taken. */
     @Test
-    void stormsOfCancellingInTheOrderOfLeavingLoseAndWinNothing() {
+    void concurrentCancellingLosesAndAddsNoToken() {
         assertThat(bucket.tryAcquire(10)).isTrue();
         Threads.run(THREADS, thread -> {
             for (int i = 0; i < 5_000; i++) {
@@ -73,7 +73,7 @@ class WaitingConcurrencyTests {
 
     /** Calls that stay are granted: at their moments no more tokens are granted than had come by then. */
     @Test
-    void underStormsOfCancellingAndChangingNoMomentIsServedMoreThanThereIs() {
+    void underConcurrentCancellingAndChangingNoMomentIsServedMoreThanItsTokens() {
         record Grant(long due, long cost) {}
         Queue<Grant> grants = new ConcurrentLinkedQueue<>();
         assertThat(bucket.tryAcquire(10)).isTrue();
@@ -104,7 +104,7 @@ class WaitingConcurrencyTests {
 
     /** S3.5: time stands still, so the available and the granted tokens add up to the initial ones at any rate. */
     @Test
-    void nothingIsLostOrWonWhenTheSpecChangesUnderLoad() {
+    void noTokenIsAddedOrLostWhenTheSpecChangesUnderLoad() {
         long capacity = 200_000;
         TokenBucket large = TokenBucket.of(BucketSpec.of("1/1s").withCapacity(capacity), time);
         LongAdder granted = new LongAdder();

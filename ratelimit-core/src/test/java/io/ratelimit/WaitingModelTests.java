@@ -45,13 +45,13 @@ class WaitingModelTests {
                     continue;
                 }
                 long length = sorted.get(last).nanos - sorted.get(first).nanos;
-                BigInteger most = BigInteger.valueOf(capacity)
+                BigInteger max = BigInteger.valueOf(capacity)
                         .multiply(period)
                         .add(BigInteger.valueOf(rate.tokens())
                                 .multiply(BigInteger.valueOf(length).add(BigInteger.valueOf(step))));
                 assertThat(BigInteger.valueOf(granted).multiply(period))
                         .as("%s: %d granted in %d ns from %d", run, granted, length, sorted.get(first).nanos)
-                        .isLessThanOrEqualTo(most);
+                        .isLessThanOrEqualTo(max);
             }
         }
     }
@@ -110,7 +110,7 @@ class WaitingModelTests {
 
     /** Across a change the greater rate and the greater capacity count. */
     @RepeatedTest(300)
-    void norIsAnyOverChangesOfTheSpec(RepetitionInfo info) {
+    void noIntervalIsServedMoreThanCapacityAndRateOverChangesOfTheSpec(RepetitionInfo info) {
         run(info.getCurrentRepetition(), true);
     }
 
@@ -209,12 +209,12 @@ class WaitingModelTests {
     }
 
     @RepeatedTest(50)
-    void givesBackAsMuchAsGoWhereTheLastLeaves(RepetitionInfo info) {
+    void givesBackAsMuchAsGoIfTheLastCallLeaves(RepetitionInfo info) {
         compareWithGo(info.getCurrentRepetition(), false, true);
     }
 
     @RepeatedTest(50)
-    void givesBackAsMuchAsGoWhereAllCostTheSame(RepetitionInfo info) {
+    void givesBackAsMuchAsGoIfAllCallsCostTheSame(RepetitionInfo info) {
         compareWithGo(info.getCurrentRepetition(), true, false);
     }
 }

@@ -83,19 +83,20 @@ class ReconfigurationTests {
     @AfterEach
     void changeBack() {
         if (changed != null) {
-            throttlers.reconfigure(changed.name(), changed.spec());
-            changed.tiers().forEach((tier, spec) -> throttlers.reconfigure(changed.name(), tier, spec));
+            throttlers.get(changed.name()).reconfigure(changed.spec());
+            changed.tiers()
+                    .forEach((tier, spec) -> throttlers.get(changed.name()).reconfigure(tier, spec));
         }
     }
 
     private void reconfigure(String policy, String rate) {
         changed = throttlers.get(policy).policy();
-        throttlers.reconfigure(policy, BucketSpec.of(rate));
+        throttlers.get(policy).reconfigure(BucketSpec.of(rate));
     }
 
     private void reconfigure(String policy, String tier, String rate) {
         changed = throttlers.get(policy).policy();
-        throttlers.reconfigure(policy, tier, BucketSpec.of(rate));
+        throttlers.get(policy).reconfigure(tier, BucketSpec.of(rate));
     }
 
     private int allowed(String path, String... headers) {
@@ -136,7 +137,7 @@ class ReconfigurationTests {
         assertThat(allowed(path, alice)).as("none come with it").isZero();
         server.advance(Duration.ofHours(1));
         assertThat(allowed(path, alice)).isEqualTo(9);
-        throttlers.reconfigure(policy, BucketSpec.of("4/1h"));
+        throttlers.get(policy).reconfigure(BucketSpec.of("4/1h"));
         server.advance(Duration.ofHours(1));
         assertThat(allowed(path, alice)).isEqualTo(4);
     }

@@ -159,7 +159,7 @@ class RateLimitAutoConfigurationTests {
         contextRunner.run(context -> {
             Throttlers throttlers = context.getBean(Throttlers.class);
             throttlers.get("api").forKey("alice").decide(3);
-            throttlers.reconfigure("api", BucketSpec.of("3/1s"));
+            throttlers.get("api").reconfigure(BucketSpec.of("3/1s"));
         });
         assertThat(output)
                 .contains("Throttle policy 'api' denied 1 since it was last logged")

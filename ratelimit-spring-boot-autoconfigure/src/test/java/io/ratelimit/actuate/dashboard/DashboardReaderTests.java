@@ -64,7 +64,7 @@ class DashboardReaderTests {
     @Test
     void theNextReadContainsChangedAndAddedPolicies() {
         Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
-        throttlers.reconfigure("all", BucketSpec.of("5/1s"));
+        throttlers.get("all").reconfigure(BucketSpec.of("5/1s"));
         throttlers.add(USERS.withMode(Mode.SHADOW));
 
         DashboardData data = read(throttlers, 0);

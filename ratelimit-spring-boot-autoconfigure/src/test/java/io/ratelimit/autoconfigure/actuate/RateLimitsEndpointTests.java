@@ -84,8 +84,9 @@ class RateLimitsEndpointTests {
     void changeBack() {
         if (changed != null) {
             Throttlers throttlers = server.bean(Throttlers.class);
-            throttlers.reconfigure(changed.name(), changed.spec());
-            changed.tiers().forEach((tier, spec) -> throttlers.reconfigure(changed.name(), tier, spec));
+            throttlers.get(changed.name()).reconfigure(changed.spec());
+            changed.tiers()
+                    .forEach((tier, spec) -> throttlers.get(changed.name()).reconfigure(tier, spec));
         }
     }
 
