@@ -30,10 +30,10 @@ final class RequestExpression {
             new SpelParserConfiguration(SpelCompilerMode.MIXED, RequestExpression.class.getClassLoader()));
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
-    private static final EvaluationContext CONTEXT = compiled(SimpleEvaluationContext.forPropertyAccessors(
-                            DataBindingPropertyAccessor.forReadOnlyAccess())
-                    .withMethodResolvers(DataBindingMethodResolver.forInstanceMethodInvocation())
-                    .withAssignmentDisabled())
+    private static final EvaluationContext CONTEXT = compiled(
+                    SimpleEvaluationContext.forPropertyAccessors(DataBindingPropertyAccessor.forReadOnlyAccess())
+                            .withMethodResolvers(DataBindingMethodResolver.forInstanceMethodInvocation())
+                            .withAssignmentDisabled())
             .build();
 
     private final String text;
