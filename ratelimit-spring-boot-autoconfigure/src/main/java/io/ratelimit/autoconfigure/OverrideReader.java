@@ -104,7 +104,7 @@ final class OverrideReader {
             return keys.parseOverride(texts);
         } catch (IllegalArgumentException invalid) {
             throw new InvalidConfigurationPropertyValueException(
-                    keyProperty, shown(texts), invalid.getMessage(), invalid);
+                    keyProperty, shown(texts), invalid.getMessage());
         }
     }
 

@@ -170,8 +170,7 @@ final class PolicyReader {
             throw new InvalidConfigurationPropertyValueException(
                     at + (capacity == null ? ".rate" : ".capacity"),
                     capacity == null ? rate : capacity,
-                    invalid.getMessage(),
-                    invalid);
+                    invalid.getMessage());
         }
     }
 
@@ -194,7 +193,7 @@ final class PolicyReader {
         try {
             return conversion.get();
         } catch (IllegalArgumentException invalid) {
-            throw new InvalidConfigurationPropertyValueException(property, value, invalid.getMessage(), invalid);
+            throw new InvalidConfigurationPropertyValueException(property, value, invalid.getMessage());
         }
     }
 }

@@ -3,6 +3,7 @@ package io.ratelimit.key;
 import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.expression.Arithmetic;
 import io.ratelimit.key.expression.ExpressionCheck;
+import java.lang.reflect.Method;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.expression.EvaluationContext;
@@ -14,6 +15,7 @@ import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.expression.spel.support.DataBindingMethodResolver;
 import org.springframework.expression.spel.support.DataBindingPropertyAccessor;
 import org.springframework.expression.spel.support.SimpleEvaluationContext;
+import org.springframework.util.ReflectionUtils;
 
 /**
  * An expression over the facts of a request, in Spring's expression language. It can read the {@link RequestFacts} and
@@ -28,11 +30,10 @@ final class RequestExpression {
             new SpelParserConfiguration(SpelCompilerMode.MIXED, RequestExpression.class.getClassLoader()));
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
-    private static final EvaluationContext CONTEXT = SimpleEvaluationContext.forPropertyAccessors(
-                    DataBindingPropertyAccessor.forReadOnlyAccess())
-            .withMethodResolvers(DataBindingMethodResolver.forInstanceMethodInvocation())
-            .withAssignmentDisabled()
-            .withCompilationSupported()
+    private static final EvaluationContext CONTEXT = compiled(
+                    SimpleEvaluationContext.forPropertyAccessors(DataBindingPropertyAccessor.forReadOnlyAccess())
+                            .withMethodResolvers(DataBindingMethodResolver.forInstanceMethodInvocation())
+                            .withAssignmentDisabled())
             .build();
 
     private final String text;
@@ -64,6 +65,15 @@ final class RequestExpression {
                     unreadable instanceof ParseException parsing ? parsing.getSimpleMessage() : unreadable.getMessage();
             throw new IllegalArgumentException("'" + text + "' can't be read as an expression: " + reason);
         }
+    }
+
+    /** Spring Framework compiles on request since 7.0.9; older versions always compile, and have no such method. */
+    private static SimpleEvaluationContext.Builder compiled(SimpleEvaluationContext.Builder context) {
+        Method opening = ReflectionUtils.findMethod(SimpleEvaluationContext.Builder.class, "withCompilationSupported");
+        if (opening != null) {
+            ReflectionUtils.invokeMethod(opening, context);
+        }
+        return context;
     }
 
     /** Returns when the facts of the expression are available. */

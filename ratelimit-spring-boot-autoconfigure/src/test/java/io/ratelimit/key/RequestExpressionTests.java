@@ -215,12 +215,27 @@ class RequestExpressionTests {
         for (String text : List.of("user", "header('X-Plan')", "roles.contains('ADMIN')")) {
             RequestExpression expression = RequestExpression.of(text);
             expression.value(FACTS);
-            Field parsed = RequestExpression.class.getDeclaredField("parsed");
-            parsed.setAccessible(true);
-            assertThat(SpelCompiler.compile((SpelExpression) parsed.get(expression)))
+            assertThat(SpelCompiler.compile((SpelExpression) parsed(expression)))
                     .as(text)
                     .isTrue();
         }
+    }
+
+    @Test
+    void isCompiledAfterSomeUse() throws Exception {
+        RequestExpression expression = RequestExpression.of("user");
+        for (int i = 0; i < 250; i++) {
+            expression.value(FACTS);
+        }
+        Field compiled = SpelExpression.class.getDeclaredField("compiledAst");
+        compiled.setAccessible(true);
+        assertThat(compiled.get(parsed(expression))).isNotNull();
+    }
+
+    private static Object parsed(RequestExpression expression) throws Exception {
+        Field parsed = RequestExpression.class.getDeclaredField("parsed");
+        parsed.setAccessible(true);
+        return parsed.get(expression);
     }
 
     /** SpEL interprets an expression again if its compiled code fails. */

@@ -120,7 +120,7 @@ final class RequestPolicyReader {
         try {
             return statuses.isEmpty() ? null : RefundOn.of(statuses);
         } catch (IllegalArgumentException invalid) {
-            throw new InvalidConfigurationPropertyValueException(property, statuses, invalid.getMessage(), invalid);
+            throw new InvalidConfigurationPropertyValueException(property, statuses, invalid.getMessage());
         }
     }
 
