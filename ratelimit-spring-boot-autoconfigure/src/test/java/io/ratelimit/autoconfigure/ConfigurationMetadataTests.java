@@ -67,7 +67,8 @@ class ConfigurationMetadataTests {
                     .toString()))
             .resolve("META-INF/spring-configuration-metadata.json");
 
-    private final Map<String, Object> metadata = JsonParserFactory.getJsonParser().parseMap(text(FILE));
+    private final Map<String, Object> metadata =
+            JsonParserFactory.getJsonParser().parseMap(text(FILE));
 
     @Test
     void everyPropertyIsThere() {
@@ -247,7 +248,9 @@ class ConfigurationMetadataTests {
                     Object value = ReflectionUtils.invokeMethod(component.getAccessor(), policy);
                     String text = value == null || value instanceof Collection || value instanceof Map
                             ? ""
-                            : Pattern.quote(value.toString().toLowerCase(Locale.ROOT).replace('_', '-')) + "[.,]";
+                            : Pattern.quote(value.toString()
+                                            .toLowerCase(Locale.ROOT)
+                                            .replace('_', '-')) + "[.,]";
                     assertThat(texts.get(component.getName())).containsPattern("\\. Default: " + text);
                 });
         assertThat(texts.get("queueLimit")).endsWith(" Default: " + ThrottlePolicy.DEFAULT_QUEUE_LIMIT + ".");
@@ -259,7 +262,8 @@ class ConfigurationMetadataTests {
     void everyValueOfAnEnumIsInTheTextAndHasOneOfItsOwn(Class<? extends Record> type) {
         Map<String, String> texts = textsOfComponents(type);
         for (RecordComponent component : type.getRecordComponents()) {
-            for (Object constant : component.getType().isEnum() ? component.getType().getEnumConstants() : new Object[0]) {
+            for (Object constant :
+                    component.getType().isEnum() ? component.getType().getEnumConstants() : new Object[0]) {
                 String name = constant.toString().toLowerCase(Locale.ROOT).replace('_', '-');
                 assertThat(texts.get(component.getName())).containsPattern("\\b" + name + "\\b");
                 assertThat(source(component.getType())).containsPattern("\\*/\\s+" + constant + "\\b");
@@ -278,8 +282,18 @@ class ConfigurationMetadataTests {
                 Map.entry("tier", List.of("role", "header:X-Plan", "bean:NAME", "expression:SPEL")),
                 Map.entry(
                         "key",
-                        List.of("ip", "user", "endpoint", "method", "session", "header:NAME", "cookie:NAME", "query:NAME",
-                                "path-variable:NAME", "bean:NAME", "expression:SPEL")),
+                        List.of(
+                                "ip",
+                                "user",
+                                "endpoint",
+                                "method",
+                                "session",
+                                "header:NAME",
+                                "cookie:NAME",
+                                "query:NAME",
+                                "path-variable:NAME",
+                                "bean:NAME",
+                                "expression:SPEL")),
                 Map.entry("maxKeys", List.of("1000000")),
                 Map.entry("paths", List.of("/orders/**")),
                 Map.entry("excludePaths", List.of("/orders/{id}/paid")),
@@ -303,12 +317,11 @@ class ConfigurationMetadataTests {
         examples.forEach((name, values) -> {
             String property = "ratelimit.policies.api." + DataObjectPropertyName.toDashedForm(name);
             assertThat(texts.get(name)).contains(values);
-            assertThat(values)
-                    .allSatisfy(value -> assertThat(bind(property, value.replace("SPEL", "user"))
-                                    .policies()
-                                    .get("api"))
-                            .extracting(name)
-                            .isNotNull());
+            assertThat(values).allSatisfy(value -> assertThat(bind(property, value.replace("SPEL", "user"))
+                            .policies()
+                            .get("api"))
+                    .extracting(name)
+                    .isNotNull());
         });
     }
 
@@ -320,7 +333,9 @@ class ConfigurationMetadataTests {
     }
 
     private static String[] names(Class<? extends Record> type) {
-        return Stream.of(type.getRecordComponents()).map(RecordComponent::getName).toArray(String[]::new);
+        return Stream.of(type.getRecordComponents())
+                .map(RecordComponent::getName)
+                .toArray(String[]::new);
     }
 
     private static Method getter(Class<?> description, String property) {
@@ -332,12 +347,14 @@ class ConfigurationMetadataTests {
     /** Returns the texts of the components by their names, from the Javadoc of the record. */
     private static Map<String, String> textsOfComponents(Class<?> type) {
         String before = source(type).split("public record " + type.getSimpleName() + "\\(")[0];
-        return texts("@param (?<name>\\w+)\\s(?<text>.*?)(?=@param|\\*/)", before.substring(before.lastIndexOf("/**\n")));
+        return texts(
+                "@param (?<name>\\w+)\\s(?<text>.*?)(?=@param|\\*/)", before.substring(before.lastIndexOf("/**\n")));
     }
 
     /** Returns the texts of the getters by the names of the properties, from their Javadoc. */
     private static Map<String, String> textsOfGetters(Class<?> type) {
-        String body = source(type).split("class " + type.getSimpleName() + " ")[1].split("\\bclass ")[0];
+        String body =
+                source(type).split("class " + type.getSimpleName() + " ")[1].split("\\bclass ")[0];
         return texts("/\\*\\*(?<text>(?:(?!\\*/).)*)\\*/\\s+public abstract [^;]* get(?<name>\\w+)\\(", body);
     }
 
@@ -353,7 +370,8 @@ class ConfigurationMetadataTests {
 
     /** Returns the source of the file that has the type. */
     private static String source(Class<?> type) {
-        String file = "src/main/java/" + type.getName().replaceFirst("\\$.*", "").replace('.', '/') + ".java";
+        String file =
+                "src/main/java/" + type.getName().replaceFirst("\\$.*", "").replace('.', '/') + ".java";
         return Stream.of(Path.of(file), Path.of("../ratelimit-core", file))
                 .filter(Files::exists)
                 .findFirst()

@@ -89,11 +89,14 @@ class DocumentationTests {
         String artifact = element("artifactId", pom.substring(pom.indexOf("</parent>")));
         List<Block> blocks = blocks(ROOT.resolve("README.md"));
 
-        assertThat(blocks).filteredOn(block -> block.language().equals("xml")).singleElement().satisfies(block -> {
-            assertThat(element("groupId", block.text())).isEqualTo(group);
-            assertThat(element("artifactId", block.text())).isEqualTo(artifact);
-            assertThat(element("version", block.text())).isEqualTo(version);
-        });
+        assertThat(blocks)
+                .filteredOn(block -> block.language().equals("xml"))
+                .singleElement()
+                .satisfies(block -> {
+                    assertThat(element("groupId", block.text())).isEqualTo(group);
+                    assertThat(element("artifactId", block.text())).isEqualTo(artifact);
+                    assertThat(element("version", block.text())).isEqualTo(version);
+                });
         assertThat(blocks)
                 .filteredOn(block -> block.language().equals("kotlin"))
                 .extracting(Block::text)
