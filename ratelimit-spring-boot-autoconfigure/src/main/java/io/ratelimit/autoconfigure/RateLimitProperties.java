@@ -146,42 +146,52 @@ public record RateLimitProperties(
     /**
      * One throttle policy.
      *
-     * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s or 1/2s. Required.
-     * @param capacity Number of tokens in a full bucket, which is the largest burst. By default the tokens of the rate.
-     * @param refill Refill of a bucket: greedy (continuously) or interval (all tokens of a period at once).
-     * @param cost Tokens that a request takes: a number, or an expression over the facts of the request. 1 by default.
-     * @param maxCost Maximum of the cost. A larger cost is reduced to it, and a cost that fails counts as the maximum.
-     * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier.
-     * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key part
-     *     can have, such as bean:NAME or expression:SPEL.
-     * @param overrides Limits of single keys or networks, or exemptions for them.
+     * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s, 600/minute or 1/2s. Required.
+     * @param capacity Number of tokens in a full bucket, which is the largest burst, such as 800. Default: the tokens
+     *     of the rate.
+     * @param refill Refill of a bucket: greedy (continuously) or interval (all tokens of a period at once). Default:
+     *     greedy.
+     * @param cost Tokens that a request takes: a number, such as 5, or an expression over the facts of the request,
+     *     such as contentLength / 1024. Default: 1.
+     * @param maxCost Maximum of the cost, such as 50. A larger cost is reduced to it, and a cost that fails counts as
+     *     the maximum. Default: none.
+     * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default:
+     *     none.
+     * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
+     *     part can have, such as header:X-Plan, bean:NAME or expression:SPEL. Default: none.
+     * @param overrides Limits of single keys or networks, or exemptions for them. Default: none.
      * @param key Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session,
-     *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL. Without a
-     *     key, all requests share one bucket.
-     * @param ignoreCase Whether keys that differ only in case share a bucket.
-     * @param onMissingKey Treatment of a request that lacks a part of the key: client-ip (use the address instead), shared
-     *     (one bucket for all of them), deny (403) or skip.
-     * @param maxKeys Maximum number of buckets. Beyond it, new keys share overflow buckets.
-     * @param appliesTo Target of the policy: requests, or annotated (calls of methods whose RateLimited annotation names
-     *     it).
-     * @param paths Path patterns to which the policy applies, relative to the context path. All paths by default.
-     * @param excludePaths Path patterns to which the policy does not apply.
-     * @param methods HTTP methods to which the policy applies. GET includes HEAD. All methods by default.
-     * @param condition Expression over the facts of the request. The policy applies if it is true, or if it fails.
-     * @param phase Phase of the policy: before-authentication or after-authentication. By default after, if the policy
-     *     needs the user, or if the application authenticates and the key has no ip; otherwise before. A policy with a
-     *     written early phase keeps its tokens when a later policy rejects the request.
-     * @param maxWait Longest wait of a request for missing tokens, such as 2s. No request waits by default. A policy whose
-     *     requests may wait runs after authentication, unless its phase is written.
-     * @param queueLimit Maximum number of waiting requests. Further requests are rejected at once. 20 by default.
+     *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL.
+     *     Default: none, so all requests share one bucket.
+     * @param ignoreCase Whether keys that differ only in case share a bucket. Default: true.
+     * @param onMissingKey Treatment of a request that lacks a part of the key: client-ip (use the address instead),
+     *     shared (one bucket for all of them), deny (403) or skip. Default: client-ip.
+     * @param maxKeys Maximum number of buckets, such as 1000000. Beyond it, new keys share overflow buckets. Default:
+     *     100000.
+     * @param appliesTo Target of the policy: requests, or annotated (calls of methods whose RateLimited annotation
+     *     names it). Default: requests.
+     * @param paths Path patterns to which the policy applies, relative to the context path, such as /orders/**.
+     *     Default: all paths.
+     * @param excludePaths Path patterns to which the policy does not apply, such as /orders/{id}/paid. Default: none.
+     * @param methods HTTP methods to which the policy applies, such as POST. GET includes HEAD. Default: all methods.
+     * @param condition Expression over the facts of the request, such as !roles.contains('ADMIN'). The policy applies
+     *     if it is true, or if it fails. Default: none.
+     * @param phase Phase of the policy: before-authentication or after-authentication. A policy with a written early
+     *     phase keeps its tokens when a later policy rejects the request. Default: after, if the policy needs the user,
+     *     if its requests may wait, or if the application authenticates and the key has no ip; otherwise before.
+     * @param maxWait Longest wait of a request for missing tokens, such as 2s or 500ms. A policy whose requests may
+     *     wait runs after authentication, unless its phase is written. Default: 0s, so no request waits.
+     * @param queueLimit Maximum number of waiting requests, such as 50. Further requests are rejected at once. Default:
+     *     20.
      * @param refundOn Conditions that return the tokens of a request: authenticated (the request passed authentication
-     *     with a user), or statuses of the response, such as 404, 5xx, or !401 for all except 401.
-     * @param rejectionDelay Delay of the response to a rejected request, such as 2s. Occupies no thread.
-     * @param retryJitter Range of the random addition to the retry time, such as 1ms-5ms.
-     * @param status HTTP status of a rejection, from 400 to 599.
+     *     with a user), or statuses of the response, such as 404, 5xx, or !401 for all except 401. Default: none.
+     * @param rejectionDelay Delay of the response to a rejected request, such as 2s. Occupies no thread. Default: 0s.
+     * @param retryJitter Range of the random addition to the retry time, such as 1ms-5ms. Default: none.
+     * @param status HTTP status of a rejection, from 400 to 599, such as 503. Default: 429.
      * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
-     * @param backend Location of the policy's buckets: local or redis. By default the application's.
-     * @param onBackendFailure Decision while Redis is unavailable: local, allow or deny. By default the application's.
+     *     Default: enforce.
+     * @param backend Location of the policy's buckets: local or redis. Default: the application's.
+     * @param onBackendFailure Decision while Redis is unavailable: local, allow or deny. Default: the application's.
      */
     public record Policy(
             @Nullable Rate rate,
@@ -239,19 +249,21 @@ public record RateLimitProperties(
     /**
      * The limit of the requests that belong to a tier.
      *
-     * @param rate The tokens that a bucket regains, and the period, such as 6000/1m.
-     * @param capacity The number of tokens in a full bucket. By default the tokens of the rate.
+     * @param rate Tokens that a bucket of the tier regains, and the period, such as 6000/1m. Required.
+     * @param capacity Number of tokens in a full bucket of the tier, such as 8000. Default: the tokens of the rate.
      */
     public record Tier(@Nullable Rate rate, @Nullable Long capacity) {}
 
     /**
      * The limit of single keys or networks.
      *
-     * @param keys The keys: each is one text, or a list with one text for each part of the policy's key. For the part ip
-     *     a text may be a network, such as 10.0.0.0/8.
-     * @param rate The tokens that their buckets regain, and the period, such as 6000/1m.
-     * @param capacity The number of tokens in their full buckets. By default the tokens of the rate.
-     * @param mode Instead of a rate: off for no limit, or shadow.
+     * @param keys Keys: each is one text, or a list with one text for each part of the policy's key. For the part ip a
+     *     text may be a network, such as 10.0.0.0/8. Required.
+     * @param rate Tokens that a bucket of these keys regains, and the period, such as 6000/1m. Required, unless the
+     *     override has a mode.
+     * @param capacity Number of tokens in a full bucket of these keys, such as 8000. Default: the tokens of the rate.
+     * @param mode Mode of the policy for these keys, instead of a rate: off (no limit) or shadow (count and log
+     *     denials, reject nothing). Default: enforce.
      */
     public record OverrideEntry(
             @DefaultValue List<List<Text>> keys,

@@ -21,7 +21,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /**
  * Tries the examples of the documentation. An application starts with each block of {@code yaml}, and a block of
- * {@code log} after it is what it logs; with {@code yaml fails} it doesn't, and the block after it is the report.
+ * {@code log} after it is what it logs; with {@code yaml fails} it doesn't, and the block after it is the report. A block of
+ * {@code properties} after it means the same.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class DocumentationTests {
@@ -80,6 +81,33 @@ class DocumentationTests {
                         .find());
     }
 
+    @Test
+    void theReadmeNamesTheStarterAsItsPomDoes() throws IOException {
+        String pom = Files.readString(ROOT.resolve("ratelimit-spring-boot-starter/pom.xml"));
+        String group = element("groupId", pom);
+        String version = element("version", pom.substring(pom.indexOf("<parent>")));
+        String artifact = element("artifactId", pom.substring(pom.indexOf("</parent>")));
+        List<Block> blocks = blocks(ROOT.resolve("README.md"));
+
+        assertThat(blocks)
+                .filteredOn(block -> block.language().equals("xml"))
+                .singleElement()
+                .satisfies(block -> {
+                    assertThat(element("groupId", block.text())).isEqualTo(group);
+                    assertThat(element("artifactId", block.text())).isEqualTo(artifact);
+                    assertThat(element("version", block.text())).isEqualTo(version);
+                });
+        assertThat(blocks)
+                .filteredOn(block -> block.language().equals("kotlin"))
+                .extracting(Block::text)
+                .containsExactly("implementation(\"" + group + ":" + artifact + ":" + version + "\")\n");
+    }
+
+    /** Returns the text of the first element of the name. */
+    private static String element(String name, String xml) {
+        return xml.substring(xml.indexOf("<" + name + ">") + name.length() + 2, xml.indexOf("</" + name + ">"));
+    }
+
     private static List<String> rows(String text, String from, String to) {
         String section = text.substring(text.indexOf("\n" + from), text.indexOf("\n" + to));
         return ROW.matcher(section).results().map(row -> row.group(1)).toList();
@@ -91,6 +119,11 @@ class DocumentationTests {
         for (int i = 0; i < blocks.size(); i++) {
             Block block = blocks.get(i);
             Block next = i + 1 < blocks.size() ? blocks.get(i + 1) : new Block(0, "", "");
+            if (block.language().equals("properties")) {
+                Block yaml = blocks.get(i - 1);
+                tests.add(DynamicTest.dynamicTest(
+                        file.getFileName() + ", line " + block.line(), () -> compare(yaml, block)));
+            }
             if (block.language().startsWith("yaml")) {
                 tests.add(DynamicTest.dynamicTest(
                         file.getFileName() + ", line " + block.line(), () -> tryOut(block, next)));
@@ -99,9 +132,25 @@ class DocumentationTests {
         return tests;
     }
 
+    private void compare(Block yaml, Block properties) throws IOException {
+        assertThat(yaml.language()).isEqualTo("yaml");
+        Path other = Files.createDirectories(directory.resolve("properties"));
+        try (var expected = application(directory, yaml.text()).start();
+                var actual =
+                        application(other, "").withProperties(properties.text()).start()) {
+            assertThat(actual.getBean(RateLimitProperties.class))
+                    .usingRecursiveComparison()
+                    .isEqualTo(expected.getBean(RateLimitProperties.class));
+        }
+    }
+
+    private static YamlApplication application(Path directory, String yaml) {
+        return new YamlApplication(directory, yaml).withWeb(YamlApplication.OnTomcat.class);
+    }
+
     private void tryOut(Block block, Block next) {
-        YamlApplication application =
-                new YamlApplication(directory, block.text()).withWeb(YamlApplication.OnTomcat.class);
+        assertThat(block.text()).as("an example that can be copied").matches("(?s)(ratelimit|management|spring)[.:].*");
+        YamlApplication application = application(directory, block.text());
         if (block.language().equals("yaml fails")) {
             assertThat(next.text().strip()).isEqualTo(application.failure(output));
             return;

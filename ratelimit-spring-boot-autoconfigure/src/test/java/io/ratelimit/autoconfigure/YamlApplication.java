@@ -55,6 +55,11 @@ final class YamlApplication {
         arguments.add("--spring.config.location=" + directory + "/");
     }
 
+    YamlApplication withProperties(String properties) {
+        write("application.properties", properties);
+        return this;
+    }
+
     YamlApplication withProfile(String profile, String yaml) {
         write("application-" + profile + ".yml", yaml);
         arguments.add("--spring.profiles.active=" + profile);
