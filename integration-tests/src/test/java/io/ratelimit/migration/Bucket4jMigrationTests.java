@@ -96,7 +96,10 @@ class Bucket4jMigrationTests {
     }
 
     private static long allowed(BooleanSupplier call) {
-        return Stream.generate(call::getAsBoolean).limit(40).filter(allowed -> allowed).count();
+        return Stream.generate(call::getAsBoolean)
+                .limit(40)
+                .filter(allowed -> allowed)
+                .count();
     }
 
     @Test
@@ -109,7 +112,11 @@ class Bucket4jMigrationTests {
             assertThat(first.headers().firstValue("X-Rate-Limit-Remaining")).hasValue("2");
             assertThat(client.statuses(3, PATH)).containsExactly(200, 200, 429);
             HttpResponse<String> rejection = client.get(PATH);
-            assertThat(rejection.headers().firstValueAsLong("X-Rate-Limit-Retry-After-Seconds").orElse(0)).isBetween(3000L, 3600L);
+            assertThat(rejection
+                            .headers()
+                            .firstValueAsLong("X-Rate-Limit-Retry-After-Seconds")
+                            .orElse(0))
+                    .isBetween(3000L, 3600L);
             assertThat(rejection.body()).isEqualTo("{ \"message\": \"Too many requests!\" }");
             exceptions(client);
         }
@@ -118,8 +125,8 @@ class Bucket4jMigrationTests {
             Client client = application.client();
             HttpResponse<String> first = client.get(PATH);
             assertThat(first.statusCode()).isEqualTo(200);
-            assertThat(first.headers().firstValue("RateLimit")).hasValueSatisfying(header -> assertThat(header)
-                    .contains("\"api\";r=2"));
+            assertThat(first.headers().firstValue("RateLimit"))
+                    .hasValueSatisfying(header -> assertThat(header).contains("\"api\";r=2"));
             assertThat(client.statuses(3, PATH)).containsExactly(200, 200, 429);
             HttpResponse<String> rejection = client.get(PATH);
             assertThat(rejection.headers().firstValue("Retry-After")).hasValue("3600");

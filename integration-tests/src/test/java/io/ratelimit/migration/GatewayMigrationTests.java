@@ -90,7 +90,8 @@ class GatewayMigrationTests {
             assertThat(client.get("/orders/1", "X-Api-Key", "alice").headers().map())
                     .doesNotContainKey("RateLimit");
             HttpResponse<String> rejection = theSameAnswers(client);
-            assertThat(rejection.headers().firstValueAsLong("Retry-After").orElse(0)).isBetween(10L, 20L);
+            assertThat(rejection.headers().firstValueAsLong("Retry-After").orElse(0))
+                    .isBetween(10L, 20L);
             assertThat(rejection.body()).contains("\"violated-policies\":[\"orders\"]");
         }
     }

@@ -19,11 +19,10 @@ class GuavaMigrationTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
     private final RateLimiter before = ManualStopwatch.limiter(5, time);
-    private final TokenBucket after =
-            TokenBucket.of(BucketSpec.of("5/1s").withCapacity(6), time);
+    private final TokenBucket after = TokenBucket.of(BucketSpec.of("5/1s").withCapacity(6), time);
 
     @Test
-    void theExampleOfAMachineAllowsTheFirstCall() {
+    void theExamplesAllowTheFirstCall() {
         assertThat(Stream.of(Before.first(), After.first())).containsOnly(true);
     }
 
@@ -39,16 +38,15 @@ class GuavaMigrationTests {
 
     /** Eight calls at once, then two every 200 ms. */
     private List<Boolean> calls(BooleanSupplier call) {
-        ManualTimeSource clock = time;
         Stream.Builder<Boolean> answers = Stream.builder();
         for (int i = 0; i < 8; i++) {
             answers.add(call.getAsBoolean());
         }
         for (int i = 0; i < 5; i++) {
-            clock.advance(Duration.ofMillis(200));
+            time.advance(Duration.ofMillis(200));
             answers.add(call.getAsBoolean()).add(call.getAsBoolean());
         }
-        clock.advance(Duration.ofSeconds(10));
+        time.advance(Duration.ofSeconds(10));
         return answers.build().toList();
     }
 

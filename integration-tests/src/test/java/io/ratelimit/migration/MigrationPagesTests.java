@@ -16,8 +16,7 @@ class MigrationPagesTests {
     private static final Path SOURCES = Path.of("src/test/java/io/ratelimit/migration");
 
     static Stream<MigrationPage> pages() {
-        return MigrationPage.all().stream()
-                .filter(page -> !page.file().endsWith("README.md"));
+        return MigrationPage.all().stream().filter(page -> !page.file().endsWith("README.md"));
     }
 
     @ParameterizedTest

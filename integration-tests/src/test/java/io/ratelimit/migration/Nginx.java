@@ -34,7 +34,9 @@ final class Nginx implements AutoCloseable {
     /** Returns the binary that {@code RATELIMIT_TEST_NGINX} names, or the one that is installed. */
     static Optional<Path> binary() {
         String named = System.getenv("RATELIMIT_TEST_NGINX");
-        return (named != null ? Stream.of(named) : Stream.of("/usr/sbin/nginx", "/usr/local/bin/nginx", "/usr/bin/nginx"))
+        return (named != null
+                        ? Stream.of(named)
+                        : Stream.of("/usr/sbin/nginx", "/usr/local/bin/nginx", "/usr/bin/nginx"))
                 .map(Path::of)
                 .filter(Files::isExecutable)
                 .findFirst();
@@ -67,7 +69,8 @@ final class Nginx implements AutoCloseable {
                     scgi_temp_path scgi;
                     upstream application { server 127.0.0.1:%d; }
                 %s}
-                """.formatted(application.getAddress().getPort(), server));
+                """.formatted(
+                        application.getAddress().getPort(), server));
         Process process = new ProcessBuilder(
                         binary().orElseThrow().toString(), "-p", directory + "/", "-e", "error.log", "-c", "nginx.conf")
                 .redirectErrorStream(true)
@@ -75,7 +78,9 @@ final class Nginx implements AutoCloseable {
                 .start();
         Nginx nginx = new Nginx(process, application, directory, port);
         try {
-            Awaitility.await("nginx in " + directory).atMost(Duration.ofSeconds(20)).until(nginx::accepts);
+            Awaitility.await("nginx in " + directory)
+                    .atMost(Duration.ofSeconds(20))
+                    .until(nginx::accepts);
         } catch (RuntimeException failed) {
             process.destroy();
             application.stop(0);

@@ -21,7 +21,7 @@ class NginxMigrationTests {
 
     @BeforeAll
     static void needsNginx() {
-        assumeTrue(Nginx.binary().isPresent(), "nginx is not installed (apt-get install nginx-light)");
+        assumeTrue(Nginx.binary().isPresent(), "nginx is not installed, and RATELIMIT_TEST_NGINX names none");
     }
 
     @Test

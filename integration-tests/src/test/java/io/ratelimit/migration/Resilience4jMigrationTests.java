@@ -68,8 +68,7 @@ class Resilience4jMigrationTests {
             assertThatExceptionOfType(RequestNotPermitted.class).isThrownBy(() -> before.search("b"));
             assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThanOrEqualTo(Duration.ofMillis(500));
         }
-        try (RunningApplication application =
-                RunningApplication.start(AfterApplication.class, PAGE.after("Waiting"))) {
+        try (RunningApplication application = RunningApplication.start(AfterApplication.class, PAGE.after("Waiting"))) {
             After after = application.bean(After.class);
             after.search("a");
             // The clock stands still, so a call that waited would never return.
@@ -130,8 +129,7 @@ class Resilience4jMigrationTests {
     static class Before {
 
         static boolean allows(RateLimiterRegistry registry, String user) {
-            boolean allowed =
-                    registry.rateLimiter("search-" + user, "search").acquirePermission();
+            boolean allowed = registry.rateLimiter("search-" + user, "search").acquirePermission();
             return allowed;
         }
 
