@@ -75,8 +75,8 @@ class GatewayMigrationTests {
                 "spring.autoconfigure.exclude=")) {
             Client client = before.client();
             assertThat(client.get("/orders/1", "X-Api-Key", "alice").headers().firstValue("X-RateLimit-Remaining"))
-                    .hasValue("40");
-            HttpResponse<String> rejection = theSameAnswers(client);
+                    .hasValue("2400");
+            HttpResponse<String> rejection = theSameAnswers(before);
             assertThat(rejection.headers().map()).doesNotContainKey("Retry-After");
             assertThat(rejection.body()).isEmpty();
         }
@@ -89,19 +89,21 @@ class GatewayMigrationTests {
             Client client = after.client();
             assertThat(client.get("/orders/1", "X-Api-Key", "alice").headers().map())
                     .doesNotContainKey("RateLimit");
-            HttpResponse<String> rejection = theSameAnswers(client);
+            HttpResponse<String> rejection = theSameAnswers(after);
             assertThat(rejection.headers().firstValueAsLong("Retry-After").orElse(0))
-                    .isBetween(10L, 20L);
+                    .isBetween(600L, 1200L);
             assertThat(rejection.body()).contains("\"violated-policies\":[\"orders\"]");
         }
     }
 
     /** Returns the rejection of alice, who has sent one request before. */
-    private static HttpResponse<String> theSameAnswers(Client client) {
+    private static HttpResponse<String> theSameAnswers(RunningApplication gateway) {
+        Client client = gateway.client();
         assertThat(client.statuses(3, "/orders/1", "X-Api-Key", "alice")).containsExactly(200, 200, 429);
         assertThat(client.statuses(1, "/orders/1", "X-Api-Key", "bob")).containsExactly(200);
         assertThat(client.statuses(1, "/orders/1")).containsExactly(403);
-        return client.get("/orders/2", "X-Api-Key", "alice");
+        // On another connection, since the reactive gateway may leave that of a 403 unread.
+        return gateway.client().get("/orders/2", "X-Api-Key", "alice");
     }
 
     private static String ordersUri() {
