@@ -44,7 +44,7 @@ record Client(HttpClient http, int port) {
 
     private HttpRequest request(String path, String... headers) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:%d%s".formatted(port, path)))
-                        .timeout(Duration.ofMinutes(1));
+                .timeout(Duration.ofMinutes(1));
         return (headers.length == 0 ? request : request.headers(headers)).build();
     }
 }
