@@ -1,0 +1,177 @@
+package io.ratelimit.migration;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.github.resilience4j.ratelimiter.RateLimiterRegistry;
+import io.github.resilience4j.ratelimiter.RequestNotPermitted;
+import io.github.resilience4j.ratelimiter.annotation.RateLimiter;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.annotation.RateLimited;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.Import;
+import org.springframework.http.HttpStatus;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.ResponseStatus;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.bind.annotation.RestControllerAdvice;
+
+/** The examples of {@code docs/migrating/resilience4j.md}. */
+class Resilience4jMigrationTests {
+
+    private static final MigrationPage PAGE = MigrationPage.of("resilience4j");
+    private static final String OURS_OFF = "ratelimit.enabled=false";
+
+    @Test
+    void aLimitedMethodIsRefusedAfterTheSameCalls() {
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, PAGE.before("A limited method"), OURS_OFF)) {
+            Client client = application.client();
+            assertThat(client.statuses(5, "/search")).containsExactly(200, 200, 200, 500, 500);
+            assertThat(client.get("/searchOrBusy").body()).isEqualTo("busy");
+        }
+        try (RunningApplication application =
+                RunningApplication.start(BeforeWithHandler.class, PAGE.before("A limited method"), OURS_OFF)) {
+            Client client = application.client();
+            assertThat(client.statuses(5, "/search")).containsExactly(200, 200, 200, 429, 429);
+            HttpResponse<String> rejection = client.get("/search");
+            assertThat(rejection.body()).isEqualTo("Too many requests");
+            assertThat(rejection.headers().map()).doesNotContainKey("Retry-After");
+        }
+        try (RunningApplication application =
+                RunningApplication.start(AfterApplication.class, PAGE.after("A limited method"))) {
+            Client client = application.client();
+            assertThat(client.statuses(5, "/search")).containsExactly(200, 200, 200, 429, 429);
+            assertThat(client.get("/searchOrBusy").body()).isEqualTo("busy");
+            HttpResponse<String> rejection = client.get("/search");
+            assertThat(rejection.headers().firstValue("Retry-After")).hasValue("3600");
+            assertThat(rejection.body()).contains("\"violated-policies\":[\"search\"]");
+
+            application.time().advance(Duration.ofHours(1));
+            assertThat(client.statuses(4, "/search")).containsExactly(200, 200, 200, 429);
+        }
+    }
+
+    @Test
+    void onlyResilience4jHoldsTheThreadOfACallThatCannotBeInTime() {
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, PAGE.before("Waiting"), OURS_OFF)) {
+            Before before = application.bean(Before.class);
+            before.search("a");
+            long began = System.nanoTime();
+            assertThatExceptionOfType(RequestNotPermitted.class).isThrownBy(() -> before.search("b"));
+            assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThanOrEqualTo(Duration.ofMillis(500));
+        }
+        try (RunningApplication application = RunningApplication.start(AfterApplication.class, PAGE.after("Waiting"))) {
+            After after = application.bean(After.class);
+            after.search("a");
+            // The clock stands still, so a call that waited would never return.
+            assertThatExceptionOfType(RateLimitExceededException.class)
+                    .isThrownBy(() -> after.search("b"))
+                    .satisfies(refused -> assertThat(refused.retryAfter()).isEqualTo(Duration.ofSeconds(10)));
+        }
+    }
+
+    @Test
+    void aLimiterForEachUserIsAKey() {
+        List<String> users = List.of("alice", "alice", "alice", "bob");
+
+        try (RunningApplication application =
+                RunningApplication.start(BeforeApplication.class, PAGE.before("A limit for each user"), OURS_OFF)) {
+            RateLimiterRegistry registry = application.bean(RateLimiterRegistry.class);
+            assertThat(users.stream().map(user -> Before.allows(registry, user)))
+                    .containsExactly(true, true, false, true);
+        }
+        try (RunningApplication application =
+                RunningApplication.start(AfterApplication.class, PAGE.after("A limit for each user"))) {
+            Throttlers throttlers = application.bean(Throttlers.class);
+            assertThat(users.stream().map(user -> After.allows(throttlers, user)))
+                    .containsExactly(true, true, false, true);
+            assertThat(Stream.of(throttlers.size("search"))).containsExactly(2L);
+        }
+    }
+
+    @Import({GreetingApplication.class, Before.class})
+    static class BeforeApplication {}
+
+    @Import({BeforeApplication.class, RefusalHandler.class})
+    static class BeforeWithHandler {}
+
+    @Import({GreetingApplication.class, After.class, UncalledHandler.class})
+    static class AfterApplication {}
+
+    @RestControllerAdvice
+    static class RefusalHandler {
+
+        @ExceptionHandler
+        @ResponseStatus(HttpStatus.TOO_MANY_REQUESTS)
+        String refused(RequestNotPermitted refused) {
+            return "Too many requests";
+        }
+    }
+
+    @RestControllerAdvice
+    static class UncalledHandler {
+
+        @ExceptionHandler
+        String refused(RateLimitExceededException refused) {
+            return "never called";
+        }
+    }
+
+    @RestController
+    static class Before {
+
+        static boolean allows(RateLimiterRegistry registry, String user) {
+            boolean allowed = registry.rateLimiter("search-" + user, "search").acquirePermission();
+            return allowed;
+        }
+
+        @GetMapping("/search")
+        @RateLimiter(name = "search")
+        public String search(String text) {
+            return "found " + text;
+        }
+
+        @GetMapping("/searchOrBusy")
+        @RateLimiter(name = "search", fallbackMethod = "busy")
+        public String searchOrBusy(String text) {
+            return "found " + text;
+        }
+
+        String busy(String text, RequestNotPermitted refused) {
+            return "busy";
+        }
+    }
+
+    @RestController
+    static class After {
+
+        static boolean allows(Throttlers throttlers, String user) {
+            boolean allowed = throttlers.get("search").forKey(user).decide(1).allowed();
+            return allowed;
+        }
+
+        @GetMapping("/search")
+        @RateLimited("search")
+        public String search(String text) {
+            return "found " + text;
+        }
+
+        @GetMapping("/searchOrBusy")
+        @RateLimited(policy = "search", fallback = "busy")
+        public String searchOrBusy(String text) {
+            return "found " + text;
+        }
+
+        String busy(String text, RateLimitExceededException refused) {
+            return "busy";
+        }
+    }
+}

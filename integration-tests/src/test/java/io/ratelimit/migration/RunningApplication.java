@@ -1,0 +1,82 @@
+package io.ratelimit.migration;
+
+import io.ratelimit.ManualTimeSource;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.web.server.context.WebServerApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/**
+ * An application on a free port of the loopback address, started from the text of its {@code application.yml}. Of the
+ * libraries on the class path, those that would limit every application are off unless a property turns them on.
+ */
+final class RunningApplication implements AutoCloseable {
+
+    private final ConfigurableApplicationContext context;
+    private final Path directory;
+
+    private RunningApplication(ConfigurableApplicationContext context, Path directory) {
+        this.context = context;
+        this.directory = directory;
+    }
+
+    static RunningApplication start(Class<?> configuration, String yaml, String... properties) {
+        return start(WebApplicationType.SERVLET, configuration, yaml, properties);
+    }
+
+    /** @param properties as {@code name=value} */
+    static RunningApplication start(
+            WebApplicationType type, Class<?> configuration, String yaml, String... properties) {
+        Map<String, Object> defaults = new HashMap<>(Map.of(
+                "server.port", "0",
+                "server.address", "127.0.0.1",
+                "bucket4j.enabled", "false",
+                "spring.cloud.gateway.server.webflux.enabled", "false",
+                "spring.autoconfigure.exclude",
+                        "org.springframework.cloud.gateway.config.GatewayRedisAutoConfiguration"));
+        for (String property : properties) {
+            defaults.put(property.replaceFirst("=.*", ""), property.replaceFirst("^.*?=", ""));
+        }
+        try {
+            Path directory = Files.createTempDirectory("migration");
+            Files.writeString(directory.resolve("application.yml"), yaml);
+            SpringApplication application = new SpringApplication(configuration);
+            application.setWebApplicationType(type);
+            application.setDefaultProperties(defaults);
+            return new RunningApplication(
+                    application.run("--spring.config.location=" + directory + "/", "--spring.main.banner-mode=off"),
+                    directory);
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    Client client() {
+        return Client.of(((WebServerApplicationContext) context).getWebServer().getPort());
+    }
+
+    <T> T bean(Class<T> type) {
+        return context.getBean(type);
+    }
+
+    ManualTimeSource time() {
+        return bean(ManualTimeSource.class);
+    }
+
+    @Override
+    public void close() {
+        context.close();
+        try {
+            Files.delete(directory.resolve("application.yml"));
+            Files.delete(directory);
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+}
