@@ -1,5 +1,6 @@
 package io.ratelimit.benchmarks;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.lettuce.core.resource.ClientResources;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
@@ -12,7 +13,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
-import io.ratelimit.failover.FailureRule;
 import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.redis.RedisStorage;
 import java.time.Duration;

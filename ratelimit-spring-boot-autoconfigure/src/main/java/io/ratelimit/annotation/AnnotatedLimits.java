@@ -1,12 +1,12 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.util.Collection;

@@ -1,8 +1,8 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import java.lang.reflect.Method;
 import java.util.HashSet;
@@ -47,7 +47,7 @@ public final class RateLimitedOperations {
             Map<String, AnnotatedPolicy> policies,
             ThrottlePolicy.Mode mode,
             Throttlers throttlers,
-            CurrentRequest currentRequest,
+            Current currentRequest,
             FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         StandardEvaluationContext shared = new StandardEvaluationContext();

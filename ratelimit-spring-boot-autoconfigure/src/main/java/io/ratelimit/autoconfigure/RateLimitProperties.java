@@ -2,14 +2,14 @@ package io.ratelimit.autoconfigure;
 
 import static java.util.Objects.requireNonNullElse;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.failover.FailureRule;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;

@@ -1,5 +1,6 @@
 package io.ratelimit.failover;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;

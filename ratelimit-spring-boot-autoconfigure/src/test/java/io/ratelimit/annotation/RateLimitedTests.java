@@ -3,16 +3,16 @@ package io.ratelimit.annotation;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import java.math.BigDecimal;
@@ -388,7 +388,7 @@ class RateLimitedTests extends AnnotatedCalls {
                                             throttlers.get("tiered"), key, RequestCost.of(1), (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
-                            CurrentRequest.NONE,
+                            Current.NONE,
                             (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));

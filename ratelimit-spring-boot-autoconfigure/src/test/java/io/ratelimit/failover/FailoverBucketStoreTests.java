@@ -3,6 +3,7 @@ package io.ratelimit.failover;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import io.ratelimit.BackendException;

@@ -2,6 +2,7 @@ package io.ratelimit.failover;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;

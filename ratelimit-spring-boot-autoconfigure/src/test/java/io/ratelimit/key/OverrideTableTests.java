@@ -2,6 +2,8 @@ package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.key.OverrideTable.Match;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
@@ -28,8 +30,8 @@ class OverrideTableTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
     private static final int PREFIX = 64;
-    private static final OverrideMatch KEY = new OverrideMatch(null, "a");
-    private static final OverrideMatch NETWORK = new OverrideMatch(IpNetwork.of("10.0.0.0/8"), "");
+    private static final Match KEY = new Match(null, "a");
+    private static final Match NETWORK = new Match(IpNetwork.of("10.0.0.0/8"), "");
 
     private final List<OverrideTable.Rule> rules = new ArrayList<>();
     private final List<IpNetwork> networks = new ArrayList<>();
@@ -39,7 +41,7 @@ class OverrideTableTests {
     }
 
     private OverrideTableTests with(List<KeyPart> parts, Mode mode, String capacity, String... key) {
-        OverrideMatch match = new KeyTexts(parts, true, PREFIX).parseOverride(List.of(key));
+        Match match = new KeyTexts(parts, true, PREFIX).parseOverride(List.of(key));
         rules.add(new OverrideTable.Rule(match, capacity, BucketSpec.of(capacity + "/1h"), mode));
         return this;
     }
@@ -131,7 +133,7 @@ class OverrideTableTests {
     private static IpNetwork network(SplittableRandom random) {
         IpAddress address = IpAddress.of(address(random));
         int prefix = address.isIpv4() ? 96 + random.nextInt(32) : random.nextInt(PREFIX);
-        return IpNetwork.around(address, prefix);
+        return new IpNetwork(address, prefix);
     }
 
     /** Returns an address with few random bits, so that networks overlap. */
@@ -201,7 +203,7 @@ class OverrideTableTests {
     void aSpecStaysAndAModeFollowsThePolicyWhenThePolicyChanges() {
         BucketSpec spec = BucketSpec.of("9/1h");
         ThrottlePolicy changed = POLICY.withSpec(BucketSpec.of("7/1h"));
-        for (OverrideMatch match : List.of(KEY, NETWORK)) {
+        for (Match match : List.of(KEY, NETWORK)) {
             OverrideTable.Rule override = new OverrideTable.Rule(match, "0", spec, Mode.ENFORCE);
             assertThat(override.charge(POLICY, "a", 1).spec()).isEqualTo(spec);
             assertThat(override.charge(changed, "a", 1).spec()).isEqualTo(spec);

@@ -2,6 +2,7 @@ package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;

@@ -2,6 +2,7 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
@@ -12,7 +13,6 @@ import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
-import io.ratelimit.failover.FailureRule;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;

@@ -1,5 +1,7 @@
 package io.ratelimit.autoconfigure.actuate;
 
+import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
@@ -8,10 +10,8 @@ import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyTexts;
-import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.OverrideTable;
 import io.ratelimit.key.RequestKey;
 import java.util.Collection;
@@ -67,7 +67,7 @@ final class BucketLocator implements BucketFinder {
             return requestKey.charge(policy, 1, null, tier);
         }
         String[] parts = parts(policy, key).toArray(String[]::new);
-        return requestKey.charge(policy, parts, 1, CurrentRequest.NONE, tier);
+        return requestKey.charge(policy, parts, 1, Current.NONE, tier);
     }
 
     private List<String> parts(ThrottlePolicy policy, List<String> key) {

@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure.actuate;
 
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
@@ -7,7 +8,6 @@ import io.ratelimit.actuate.RateLimitHealthIndicator;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.failover.FailureRule;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;

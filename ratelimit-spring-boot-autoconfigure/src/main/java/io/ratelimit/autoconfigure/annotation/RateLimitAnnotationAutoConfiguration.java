@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure.annotation;
 
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedAdvisor;
@@ -8,7 +9,6 @@ import io.ratelimit.autoconfigure.ConfiguredPolicies;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -44,14 +44,14 @@ public final class RateLimitAnnotationAutoConfiguration {
             RateLimitProperties properties,
             ConfiguredPolicies policies,
             Throttlers throttlers,
-            ObjectProvider<CurrentRequest> current,
+            ObjectProvider<Current> current,
             FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         return new RateLimitedOperations(
                 new AnnotatedPolicyReader(policies, throttlers, failures).read(),
                 properties.mode(),
                 throttlers,
-                current.getIfAvailable(() -> CurrentRequest.NONE),
+                current.getIfAvailable(() -> Current.NONE),
                 failures,
                 beans);
     }

@@ -1,5 +1,6 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
@@ -8,7 +9,6 @@ import io.ratelimit.autoconfigure.ConfiguredPolicies;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
@@ -108,7 +108,7 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
-    CurrentRequest rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientIpResolver addresses) {
+    Current rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientIpResolver addresses) {
         return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
     }
 
