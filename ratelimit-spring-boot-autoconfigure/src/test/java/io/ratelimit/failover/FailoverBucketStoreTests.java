@@ -7,7 +7,7 @@ import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;

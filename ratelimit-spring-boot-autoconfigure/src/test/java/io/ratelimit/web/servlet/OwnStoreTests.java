@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
