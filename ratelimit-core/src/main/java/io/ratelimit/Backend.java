@@ -41,7 +41,8 @@ public interface Backend {
      * @param since the beginning of the condition, by the machine's clock
      * @param cause the cause of a failure, without anything that clients sent; null if there is none
      */
-    record State(Condition condition, Instant since, @Nullable String cause) {
+    record State(
+            Condition condition, Instant since, @Nullable String cause) {
 
         /** Returns the state of a backend that answers, since now. */
         public static State up() {

@@ -1,6 +1,5 @@
 package io.ratelimit.benchmarks;
 
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.lettuce.core.resource.ClientResources;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
@@ -13,6 +12,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.redis.RedisStorage;
 import java.time.Duration;

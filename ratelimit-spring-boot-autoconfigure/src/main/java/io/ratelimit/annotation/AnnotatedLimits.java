@@ -1,6 +1,5 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
@@ -9,6 +8,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;

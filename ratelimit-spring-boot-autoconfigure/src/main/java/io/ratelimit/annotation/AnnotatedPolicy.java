@@ -1,11 +1,11 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
 
 /**

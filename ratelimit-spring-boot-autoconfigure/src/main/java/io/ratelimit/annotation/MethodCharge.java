@@ -1,10 +1,10 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.UserName;
 import java.math.BigDecimal;
 import java.security.Principal;

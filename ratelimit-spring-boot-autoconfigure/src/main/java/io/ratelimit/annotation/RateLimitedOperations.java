@@ -1,9 +1,9 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.RequestFacts.Current;
 import java.lang.reflect.Method;
 import java.util.HashSet;
 import java.util.List;

@@ -1,6 +1,5 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
@@ -10,6 +9,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyTexts;
 import io.ratelimit.key.OverrideTable;
+import io.ratelimit.key.OverrideTable.Match;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

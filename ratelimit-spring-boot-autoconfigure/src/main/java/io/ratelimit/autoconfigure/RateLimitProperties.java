@@ -2,16 +2,16 @@ package io.ratelimit.autoconfigure;
 
 import static java.util.Objects.requireNonNullElse;
 
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;

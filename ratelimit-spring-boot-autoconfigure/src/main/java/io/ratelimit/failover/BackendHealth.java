@@ -1,8 +1,8 @@
 package io.ratelimit.failover;
 
-import io.ratelimit.BackendException;
 import io.ratelimit.Backend;
 import io.ratelimit.Backend.Condition;
+import io.ratelimit.BackendException;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;

@@ -140,8 +140,7 @@ public final class Deadline {
             }
             long since = System.nanoTime();
             long forBackend = (end - began) / 4;
-            boolean acquired =
-                    uninterrupted(nanos -> permits.tryAcquire(nanos - forBackend, TimeUnit.NANOSECONDS));
+            boolean acquired = uninterrupted(nanos -> permits.tryAcquire(nanos - forBackend, TimeUnit.NANOSECONDS));
             spentInProcess(since);
             return acquired;
         }

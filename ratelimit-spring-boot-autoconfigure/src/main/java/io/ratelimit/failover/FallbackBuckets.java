@@ -1,6 +1,5 @@
 package io.ratelimit.failover;
 
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
@@ -8,6 +7,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

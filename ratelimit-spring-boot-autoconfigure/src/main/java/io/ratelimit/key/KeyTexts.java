@@ -1,7 +1,7 @@
 package io.ratelimit.key;
 
-import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.Keys;
+import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import java.util.Collection;

@@ -1,10 +1,10 @@
 package io.ratelimit.key;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.RequestFacts.Current;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

@@ -39,7 +39,10 @@ final class LimiterClientConfiguration {
      * @param reconnects whether a lost connection is opened again by itself
      */
     static LettuceClientConfiguration of(
-            LettuceClientConfiguration application, ClientResources threads, EventLoopDelays delays, boolean reconnects) {
+            LettuceClientConfiguration application,
+            ClientResources threads,
+            EventLoopDelays delays,
+            boolean reconnects) {
         var limiter = LettuceClientConfiguration.builder()
                 .clientResources(resources(threads, delays))
                 .clientOptions(options(application.getClientOptions().orElseGet(ClientOptions::create), reconnects))

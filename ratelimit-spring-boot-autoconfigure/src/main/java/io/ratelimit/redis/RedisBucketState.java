@@ -2,9 +2,9 @@ package io.ratelimit.redis;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
-import java.nio.BufferUnderflowException;
 import io.ratelimit.BackendException;
 import io.ratelimit.redis.RedisAnswers.Receipt;
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 

@@ -3,8 +3,6 @@ package io.ratelimit.annotation;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.ratelimit.key.RequestKey.MissingKey;
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
@@ -14,7 +12,9 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.MathContext;

@@ -2,7 +2,6 @@ package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
@@ -12,6 +11,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Headers;
 import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.nio.file.Path;

@@ -2,13 +2,13 @@ package io.ratelimit.failover;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

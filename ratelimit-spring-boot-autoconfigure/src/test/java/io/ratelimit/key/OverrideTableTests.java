@@ -2,8 +2,6 @@ package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.key.OverrideTable.Match;
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
@@ -12,6 +10,8 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.key.OverrideTable.Match;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpAddress;
 import io.ratelimit.key.ip.IpNetwork;
@@ -54,15 +54,18 @@ class OverrideTableTests {
         return charge(parts, request).spec().capacity();
     }
 
-    private Charge charge(List<KeyPart> parts, FixedFacts request) {
+    private RequestKey key(List<KeyPart> parts, MissingKey onMissing) {
         return new RequestKey(
-                        parts,
-                        MissingKey.SHARED,
-                        new OverrideTable(parts, rules),
-                        null,
-                        OverrideTableTests::failed,
-                        ThrottleListener.NONE)
-                .charge(POLICY, 1, request);
+                parts,
+                onMissing,
+                new OverrideTable(parts, rules),
+                null,
+                OverrideTableTests::failed,
+                ThrottleListener.NONE);
+    }
+
+    private Charge charge(List<KeyPart> parts, FixedFacts request) {
+        return key(parts, MissingKey.SHARED).charge(POLICY, 1, request);
     }
 
     private static FixedFacts from(String address) {
@@ -161,13 +164,7 @@ class OverrideTableTests {
         List<KeyPart> user = parts("user");
         with(user, "9", "203.0.113.7").with(user, "8", "shared");
         assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
-        RequestKey byIp = new RequestKey(
-                user,
-                MissingKey.CLIENT_IP,
-                new OverrideTable(user, rules),
-                null,
-                OverrideTableTests::failed,
-                ThrottleListener.NONE);
+        RequestKey byIp = key(user, MissingKey.CLIENT_IP);
         assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
         assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
         List<KeyPart> pair = parts("ip", "user");
@@ -223,13 +220,7 @@ class OverrideTableTests {
         List<KeyPart> ip = parts("ip");
         with(ip, Mode.SHADOW, "1", "30.0.0.0/8").with(ip, Mode.SHADOW, "1", "31.0.0.1");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key = new RequestKey(
-                ip,
-                MissingKey.DENY,
-                new OverrideTable(ip, rules),
-                null,
-                OverrideTableTests::failed,
-                ThrottleListener.NONE);
+        RequestKey key = key(ip, MissingKey.DENY);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         throttlers.decide(List.of(key.charge(small, 1, from("20.0.0.0"))));
         for (int i = 0; i < 60_000; i++) {
@@ -248,13 +239,7 @@ class OverrideTableTests {
         List<KeyPart> ip = parts("ip");
         with(ip, "2", "10.0.0.1").with(ip, "3", "10.0.0.0/8").with(ip, "4", "11.0.0.0/8");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key = new RequestKey(
-                ip,
-                MissingKey.DENY,
-                new OverrideTable(ip, rules),
-                null,
-                OverrideTableTests::failed,
-                ThrottleListener.NONE);
+        RequestKey key = key(ip, MissingKey.DENY);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         for (String net : List.of("20.0.", "11.0.")) {
             for (int i = 0; i < 60_000; i++) {

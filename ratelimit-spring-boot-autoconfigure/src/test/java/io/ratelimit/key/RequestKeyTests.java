@@ -2,7 +2,6 @@ package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
@@ -10,6 +9,7 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -54,13 +54,8 @@ class RedisServerTests {
                         TestRedis.deadline(TIMEOUT),
                         TestRedis.FAILURES,
                         () -> RedisBucketStore.SERVER_TIME)
-                : new RedisScriptBucketStore(
-                        redis.connection()::async,
-                        keys,
-                        TestRedis.deadline(TIMEOUT),
-                        TestRedis.FAILURES,
-                        strategy == Strategy.SCRIPT_A_KEY,
-                        () -> RedisBucketStore.SERVER_TIME);
+                : redis.scriptStore(
+                        keys, TIMEOUT, strategy == Strategy.SCRIPT_A_KEY, () -> RedisBucketStore.SERVER_TIME);
     }
 
     private RedisCommands<byte[], byte[]> commands() {

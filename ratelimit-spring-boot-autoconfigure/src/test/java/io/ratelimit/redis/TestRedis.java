@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import org.assertj.core.api.Condition;
 import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
@@ -139,6 +140,11 @@ public final class TestRedis implements AutoCloseable {
 
     int port() {
         return uri.getPort();
+    }
+
+    /** Returns a store of scripts that leaves failures as they are. */
+    RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, boolean oneKeyPerScript, LongSupplier time) {
+        return new RedisScriptBucketStore(connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, time);
     }
 
     DedicatedConnections dedicatedConnections() {

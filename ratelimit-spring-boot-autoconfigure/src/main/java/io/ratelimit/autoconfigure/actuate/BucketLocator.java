@@ -1,7 +1,5 @@
 package io.ratelimit.autoconfigure.actuate;
 
-import io.ratelimit.key.RequestKey.MissingKey;
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
@@ -13,7 +11,9 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyTexts;
 import io.ratelimit.key.OverrideTable;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;

@@ -1,6 +1,5 @@
 package io.ratelimit.autoconfigure.actuate;
 
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
@@ -8,6 +7,7 @@ import io.ratelimit.actuate.RateLimitHealthIndicator;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;

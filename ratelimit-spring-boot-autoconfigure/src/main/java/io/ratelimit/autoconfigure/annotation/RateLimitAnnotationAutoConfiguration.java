@@ -1,6 +1,5 @@
 package io.ratelimit.autoconfigure.annotation;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedAdvisor;
@@ -10,6 +9,7 @@ import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.RequestFacts.Current;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.aop.config.AopConfigUtils;

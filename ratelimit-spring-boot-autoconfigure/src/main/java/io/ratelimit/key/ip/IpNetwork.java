@@ -1,6 +1,5 @@
 package io.ratelimit.key.ip;
 
-
 /**
  * A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}.
  *

@@ -1,7 +1,7 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.function.Supplier;

@@ -3,8 +3,8 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendException;
 import io.ratelimit.Backend.Condition;
+import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;

@@ -2,12 +2,12 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.GlobalThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.List;

@@ -1,6 +1,5 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
-import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
@@ -10,6 +9,7 @@ import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
