@@ -1,5 +1,8 @@
 package io.ratelimit;
 
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
 /** A remote store of buckets, which may fail: its name, its health and its calls. */
 public interface Backend {
 
@@ -7,7 +10,7 @@ public interface Backend {
     String name();
 
     /** Returns the health as the latest calls have shown it; makes no call. */
-    BackendState state();
+    State state();
 
     /** Makes a call that takes no tokens, so that {@link #state()} is up to date. Never throws. */
     default void probe() {}
@@ -29,5 +32,37 @@ public interface Backend {
          * @param failed whether the call had no answer, or one that came too late
          */
         void callCompleted(long nanos, boolean failed);
+    }
+
+    /**
+     * The health of a backend.
+     *
+     * @param condition whether the backend can be used
+     * @param since the beginning of the condition, by the machine's clock
+     * @param cause the cause of a failure, without anything that clients sent; null if there is none
+     */
+    record State(
+            Condition condition, Instant since, @Nullable String cause) {
+
+        /** Returns the state of a backend that answers, since now. */
+        public static State up() {
+            return new State(Condition.UP, Instant.now(), null);
+        }
+
+        /** Returns the state after a failure, since now. */
+        public static State failed(BackendException failure) {
+            Condition condition = failure.isMisconfiguration() ? Condition.MISCONFIGURED : Condition.DOWN;
+            return new State(condition, Instant.now(), failure.getMessage());
+        }
+    }
+
+    /** The usability of a backend. */
+    enum Condition {
+        /** The backend answers. */
+        UP,
+        /** The backend can't be reached, or is slow. It may recover without any change. */
+        DOWN,
+        /** The backend answers, but not correctly. Its configuration must be corrected. */
+        MISCONFIGURED
     }
 }

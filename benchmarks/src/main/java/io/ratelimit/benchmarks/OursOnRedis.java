@@ -12,7 +12,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
-import io.ratelimit.failover.FailureRule;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.redis.RedisStorage;
 import java.time.Duration;

@@ -1,8 +1,7 @@
 package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendState;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -57,7 +56,7 @@ public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
         }
     }
 
-    private void report(Health.Builder builder, String name, BackendState state, List<ThrottlePolicy> remote) {
+    private void report(Health.Builder builder, String name, Backend.State state, List<ThrottlePolicy> remote) {
         List<String> denying = state.condition() == Condition.UP
                 ? List.of()
                 : remote.stream()

@@ -1,7 +1,6 @@
 package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendState;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
@@ -391,7 +390,7 @@ public class RateLimitsEndpoint {
             @Nullable String cause) {
 
         public static BackendDescriptor of(Backend backend) {
-            BackendState state = backend.state();
+            Backend.State state = backend.state();
             return new BackendDescriptor(
                     backend.name(), state.condition().name(), state.since().toString(), state.cause());
         }

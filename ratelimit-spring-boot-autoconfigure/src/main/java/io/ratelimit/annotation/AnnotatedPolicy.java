@@ -2,10 +2,10 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
 
 /**
@@ -24,7 +24,7 @@ public record AnnotatedPolicy(PolicyThrottler throttler, RequestKey key, Request
     }
 
     /** Returns the policy's own cost of a call. A cost that depends on a request is 1 if there is no request. */
-    long cost(CurrentRequest current) {
+    long cost(Current current) {
         Long constant = cost.constant();
         RequestFacts request = constant == null ? current.facts() : null;
         return request == null ? cost.minTokens() : cost.tokens(request, policy().name(), failures);

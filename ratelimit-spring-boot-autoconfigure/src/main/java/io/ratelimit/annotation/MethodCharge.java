@@ -3,8 +3,8 @@ package io.ratelimit.annotation;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.UserName;
 import java.math.BigDecimal;
 import java.security.Principal;
@@ -33,7 +33,7 @@ record MethodCharge(
         @Nullable CallValue tier,
         @Nullable Duration maxWait,
         RateLimitedOperation.@Nullable Fallback fallback,
-        CurrentRequest current) {
+        Current current) {
 
     ThrottlePolicy policy() {
         return limit.policy();

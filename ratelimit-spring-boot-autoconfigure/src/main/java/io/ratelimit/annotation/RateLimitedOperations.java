@@ -2,8 +2,8 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.RequestFacts.Current;
 import java.lang.reflect.Method;
 import java.util.HashSet;
 import java.util.List;
@@ -47,7 +47,7 @@ public final class RateLimitedOperations {
             Map<String, AnnotatedPolicy> policies,
             ThrottlePolicy.Mode mode,
             Throttlers throttlers,
-            CurrentRequest currentRequest,
+            Current currentRequest,
             FailureListener failures,
             ConfigurableListableBeanFactory beans) {
         StandardEvaluationContext shared = new StandardEvaluationContext();

@@ -3,8 +3,8 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.annotation.RateLimitedOperation.Fallback;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.expression.NumberText;
 import java.lang.reflect.Method;
 import java.time.Duration;
@@ -29,8 +29,7 @@ final class RateLimitedReader {
     private final Map<String, Integer> parameters;
 
     /** Everything that all annotations are read with. */
-    record Context(
-            AnnotatedLimits limits, CallExpressions expressions, CandidateBeans beans, CurrentRequest currentRequest) {}
+    record Context(AnnotatedLimits limits, CallExpressions expressions, CandidateBeans beans, Current currentRequest) {}
 
     RateLimitedReader(Context context, MergedAnnotation<RateLimited> annotation, SourceLocation location) {
         this.context = context;

@@ -8,8 +8,8 @@ import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
 import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyTexts;
-import io.ratelimit.key.OverrideMatch;
 import io.ratelimit.key.OverrideTable;
+import io.ratelimit.key.OverrideTable.Match;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -24,7 +24,7 @@ final class OverrideReader {
     private final KeyTexts keys;
     private final String property;
     private final List<OverrideTable.Rule> rules = new ArrayList<>();
-    private final Map<OverrideMatch, String> propertiesOfKeys = new HashMap<>();
+    private final Map<Match, String> propertiesOfKeys = new HashMap<>();
 
     /**
      * @param ipv6Prefix the number of bits that identify an IPv6 client
@@ -66,7 +66,7 @@ final class OverrideReader {
         for (int i = 0; i < entry.keys().size(); i++) {
             List<String> texts = entry.keys().get(i).stream().map(Text::text).toList();
             String keyProperty = at + ".keys[" + i + "]";
-            OverrideMatch key = key(texts, keyProperty);
+            Match key = key(texts, keyProperty);
             String twin = propertiesOfKeys.put(key, keyProperty);
             if (twin != null) {
                 throw new InvalidConfigurationPropertyValueException(
@@ -99,7 +99,7 @@ final class OverrideReader {
         return new RateLimitConfigurationException(description, action, at);
     }
 
-    private OverrideMatch key(List<String> texts, String keyProperty) {
+    private Match key(List<String> texts, String keyProperty) {
         try {
             return keys.parseOverride(texts);
         } catch (IllegalArgumentException invalid) {
@@ -112,7 +112,7 @@ final class OverrideReader {
         return String.join(", ", texts);
     }
 
-    private OverrideTable.Rule rule(OverrideEntry entry, OverrideMatch key, String at, int index) {
+    private OverrideTable.Rule rule(OverrideEntry entry, Match key, String at, int index) {
         Rate rate = entry.rate();
         BucketSpec spec = rate == null ? null : PolicyReader.spec(rate, entry.capacity(), properties, at, "these keys");
         Mode mode = entry.mode() == null ? Mode.ENFORCE : entry.mode();

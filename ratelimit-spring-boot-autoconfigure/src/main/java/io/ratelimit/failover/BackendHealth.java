@@ -1,8 +1,8 @@
 package io.ratelimit.failover;
 
+import io.ratelimit.Backend;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState;
-import io.ratelimit.BackendState.Condition;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
@@ -21,7 +21,7 @@ final class BackendHealth {
 
     private final String name;
     private final TimeSource time;
-    private volatile BackendState state = BackendState.up();
+    private volatile Backend.State state = Backend.State.up();
     private long misconfiguredAt;
     private long nextMisconfigurationLine;
     private long nextOutageLine;
@@ -38,7 +38,7 @@ final class BackendHealth {
         this.nextCongestionLine = nextMisconfigurationLine;
     }
 
-    BackendState state() {
+    Backend.State state() {
         return state;
     }
 
@@ -52,7 +52,7 @@ final class BackendHealth {
     /** Waits for the pause: one broken key must not look like a server that changes its state all the time. */
     private synchronized void endMisconfiguration() {
         if (state.condition() == Condition.MISCONFIGURED && time.nanoTime() - misconfiguredAt >= PAUSE) {
-            state = BackendState.up();
+            state = Backend.State.up();
             logger.info(name + " is no longer misconfigured");
         }
     }
@@ -60,7 +60,7 @@ final class BackendHealth {
     /** Records the end of an outage. */
     synchronized void recovered() {
         if (state.condition() == Condition.DOWN) {
-            state = BackendState.up();
+            state = Backend.State.up();
             if (outageLogged) {
                 logger.info(name + " is available again");
             } else {
@@ -77,7 +77,7 @@ final class BackendHealth {
      */
     synchronized void down(BackendException failure, BooleanSupplier isDown) {
         if (state.condition() != Condition.DOWN) {
-            state = BackendState.failed(failure);
+            state = Backend.State.failed(failure);
             outageLogged = false;
         }
         logOutage(failure);
@@ -123,7 +123,7 @@ final class BackendHealth {
         long now = time.nanoTime();
         misconfiguredAt = now;
         if (state.condition() != Condition.MISCONFIGURED) {
-            state = BackendState.failed(failure);
+            state = Backend.State.failed(failure);
         }
         if (now - nextMisconfigurationLine >= 0) {
             nextMisconfigurationLine = now + PAUSE;

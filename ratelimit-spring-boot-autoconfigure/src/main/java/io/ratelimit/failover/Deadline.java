@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
@@ -129,9 +130,19 @@ public final class Deadline {
             return end - System.nanoTime();
         }
 
-        /** Returns the nanoseconds that the call may wait for a free connection: the rest of the time is for the backend. */
-        public long leftInProcessNanos() {
-            return leftNanos() - (end - began) / 4;
+        /**
+         * Waits for a permit, such as that for a connection, but leaves a part of the time for the backend. Returns whether
+         * there is a permit.
+         */
+        public boolean acquire(Semaphore permits) {
+            if (permits.tryAcquire()) {
+                return true;
+            }
+            long since = System.nanoTime();
+            long forBackend = (end - began) / 4;
+            boolean acquired = uninterrupted(nanos -> permits.tryAcquire(nanos - forBackend, TimeUnit.NANOSECONDS));
+            spentInProcess(since);
+            return acquired;
         }
 
         /** Returns when the call began, as {@link System#nanoTime}. */
@@ -183,14 +194,8 @@ public final class Deadline {
                     : new CongestedException("a command waited in this process until the deadline", late);
         }
 
-        /** Something to wait for. */
-        public interface Wait<T> {
-
-            /**
-             * Waits for at most the given time.
-             *
-             * @throws InterruptedException if the thread is interrupted
-             */
+        /** A wait of at most the given time. */
+        private interface Wait<T> {
             T get(long nanos) throws InterruptedException;
         }
 
@@ -198,7 +203,7 @@ public final class Deadline {
          * Waits until the deadline, also if the thread is interrupted, and restores the interrupt afterwards. The wait is
          * short, and an interrupt is no failure of the backend.
          */
-        public <T> T uninterrupted(Wait<T> wait) {
+        private <T> T uninterrupted(Wait<T> wait) {
             boolean interrupted = false;
             try {
                 while (true) {

@@ -24,6 +24,19 @@ import java.util.function.Function;
  */
 public final class FailoverBucketStore implements BucketStore {
 
+    /** The rule of a policy for the time while the backend of its buckets is unavailable. */
+    public enum FailureRule {
+
+        /** The policy is enforced from the memory of this process. */
+        LOCAL,
+
+        /** Every call is allowed. */
+        ALLOW,
+
+        /** Every call is denied. */
+        DENY
+    }
+
     /** A policy with so many tokens that instances that start at the same time don't deny each other the probe. */
     private static final ThrottlePolicy PROBE_POLICY = ThrottlePolicy.of("self-test", BucketSpec.of("100000/1s"));
 

@@ -7,6 +7,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

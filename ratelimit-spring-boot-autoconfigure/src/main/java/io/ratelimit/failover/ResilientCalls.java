@@ -2,7 +2,6 @@ package io.ratelimit.failover;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.CircuitBreaker.Round;
 import java.util.List;
@@ -50,7 +49,7 @@ final class ResilientCalls implements Backend {
     }
 
     @Override
-    public BackendState state() {
+    public Backend.State state() {
         return health.state();
     }
 

@@ -1,6 +1,7 @@
 package io.ratelimit.key;
 
 import io.ratelimit.Keys;
+import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import java.util.Collection;
@@ -35,7 +36,7 @@ public final class KeyTexts {
      * @param texts one text for each part
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
      */
-    public OverrideMatch parseOverride(List<String> texts) {
+    public Match parseOverride(List<String> texts) {
         if (texts.size() != parts.size()) {
             throw new IllegalArgumentException(wrongOverrideSize(texts.size()));
         }
@@ -57,7 +58,7 @@ public final class KeyTexts {
             }
             composed[i] = Keys.part(text, ignoreCase);
         }
-        return new OverrideMatch(network, Keys.join(composed));
+        return new Match(network, Keys.join(composed));
     }
 
     private String wrongOverrideSize(int size) {

@@ -27,7 +27,7 @@ public final class OverrideTable {
     public static final OverrideTable NONE = new OverrideTable(List.of(), List.of());
 
     private final Map<String, Rule> keys;
-    private final Map<OverrideMatch, Rule> networks;
+    private final Map<Match, Rule> networks;
     private final int[] prefixes;
     private final int ipIndex;
 
@@ -37,7 +37,7 @@ public final class OverrideTable {
      */
     public OverrideTable(List<KeyPart> parts, Collection<Rule> rules) {
         Map<String, Rule> keys = new HashMap<>();
-        Map<OverrideMatch, Rule> networks = new HashMap<>();
+        Map<Match, Rule> networks = new HashMap<>();
         Set<Integer> prefixes = new TreeSet<>(Comparator.reverseOrder());
         for (Rule rule : rules) {
             IpNetwork network = rule.match.network();
@@ -84,7 +84,7 @@ public final class OverrideTable {
         String key = withoutAddress(parts);
         for (int prefix : prefixes) {
             if (!address.isIpv4() || prefix >= IpAddress.MAPPED_PREFIX) {
-                Rule rule = networks.get(new OverrideMatch(IpNetwork.around(address, prefix), key));
+                Rule rule = networks.get(new Match(new IpNetwork(address, prefix), key));
                 if (rule != null) {
                     return rule;
                 }
@@ -100,13 +100,21 @@ public final class OverrideTable {
     }
 
     /**
+     * The keys to which an override applies: one key, or all keys whose address is in a network.
+     *
+     * @param network the network of the address; null for one key
+     * @param key the composed key; with a network, the key composed with an empty text for the address
+     */
+    public record Match(@Nullable IpNetwork network, String key) {}
+
+    /**
      * One override: the limit or the mode of the keys that it matches. A single key has a bucket of its own and never
      * shares an overflow bucket. The number of addresses in a network is unbounded, so their buckets are those of a
      * tier, which has its own overflow buckets. Thread-safe.
      */
     public static final class Rule {
 
-        private final OverrideMatch match;
+        private final Match match;
         private final @Nullable String tier;
         private final @Nullable BucketSpec spec;
         private final Mode mode;
@@ -118,7 +126,7 @@ public final class OverrideTable {
          * @param spec the spec of the buckets, also after a change of the policy; null for the policy's own spec
          * @param mode the mode; the weaker of this and the policy's own mode counts
          */
-        public Rule(OverrideMatch match, String name, @Nullable BucketSpec spec, Mode mode) {
+        public Rule(Match match, String name, @Nullable BucketSpec spec, Mode mode) {
             this.match = match;
             this.tier = match.network() == null ? null : "\0" + name;
             this.spec = spec;

@@ -91,4 +91,22 @@ public interface RequestFacts {
     /** Returns the id of the request's session; null if it has none. Never creates a session. */
     @Nullable
     String session();
+
+    /** Access to the web request that the calling thread serves. */
+    @FunctionalInterface
+    interface Current {
+
+        /** An access that never finds a request. */
+        Current NONE = () -> null;
+
+        /** Returns the facts of the request; null if the thread serves none. */
+        @Nullable
+        RequestFacts facts();
+
+        /**
+         * Notes the exception of a call that was denied or interrupted, in the request that the thread serves. Spring MVC
+         * drops the exception if an exception handler throws it.
+         */
+        default void noteRejectedCall(RuntimeException rejected) {}
+    }
 }

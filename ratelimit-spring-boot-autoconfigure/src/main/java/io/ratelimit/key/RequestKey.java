@@ -4,11 +4,28 @@ import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.RequestFacts.Current;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The key of a policy, which determines the bucket that a request charges. Thread-safe. */
 public final class RequestKey {
+
+    /** The treatment of a request that has no text for a part of a policy's key. */
+    public enum MissingKey {
+
+        /** The client's address becomes the placeholder of the part. */
+        CLIENT_IP,
+
+        /** Requests without the part share one placeholder. */
+        SHARED,
+
+        /** The policy denies the request. */
+        DENY,
+
+        /** The policy doesn't apply to the request. */
+        SKIP
+    }
 
     private static final String GLOBAL = "";
 
@@ -127,7 +144,7 @@ public final class RequestKey {
      * @return the charge, without a key if it is denied for a missing part; null if the policy doesn't apply or is off
      */
     public @Nullable Charge charge(
-            ThrottlePolicy policy, @Nullable String[] texts, long cost, CurrentRequest current, @Nullable String tier) {
+            ThrottlePolicy policy, @Nullable String[] texts, long cost, Current current, @Nullable String tier) {
         if (lacksPart(texts)) {
             listener.eventOccurred(policy, ThrottleListener.Event.MISSING_KEY);
             if (onMissing == MissingKey.SKIP || onMissing == MissingKey.DENY) {
@@ -151,7 +168,7 @@ public final class RequestKey {
         return false;
     }
 
-    private String placeholder(CurrentRequest current) {
+    private String placeholder(Current current) {
         RequestFacts request = onMissing == MissingKey.CLIENT_IP ? current.facts() : null;
         return Keys.placeholder(request == null ? "" : request.ip());
     }

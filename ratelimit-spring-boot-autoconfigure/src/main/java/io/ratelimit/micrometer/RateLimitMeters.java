@@ -2,6 +2,8 @@ package io.ratelimit.micrometer;
 
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import io.ratelimit.Backend;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottleListener;
@@ -9,8 +11,10 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
@@ -89,6 +93,21 @@ public final class RateLimitMeters implements ThrottleListener {
         Gauge.builder(name, () -> value.applyAsDouble(throttlers.get()))
                 .description(description)
                 .tag("policy", policy)
+                .register(registry);
+    }
+
+    /** Returns a listener that times the calls of a backend, such as Redis. Registers its timers. */
+    public static Backend.Listener timers(MeterRegistry registry, Backend backend) {
+        Timer ok = timer(registry, backend, "ok");
+        Timer failures = timer(registry, backend, "failed");
+        return (nanos, failed) -> (failed ? failures : ok).record(nanos, TimeUnit.NANOSECONDS);
+    }
+
+    private static Timer timer(MeterRegistry registry, Backend backend, String outcome) {
+        return Timer.builder("ratelimit.backend")
+                .description("Calls of the backend that holds the buckets")
+                .tag("backend", backend.name().toLowerCase(Locale.ROOT))
+                .tag("outcome", outcome)
                 .register(registry);
     }
 }

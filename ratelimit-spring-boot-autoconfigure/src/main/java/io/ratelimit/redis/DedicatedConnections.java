@@ -8,7 +8,6 @@ import io.ratelimit.failover.Deadline;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -28,9 +27,7 @@ final class DedicatedConnections implements AutoCloseable {
     private final ConcurrentLinkedDeque<StatefulRedisConnection<byte[], byte[]>> idle = new ConcurrentLinkedDeque<>();
     private volatile boolean closed;
 
-    /**
-     * @param connect opens a connection that doesn't reconnect by itself: a new connection watches no keys
-     */
+    /** @param connect opens a connection that doesn't reconnect by itself: a new connection watches no keys */
     DedicatedConnections(Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect) {
         this.connect = connect;
     }
@@ -81,24 +78,15 @@ final class DedicatedConnections implements AutoCloseable {
     }
 
     private StatefulRedisConnection<byte[], byte[]> borrow(Deadline.Call call) {
-        acquire(call);
+        if (!call.acquire(free)) {
+            throw new CongestedException("all " + MAX_CONNECTIONS + " connections to Redis were in use", null);
+        }
         StatefulRedisConnection<byte[], byte[]> connection = idle.poll();
         while (connection != null && !connection.isOpen()) {
             connection.closeAsync();
             connection = idle.poll();
         }
         return connection != null ? connection : open(call);
-    }
-
-    private void acquire(Deadline.Call call) {
-        if (free.tryAcquire()) {
-            return;
-        }
-        long waitingSince = System.nanoTime();
-        if (!call.uninterrupted(nanos -> free.tryAcquire(call.leftInProcessNanos(), TimeUnit.NANOSECONDS))) {
-            throw new CongestedException("all " + MAX_CONNECTIONS + " connections to Redis were in use", null);
-        }
-        call.spentInProcess(waitingSince);
     }
 
     /** Opens a connection. One that opens after the deadline is for the next call, and counts as in use until then. */

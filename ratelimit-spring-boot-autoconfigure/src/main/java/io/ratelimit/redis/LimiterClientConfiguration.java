@@ -2,33 +2,23 @@ package io.ratelimit.redis;
 
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.ClientOptions.DisconnectedBehavior;
-import io.lettuce.core.ReadFrom;
 import io.lettuce.core.SocketOptions;
 import io.lettuce.core.SslOptions;
-import io.lettuce.core.SslVerifyMode;
 import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.cluster.ClusterClientOptions;
 import io.lettuce.core.cluster.ClusterTopologyRefreshOptions;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.Delay;
 import java.time.Duration;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
-import org.springframework.data.redis.connection.lettuce.RedisCredentialsProviderFactory;
 
 /**
  * The application's configuration of Lettuce, with TLS and credentials, changed for the limiter. A call without a
  * connection fails at once, calls in flight are bounded, and commands go to the node that may write. There is no timer for
  * each command: a {@link io.ratelimit.failover.Deadline} is enough.
- *
- * @param threads the threads that serve the connections
- * @param delays is registered for each connection
- * @param reconnects whether a lost connection is opened again by itself
  */
-record LimiterClientConfiguration(
-        LettuceClientConfiguration application, ClientResources threads, EventLoopDelays delays, boolean reconnects)
-        implements LettuceClientConfiguration {
+final class LimiterClientConfiguration {
 
     private static final int MAX_IN_FLIGHT = 2_000;
 
@@ -39,13 +29,50 @@ record LimiterClientConfiguration(
     /** The limit for each step of opening a connection (connect, TLS, HELLO), outside the deadline of any request. */
     private static final Duration MAX_HANDSHAKE = Duration.ofSeconds(1);
 
-    @Override
-    public Optional<ClientOptions> getClientOptions() {
-        ClientOptions options = application.getClientOptions().orElseGet(ClientOptions::create);
+    private LimiterClientConfiguration() {}
+
+    /**
+     * Returns the changed configuration.
+     *
+     * @param threads the threads that serve the connections
+     * @param delays is registered for each connection
+     * @param reconnects whether a lost connection is opened again by itself
+     */
+    static LettuceClientConfiguration of(
+            LettuceClientConfiguration application,
+            ClientResources threads,
+            EventLoopDelays delays,
+            boolean reconnects) {
+        var limiter = LettuceClientConfiguration.builder()
+                .clientResources(resources(threads, delays))
+                .clientOptions(options(application.getClientOptions().orElseGet(ClientOptions::create), reconnects))
+                .commandTimeout(atMostHandshake(application.getCommandTimeout()))
+                .shutdownTimeout(application.getShutdownTimeout())
+                .shutdownQuietPeriod(application.getShutdownQuietPeriod());
+        application.getClientName().ifPresent(limiter::clientName);
+        application.getRedisCredentialsProviderFactory().ifPresent(limiter::redisCredentialsProviderFactory);
+        if (application.isUseSsl()) {
+            var tls = limiter.useSsl().verifyPeer(application.getVerifyMode());
+            if (application.isStartTls()) {
+                tls.startTls();
+            }
+        }
+        return limiter.build();
+    }
+
+    /** Reconnects at a constant rate. By default Lettuce waits longer each time, up to half a minute. */
+    private static ClientResources resources(ClientResources threads, EventLoopDelays delays) {
+        return threads.mutate()
+                .reconnectDelay(Delay.constant(BETWEEN_ATTEMPTS))
+                .nettyCustomizer(delays)
+                .build();
+    }
+
+    private static ClientOptions options(ClientOptions options, boolean reconnects) {
         ClusterClientOptions cluster = options instanceof ClusterClientOptions clusterOptions
                 ? clusterOptions
                 : ClusterClientOptions.builder(options).build();
-        return Optional.of(cluster.mutate()
+        return cluster.mutate()
                 .autoReconnect(reconnects)
                 .disconnectedBehavior(DisconnectedBehavior.REJECT_COMMANDS)
                 .requestQueueSize(MAX_IN_FLIGHT)
@@ -53,7 +80,7 @@ record LimiterClientConfiguration(
                 .socketOptions(socket(options.getSocketOptions()))
                 .sslOptions(tls(options.getSslOptions()))
                 .topologyRefreshOptions(refresh(cluster.getTopologyRefreshOptions()))
-                .build());
+                .build();
     }
 
     private static SocketOptions socket(SocketOptions ofApplication) {
@@ -85,65 +112,5 @@ record LimiterClientConfiguration(
 
     private static Duration atMostHandshake(Duration wanted) {
         return wanted.compareTo(MAX_HANDSHAKE) < 0 ? wanted : MAX_HANDSHAKE;
-    }
-
-    @Override
-    public Duration getCommandTimeout() {
-        return atMostHandshake(application.getCommandTimeout());
-    }
-
-    @Override
-    public Optional<ReadFrom> getReadFrom() {
-        return Optional.empty();
-    }
-
-    @Override
-    public boolean isUseSsl() {
-        return application.isUseSsl();
-    }
-
-    @Override
-    @SuppressWarnings("deprecation")
-    public boolean isVerifyPeer() {
-        return application.isVerifyPeer();
-    }
-
-    @Override
-    public SslVerifyMode getVerifyMode() {
-        return application.getVerifyMode();
-    }
-
-    @Override
-    public boolean isStartTls() {
-        return application.isStartTls();
-    }
-
-    /** Reconnects at a constant rate. By default Lettuce waits longer each time, up to half a minute. */
-    @Override
-    public Optional<ClientResources> getClientResources() {
-        return Optional.of(threads.mutate()
-                .reconnectDelay(Delay.constant(BETWEEN_ATTEMPTS))
-                .nettyCustomizer(delays)
-                .build());
-    }
-
-    @Override
-    public Optional<String> getClientName() {
-        return application.getClientName();
-    }
-
-    @Override
-    public Optional<RedisCredentialsProviderFactory> getRedisCredentialsProviderFactory() {
-        return application.getRedisCredentialsProviderFactory();
-    }
-
-    @Override
-    public Duration getShutdownTimeout() {
-        return application.getShutdownTimeout();
-    }
-
-    @Override
-    public Duration getShutdownQuietPeriod() {
-        return application.getShutdownQuietPeriod();
     }
 }

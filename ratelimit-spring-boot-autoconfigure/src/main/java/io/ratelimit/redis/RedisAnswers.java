@@ -10,12 +10,28 @@ import java.time.Duration;
 final class RedisAnswers {
 
     /**
-     * The data about a take with which its tokens can be given back.
+     * The data about a take with which its tokens can be given back. The tokens are due at the moment of the take, or at
+     * the later moment that they were taken ahead for.
      *
-     * @param position the moment at which the tokens were due, as {@link QueuePosition} encodes it
+     * @param step the step of the clock at which the tokens are due
+     * @param rest the ticks after the step
      * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
      */
-    record Receipt(long position, long before) {}
+    record Receipt(long step, long rest, long before) {
+
+        /** Returns the receipt of a take at the given moment that left the given ticks missing. */
+        private static Receipt of(RedisTickScale ticks, long missing, long before, long micros) {
+            long due = Math.max(missing - ticks.full(), 0);
+            return new Receipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before);
+        }
+
+        /** Returns the ticks from a moment until the tokens are due; negative if they were due before. */
+        long ticksFrom(long micros, RedisTickScale ticks) {
+            long ahead = step - ticks.step(micros);
+            long ofSteps = ticks.ofSteps(Math.abs(ahead));
+            return (ahead < 0 ? -ofSteps : ofSteps) + rest;
+        }
+    }
 
     private RedisAnswers() {}
 
@@ -30,7 +46,7 @@ final class RedisAnswers {
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.of(charge.cost());
         return Answer.allowed(charge, snapshot(charge, ticks, missing, now), wait)
-                .withReceipt(new Receipt(QueuePosition.of(ticks, missing, now), beforeWhenDue + returned));
+                .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, now));
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */

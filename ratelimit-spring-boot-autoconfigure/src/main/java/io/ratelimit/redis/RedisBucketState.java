@@ -2,6 +2,8 @@ package io.ratelimit.redis;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import io.ratelimit.BackendException;
+import io.ratelimit.redis.RedisAnswers.Receipt;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -56,7 +58,7 @@ record RedisBucketState(
             }
             return new RedisBucketState(ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, at);
         } catch (NumberFormatException | BufferUnderflowException invalid) {
-            throw new MisconfiguredRedisException("the value of a key of ratelimit is no bucket", invalid);
+            throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
     }
 
@@ -214,21 +216,20 @@ record RedisBucketState(
      * those that later promises rely on. After a change of the spec none come back until the bucket would have been full
      * under the old spec.
      *
-     * @param due when the tokens were due; null if it isn't recorded
-     * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
+     * @param receipt the receipt of the take; null if it isn't recorded
      */
-    RedisBucketState giveBack(long cost, @Nullable QueuePosition due, long before) {
+    RedisBucketState giveBack(long cost, @Nullable Receipt receipt) {
         long price = ticks.of(cost);
         long last = lastPromise();
-        long missingBefore = before - returned;
-        long back = due != null
-                ? stillMissing(price, last - due.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
+        long missingBefore = receipt == null ? 0 : receipt.before() - returned;
+        long back = receipt != null
+                ? stillMissing(price, last - receipt.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
                 : last > 0 ? 0 : price;
         long pulled = Math.min(back, missing);
         if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {
             return this;
         }
-        boolean alone = due != null && missingBefore == 0 && pulled == missing;
+        boolean alone = receipt != null && missingBefore == 0 && pulled == missing;
         return new RedisBucketState(
                 ticks,
                 missing - pulled,

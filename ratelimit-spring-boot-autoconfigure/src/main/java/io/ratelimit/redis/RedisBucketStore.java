@@ -10,6 +10,7 @@ import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.SpecCache;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 
 /**
  * A store of buckets in Redis, on the clock of its server. All Redis commands of a call end by one deadline. A call throws a
@@ -23,6 +24,7 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     private final RedisKeys keys;
     private final Deadline deadline;
     private final FailureJudge judge;
+    private final LongSupplier time;
     private final SpecCache<BucketSpec, RedisTickScale> ticks = new SpecCache<>(RedisTickScale::of);
 
     /** Decides whether a failure is one of Redis or of this process. */
@@ -36,10 +38,12 @@ abstract class RedisBucketStore implements Deadline.Bounded {
         BackendException judge(BackendException failure, long began);
     }
 
-    RedisBucketStore(RedisKeys keys, Deadline deadline, FailureJudge judge) {
+    /** @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds */
+    RedisBucketStore(RedisKeys keys, Deadline deadline, FailureJudge judge, LongSupplier time) {
         this.keys = keys;
         this.deadline = deadline;
         this.judge = judge;
+        this.time = time;
     }
 
     /** Returns a store that counts by a script in Redis. */
@@ -120,6 +124,10 @@ abstract class RedisBucketStore implements Deadline.Bounded {
 
     final RedisTickScale ticks(Charge charge) {
         return ticks.get(charge.spec());
+    }
+
+    final long testTime() {
+        return time.getAsLong();
     }
 
     /** Returns how long a charge may wait, in microseconds. */

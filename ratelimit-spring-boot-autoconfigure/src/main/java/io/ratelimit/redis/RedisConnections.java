@@ -82,7 +82,7 @@ final class RedisConnections implements AutoCloseable {
         ClientResources threads = applicationThreads.orElseGet(ClientResources::create);
         EventLoopDelays delays = new EventLoopDelays(threads.nettyCustomizer());
         LettuceConnectionFactory factory = new LettuceConnectionFactory(
-                location, new LimiterClientConfiguration(client, threads, delays, reconnects));
+                location, LimiterClientConfiguration.of(client, threads, delays, reconnects));
         factory.afterPropertiesSet();
         factory.start();
         return new RedisConnections(factory, delays, applicationThreads.isPresent() ? () -> {} : threads::shutdown);

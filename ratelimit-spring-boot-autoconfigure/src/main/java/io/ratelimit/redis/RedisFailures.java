@@ -3,8 +3,6 @@ package io.ratelimit.redis;
 import io.lettuce.core.RedisCommandExecutionException;
 import io.ratelimit.BackendException;
 import io.ratelimit.failover.CongestedException;
-import io.ratelimit.failover.Deadline;
-import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -20,11 +18,6 @@ final class RedisFailures {
             List.of("Request queue size exceeded", "Internal stack size exceeded");
 
     private RedisFailures() {}
-
-    /** Begins a call of Redis that belongs to no request. */
-    static Deadline.Call callWithin(Duration timeout) {
-        return Deadline.Call.within(timeout, RedisFailures::of);
-    }
 
     /** Returns the exception for the failure of a call. An error that Redis answered is preferred to other causes. */
     static BackendException of(Throwable failure) {
@@ -51,11 +44,10 @@ final class RedisFailures {
                 : failure.getCause();
     }
 
+    /** Other errors are due to the configuration or the data of Redis, and don't end by themselves. */
     private static BackendException ofErrorReply(Throwable error) {
-        String message = "Redis failed: " + error.getMessage();
-        return TEMPORARY.stream().anyMatch(word -> startsWith(error, word))
-                ? new BackendException(message, error)
-                : new MisconfiguredRedisException(message, error);
+        boolean temporary = TEMPORARY.stream().anyMatch(word -> startsWith(error, word));
+        return new BackendException("Redis failed: " + error.getMessage(), error, !temporary);
     }
 
     /** Returns whether the message of an error begins with the word. */

@@ -8,6 +8,8 @@ import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
 import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.SpecCache;
+import io.ratelimit.redis.RedisAnswers.Receipt;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -27,12 +29,49 @@ final class RedisScript {
 
     private static final String RESOURCE = "bucket.lua";
 
+    /** The price of a cost that never fits: no bucket has so many ticks. */
+    private static final long NEVER = RedisTickScale.MAX_TICKS + 1;
+
+    /** The step in the arguments of a give without a receipt. */
+    private static final long NOT_RECORDED = -1;
+
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final byte[] text = read();
     private final byte[] sha = sha1(text);
+    private final SpecCache<RedisTickScale, byte[]> toTakeOne = new SpecCache<>(ticks -> toTake(ticks, 1, 0));
 
     RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis) {
         this.redis = redis;
+    }
+
+    /**
+     * Returns the arguments to take tokens from one bucket, or to look at it. Those for one token at once are the most
+     * frequent ones, and are computed once for each spec. The caller must not change the bytes.
+     */
+    byte[] argumentsToTake(RedisTickScale ticks, long cost, long waitMicros) {
+        return cost == 1 && waitMicros == 0 ? toTakeOne.get(ticks) : toTake(ticks, cost, waitMicros);
+    }
+
+    private static byte[] toTake(RedisTickScale ticks, long cost, long waitMicros) {
+        long price = ticks.fits(cost) ? ticks.of(cost) : NEVER;
+        return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, waitMicros);
+    }
+
+    /** Returns the arguments to give tokens back to one bucket. */
+    static byte[] argumentsToGiveBack(RedisTickScale ticks, long cost, @Nullable Receipt receipt) {
+        return receipt == null
+                ? arguments(ticks, cost, NOT_RECORDED, 0, 0)
+                : arguments(ticks, cost, receipt.step(), receipt.rest(), receipt.before());
+    }
+
+    /** Returns numbers of eight bytes each, and then the name of the spec. */
+    private static byte[] arguments(RedisTickScale ticks, long... numbers) {
+        byte[] name = ticks.name().getBytes(StandardCharsets.US_ASCII);
+        ByteBuffer bytes = ByteBuffer.allocate(numbers.length * Double.BYTES + name.length);
+        for (long number : numbers) {
+            bytes.putDouble(number);
+        }
+        return bytes.put(name).array();
     }
 
     /**

@@ -34,14 +34,9 @@ final class RedisScriptBucketStore extends RedisBucketStore {
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
-    private final LongSupplier time;
-    private final ScriptArguments scriptArguments = new ScriptArguments();
     private volatile boolean oneKeyPerScript;
 
-    /**
-     * @param oneKeyPerScript whether Redis is a cluster
-     * @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds
-     */
+    /** @param oneKeyPerScript whether Redis is a cluster */
     RedisScriptBucketStore(
             Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
             RedisKeys keys,
@@ -49,11 +44,10 @@ final class RedisScriptBucketStore extends RedisBucketStore {
             FailureJudge judge,
             boolean oneKeyPerScript,
             LongSupplier time) {
-        super(keys, deadline, judge);
+        super(keys, deadline, judge, time);
         this.redis = redis;
         this.script = new RedisScript(redis);
         this.oneKeyPerScript = oneKeyPerScript;
-        this.time = time;
     }
 
     @Override
@@ -152,13 +146,13 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         for (int i = 0; i < keys.length; i++) {
             Charge charge = charges.get(i);
             keys[i] = key(charge);
-            arguments[i] = scriptArguments.toTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
+            arguments[i] = script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
         }
         return start(operation, keys, arguments);
     }
 
     private Running start(Operation operation, byte[][] keys, byte[][] arguments) {
-        long now = time.getAsLong();
+        long now = testTime();
         return script.start(to -> {
             to.add(keys.length).addKeys(keys);
             for (byte[] argument : arguments) {
@@ -236,8 +230,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
             RedisTickScale ticks = ticks(charge);
             keys[i] = key(charge);
             Receipt receipt = (Receipt) taken.get(i).receipt();
-            arguments[i] = ScriptArguments.toGiveBack(
-                    ticks, charge.cost(), QueuePosition.of(receipt, ticks), receipt == null ? 0 : receipt.before());
+            arguments[i] = RedisScript.argumentsToGiveBack(ticks, charge.cost(), receipt);
         }
         return start(Operation.GIVE, keys, arguments);
     }

@@ -99,7 +99,7 @@ public final class RedisStorage implements AutoCloseable {
     }
 
     private static Deadline.Call startCall() {
-        return RedisFailures.callWithin(START_TIMEOUT);
+        return Deadline.Call.within(START_TIMEOUT, RedisFailures::of);
     }
 
     /** Loads the classes that takes from one and from several buckets need, before the first request. */

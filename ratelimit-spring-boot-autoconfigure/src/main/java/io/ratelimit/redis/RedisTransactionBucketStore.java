@@ -34,20 +34,15 @@ import org.jspecify.annotations.Nullable;
 final class RedisTransactionBucketStore extends RedisBucketStore {
 
     private final DedicatedConnections connections;
-    private final LongSupplier time;
 
-    /**
-     * @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds
-     */
     RedisTransactionBucketStore(
             DedicatedConnections connections,
             RedisKeys keys,
             Deadline deadline,
             FailureJudge judge,
             LongSupplier time) {
-        super(keys, deadline, judge);
+        super(keys, deadline, judge, time);
         this.connections = connections;
-        this.time = time;
     }
 
     /** The values of buckets at one moment. */
@@ -148,12 +143,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             RedisBucketState bucket = bucket(keys.get(i), ticks, reading, changed);
             Receipt receipt = (Receipt) answer.receipt();
             boolean incomparable = receipt != null && !bucket.ticks().equals(ticks);
-            RedisBucketState after = incomparable
-                    ? bucket
-                    : bucket.giveBack(
-                            answer.charge().cost(),
-                            QueuePosition.of(receipt, ticks),
-                            receipt == null ? 0 : receipt.before());
+            RedisBucketState after =
+                    incomparable ? bucket : bucket.giveBack(answer.charge().cost(), receipt);
             if (after != bucket) {
                 changed.put(keys.get(i), after);
             }
@@ -228,7 +219,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     private long now(List<byte[]> clock) {
-        long testTime = time.getAsLong();
+        long testTime = testTime();
         return testTime != SERVER_TIME ? testTime : 1_000_000 * number(clock.get(0)) + number(clock.get(1));
     }
 
@@ -254,8 +245,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         CompletableFuture<TransactionResult> committed = redis.exec().toCompletableFuture();
         try {
             return !call.await(committed, first::sentAt).wasDiscarded();
-        } catch (MisconfiguredRedisException discarded) {
-            throw reason(writes, discarded);
+        } catch (BackendException failed) {
+            throw failed.isMisconfiguration() ? reason(writes, failed) : failed;
         }
     }
 

@@ -5,7 +5,7 @@
  * subclass for scripts and one for transactions. The comment of {@code bucket.lua} explains how a bucket becomes two whole
  * numbers. {@code RedisTickScale} defines their unit, and {@code RedisBucketState} has the same arithmetic in Java. {@link
  * io.ratelimit.failover.FailoverBucketStore} calls the store within a deadline, and answers by the {@link
- * io.ratelimit.failover.FailureRule} of each policy when Redis fails.
+ * io.ratelimit.failover.FailoverBucketStore.FailureRule} of each policy when Redis fails.
  */
 @NullMarked
 package io.ratelimit.redis;

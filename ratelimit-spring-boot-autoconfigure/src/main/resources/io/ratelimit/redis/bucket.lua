@@ -56,8 +56,8 @@ nothing.
 KEYS     the buckets; one may occur twice
 ARGV     for each bucket numbers as in a value, followed by the spec
            to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
-           to give: the tokens; if recorded, when they were due: the step modulo the third number (else 0), and the ticks;
-             then the ticks missing before them at that time, plus the ticks given back until the take
+           to give: the tokens; when they were due: the step (-1 if it isn't recorded), and the ticks after the step; the ticks
+             missing before them at that time, plus the ticks given back until the take
          then take (the default), look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket the time and the missing ticks, as in a value; if the tokens are short, the missing
@@ -289,8 +289,8 @@ local changed = {}
 
 if operation == 'give' then
     for i = #KEYS, 1, -1 do -- of two takes from one bucket the second is due later
-        local key, spec = KEYS[i], string.sub(ARGV[i], 41)
-        local tokens, step, modulus, rest, before = unpack('>ddddd', ARGV[i])
+        local key, spec = KEYS[i], string.sub(ARGV[i], 33)
+        local tokens, step, rest, before = unpack('>dddd', ARGV[i])
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
@@ -300,12 +300,10 @@ if operation == 'give' then
             local promised = last_promise(bucket)
             local back = promised > 0 and 0 or price
             local missing_before = before - bucket.returned
-            if modulus > 0 then
+            if step >= 0 then
                 back = 0
                 if bucket.spec == spec then
-                    local half = math.floor(modulus / 2)
-                    local steps = (step - math.floor(bucket.at / s) + half) % modulus - half
-                    local behind = promised - (steps * n + rest)
+                    local behind = promised - ((step - math.floor(bucket.at / s)) * n + rest)
                     if behind >= 0 then
                         local room = promised > 0 and 0 or math.max(missing_before, 0)
                         back = math.min(math.max(price + room - behind, 0), price)
@@ -318,7 +316,7 @@ if operation == 'give' then
                 if back < price and promised > 0 then
                     bucket.promised = promised
                 end
-                if modulus == 0 or missing_before ~= 0 or bucket.missing > 0 then
+                if step < 0 or missing_before ~= 0 or bucket.missing > 0 then
                     bucket.returned = bucket.returned + pulled
                 end
                 changed[key] = bucket

@@ -3,8 +3,7 @@ package io.ratelimit.actuate;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendState;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -101,8 +100,8 @@ class RateLimitHealthIndicatorTests {
         }
 
         @Override
-        public BackendState state() {
-            return new BackendState(condition, Instant.EPOCH, condition == Condition.UP ? null : "it is broken");
+        public Backend.State state() {
+            return new Backend.State(condition, Instant.EPOCH, condition == Condition.UP ? null : "it is broken");
         }
 
         @Override

@@ -9,12 +9,12 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.MathContext;
@@ -388,7 +388,7 @@ class RateLimitedTests extends AnnotatedCalls {
                                             throttlers.get("tiered"), key, RequestCost.of(1), (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
-                            CurrentRequest.NONE,
+                            Current.NONE,
                             (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));

@@ -3,111 +3,21 @@ package io.ratelimit.failover;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState.Condition;
-import io.ratelimit.BucketSpec;
-import io.ratelimit.BucketStore;
-import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
-import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.SplittableRandom;
-import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.slf4j.LoggerFactory;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 
-/** Decisions while the backend fails. The backend of these tests is a store in memory that can fail. */
-@ExtendWith(OutputCaptureExtension.class)
-class FailoverBucketStoreTests {
-
-    private static final Duration TIMEOUT = Duration.ofMillis(100);
-    private static final BucketSpec SPEC = BucketSpec.of("10/1s").withCapacity(100);
-    private static final ThrottlePolicy LOCAL = ThrottlePolicy.of("local", SPEC, "user");
-    private static final ThrottlePolicy ALLOW = ThrottlePolicy.of("allow", SPEC, "user");
-    private static final ThrottlePolicy DENY = ThrottlePolicy.of("deny", SPEC, "user");
-
-    private final ManualTimeSource time = new ManualTimeSource();
-    private final FragileStore redis = new FragileStore(time);
-    private final Deadline deadline = new Deadline(time, TIMEOUT);
-    private final FailoverBucketStore store = store(0.5);
-    private CapturedOutput output;
-
-    private FailoverBucketStore store(double share) {
-        return new FailoverBucketStore(
-                "Redis",
-                redis,
-                BucketStore.local(time),
-                share,
-                policy -> FailureRule.valueOf(policy.name().toUpperCase(Locale.ROOT)),
-                deadline);
-    }
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
-
-    private static Charge charge(ThrottlePolicy policy, long cost) {
-        return Charge.of(policy, "alice", cost);
-    }
-
-    private Decision take(ThrottlePolicy policy, long cost) {
-        return store.take(List.of(charge(policy, cost)));
-    }
-
-    /** Takes tokens one by one until the bucket is empty. */
-    private int drain(ThrottlePolicy policy) {
-        int granted = 0;
-        while (take(policy, 1).allowed()) {
-            granted++;
-        }
-        return granted;
-    }
-
-    private List<String> lines() {
-        return output.getOut()
-                .lines()
-                .filter(line -> line.contains("FailoverBucketStore"))
-                .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
-                .toList();
-    }
-
-    @Test
-    void aListenerIsNotifiedOfEachCall() {
-        List<String> heard = new ArrayList<>();
-        store.backend()
-                .addListener((nanos, failed) -> heard.add(nanos / 1_000_000 + " ms" + (failed ? ", failed" : "")));
-        take(LOCAL, 1);
-        redis.slowDown(Duration.ofMillis(7));
-        take(LOCAL, 1);
-        redis.slowDown(Duration.ofMillis(101));
-        take(LOCAL, 1);
-        redis.mend();
-        redis.breakDown();
-        take(LOCAL, 1);
-
-        assertThat(heard).containsExactly("0 ms", "7 ms", "101 ms, failed", "0 ms, failed");
-        drain(LOCAL);
-        redis.calls();
-        heard.clear();
-        take(LOCAL, 1);
-        assertThat(redis.calls()).as("while it is kept from calls").isZero();
-        assertThat(heard).isEmpty();
-    }
+/** Decisions while the backend fails. */
+class FailoverBucketStoreTests extends FailoverScenario {
 
     @Test
     void anAvailableBackendDecides() {
@@ -132,9 +42,7 @@ class FailoverBucketStoreTests {
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
         assertThat(denied.retryNanos()).isEqualTo(Duration.ofMillis(200).toNanos());
         assertThat(denied.answers()).allMatch(Answer::fallback);
-        assertThat(denied.answers().get(0).charge())
-                .as("the charge that was asked")
-                .isEqualTo(charge(LOCAL, 1));
+        assertThat(denied.answers().get(0).charge()).as("the original charge").isEqualTo(charge(LOCAL, 1));
         time.advance(Duration.ofSeconds(2));
         assertThat(drain(LOCAL)).isEqualTo(10);
     }
@@ -150,9 +58,9 @@ class FailoverBucketStoreTests {
         assertThat(take(ALLOW, 101).outcome()).isEqualTo(Outcome.NEVER_FITS);
     }
 
-    private int drainSome(ThrottlePolicy policy, int most) {
+    private int drainSome(ThrottlePolicy policy, int max) {
         int granted = 0;
-        for (int i = 0; i < most && take(policy, 1).allowed(); i++) {
+        for (int i = 0; i < max && take(policy, 1).allowed(); i++) {
             granted++;
         }
         return granted;
@@ -242,14 +150,6 @@ class FailoverBucketStoreTests {
         assertThat(redis.calls()).isEqualTo(1);
     }
 
-    private void breakUntilOpen() {
-        redis.breakDown();
-        for (int i = 0; i < 5; i++) {
-            take(LOCAL, 1);
-        }
-        redis.calls();
-    }
-
     @Test
     void duringAnOutageOnlyProbesAreCalled() {
         breakUntilOpen();
@@ -286,171 +186,6 @@ class FailoverBucketStoreTests {
     }
 
     @Test
-    void anOutageAndItsEndAreALineEach() {
-        breakUntilOpen();
-        for (int i = 0; i < 10; i++) {
-            time.advance(CircuitBreaker.PAUSE);
-            take(LOCAL, 1);
-        }
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
-        assertThat(store.backend().state().cause()).isEqualTo("gone");
-
-        redis.mend();
-        time.advance(CircuitBreaker.PAUSE);
-        take(LOCAL, 1);
-
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-        assertThat(lines())
-                .containsExactly(
-                        "WARN Redis is unavailable (gone): until it is available again, 'on-backend-failure' decides for each policy",
-                        "INFO Redis is available again");
-    }
-
-    private static final String AWAY =
-            "WARN Redis is unavailable (gone): until it is available again, 'on-backend-failure' decides for each policy";
-    private static final String BACK = "INFO Redis is available again";
-
-    private void comesBack() {
-        redis.mend();
-        time.advance(CircuitBreaker.PAUSE);
-        take(LOCAL, 1);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-    }
-
-    @Test
-    void ofFlappingOneOutageInTenSecondsIsALine() {
-        for (int flap = 0; flap < 19; flap++) {
-            breakUntilOpen();
-            comesBack();
-        }
-        assertThat(lines()).containsExactly(AWAY, BACK);
-
-        time.advance(CircuitBreaker.PAUSE);
-        breakUntilOpen();
-        assertThat(lines()).containsExactly(AWAY, BACK, AWAY + ". There were 18 more outages since the last line");
-        comesBack();
-        assertThat(lines()).hasSize(4).last().isEqualTo(BACK);
-    }
-
-    @Test
-    void anOutageThatLastsIsSaidInAnyCase() {
-        breakUntilOpen();
-        comesBack();
-        breakUntilOpen();
-        for (int i = 0; i < 18; i++) {
-            time.advance(CircuitBreaker.PAUSE);
-            take(LOCAL, 1);
-        }
-        assertThat(lines()).containsExactly(AWAY, BACK);
-
-        time.advance(CircuitBreaker.PAUSE);
-        take(LOCAL, 1);
-        assertThat(lines()).containsExactly(AWAY, BACK, AWAY);
-        comesBack();
-        assertThat(lines()).containsExactly(AWAY, BACK, AWAY, BACK);
-    }
-
-    @Test
-    void aMisconfigurationIsOneErrorInTenSecondsAndDoesNotOpenTheBreaker() {
-        redis.fail(new BackendException("READONLY", new IllegalStateException("alice"), true));
-        for (int i = 0; i < 100; i++) {
-            assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
-        }
-        assertThat(redis.calls()).isEqualTo(100);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
-        assertThat(store.backend().state().cause()).isEqualTo("READONLY");
-        String line = "ERROR Redis is misconfigured (READONLY): until this is corrected, 'on-backend-failure' decides"
-                + " for each call that fails";
-        assertThat(lines()).containsExactly(line);
-
-        time.advance(Duration.ofSeconds(10));
-        take(DENY, 1);
-        take(DENY, 1);
-        assertThat(lines()).containsExactly(line, line);
-        assertThat(output).doesNotContain("alice");
-    }
-
-    @Test
-    void thePlaceOfABugIsLoggedAtDebugLevelWithoutAnythingThatAClientSent() {
-        Logger logger = (Logger) LoggerFactory.getLogger(FailoverBucketStore.class);
-        logger.setLevel(Level.DEBUG);
-        try {
-            redis.fail(new IllegalStateException("key of alice", new IllegalArgumentException("alice")));
-            take(DENY, 1);
-        } finally {
-            logger.setLevel(null);
-        }
-
-        assertThat(output)
-                .contains("java.lang.IllegalStateException")
-                .contains("at " + getClass().getName());
-        assertThat(output).doesNotContain("alice");
-    }
-
-    @Test
-    void aProbeUpdatesTheStateWithoutOtherCalls() {
-        redis.fail(new BackendException("READONLY", null, true));
-        for (int i = 0; i < 3; i++) {
-            store.backend().probe();
-            assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
-            time.advance(Duration.ofSeconds(10));
-        }
-        assertThat(redis.calls()).isEqualTo(3);
-
-        redis.mend();
-        store.backend().probe();
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-        assertThat(lines()).last().isEqualTo("INFO Redis is no longer misconfigured");
-    }
-
-    @Test
-    void aMisconfigurationEndsAfterTenSecondsWithoutAFailure() {
-        redis.fail(new BackendException("WRONGTYPE", null, true));
-        take(LOCAL, 1);
-        redis.mend();
-        take(LOCAL, 1);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.MISCONFIGURED);
-
-        time.advance(Duration.ofSeconds(10));
-        take(LOCAL, 1);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-        assertThat(lines()).last().isEqualTo("INFO Redis is no longer misconfigured");
-    }
-
-    @Test
-    void aDelayedReportOfAnOutageThatIsOverDoesNotLeaveTheStateDown() {
-        redis.fail(new BackendException("gone") {
-            private boolean held;
-
-            @Override
-            public String getMessage() {
-                if (!held) {
-                    held = true;
-                    redis.mend();
-                    time.advance(CircuitBreaker.PAUSE);
-                    assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
-                }
-                return super.getMessage();
-            }
-        });
-        for (int i = 0; i < 5; i++) {
-            take(LOCAL, 1);
-        }
-
-        assertThat(lines()).first().asString().startsWith("WARN Redis is unavailable");
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-    }
-
-    @Test
-    void aBugIsNoAnswerEither() {
-        redis.fail(new IllegalStateException("key of alice"));
-
-        assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
-        assertThat(store.backend().state().cause()).isEqualTo("java.lang.IllegalStateException");
-        assertThat(output).doesNotContain("alice");
-    }
-
-    @Test
     void anErrorGoesThroughAndBlocksNoProbe() {
         breakUntilOpen();
         redis.fail(new StackOverflowError());
@@ -479,7 +214,7 @@ class FailoverBucketStoreTests {
 
         assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.reset(charge(LOCAL, 1)));
         assertThat(take(LOCAL, 50).allowed())
-                .as("what stands in is forgotten in any case")
+                .as("the fallback bucket is forgotten in any case")
                 .isTrue();
         redis.mend();
         store.reset(charge(LOCAL, 1));
@@ -502,7 +237,7 @@ class FailoverBucketStoreTests {
         assertThat(store.reserve(List.of(charge(DENY, 1))).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
     }
 
-    /** G4: however often Redis fails, an instance grants at most its share of capacity and rate by itself. */
+    /** However often Redis fails, an instance grants at most its share of capacity and rate by itself. */
     @RepeatedTest(20)
     void flappingGivesNoFreshBurst(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -529,115 +264,5 @@ class FailoverBucketStoreTests {
                 .as("seed %d", run.getCurrentRepetition())
                 .isPositive()
                 .isLessThanOrEqualTo((long) (50 + 5 * seconds + 1));
-    }
-
-    @Test
-    void theCallsOfOneRequestShareTheTime() {
-        redis.slowDown(Duration.ofMillis(60));
-        deadline.open();
-        assertThat(deadline.leftNanos()).isEqualTo(TIMEOUT.toNanos());
-        take(LOCAL, 1);
-        assertThat(deadline.leftNanos()).isEqualTo(Duration.ofMillis(40).toNanos());
-        take(LOCAL, 1);
-        assertThat(deadline.hasFailed()).as("its answer came too late").isTrue();
-        redis.calls();
-        assertThat(take(LOCAL, 1).answers()).allMatch(Answer::fallback);
-        assertThat(redis.calls()).isZero();
-
-        deadline.close();
-        redis.slowDown(Duration.ZERO);
-        assertThat(deadline.leftNanos()).isEqualTo(TIMEOUT.toNanos());
-        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
-    }
-
-    @Test
-    void aRequestWithinARequestIsTheSame() {
-        redis.breakDown();
-        assertThat(deadline.open()).isTrue();
-        take(LOCAL, 1);
-        assertThat(deadline.open()).isFalse();
-        assertThat(deadline.hasFailed()).isTrue();
-        deadline.close();
-        assertThat(deadline.hasFailed()).isFalse();
-    }
-
-    @Test
-    void pastTheDeadlineOfARequestNoCallIsMadeAndAllowIsNoAnswer() {
-        redis.slowDown(Duration.ofMillis(5));
-        deadline.open();
-        for (int i = 0; i < 20; i++) {
-            assertThat(take(ALLOW, 1).answers()).noneMatch(Answer::fallback);
-        }
-        assertThat(deadline.leftNanos()).isZero();
-        redis.calls();
-
-        assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
-        assertThat(drain(ALLOW)).as("the local share").isEqualTo(50);
-        assertThat(redis.calls()).isZero();
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-        deadline.close();
-        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
-    }
-
-    @Test
-    void aBusyProcessIsNoOutageAndAllowIsNoAnswer() {
-        redis.fail(new CongestedException("no connection is free", null));
-
-        assertThat(drain(ALLOW)).as("the local share").isEqualTo(50);
-        assertThat(drain(LOCAL)).isEqualTo(50);
-        assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
-        assertThat(take(ALLOW, 101).outcome()).isEqualTo(Outcome.NEVER_FITS);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-        assertThat(lines())
-                .containsExactly(
-                        "WARN This process is too busy to call Redis for each decision in time (no connection is"
-                                + " free): the local share makes the other decisions, or they are denials where"
-                                + " 'on-backend-failure' is 'deny'");
-        redis.mend();
-        redis.calls();
-        take(LOCAL, 1);
-        assertThat(redis.calls()).as("the breaker stays closed").isEqualTo(1);
-    }
-
-    @Test
-    void tokensThatABusyProcessTookFromMemoryUnderAllowAreGivenBackToMemory() {
-        redis.fail(new CongestedException("no connection is free", null));
-        Decision taken = take(ALLOW, 50);
-
-        store.giveBack(taken.answers());
-
-        assertThat(take(ALLOW, 50).answers()).allMatch(Answer::allowed);
-    }
-
-    @Test
-    void aProbeOfABusyProcessIsFollowedByAnother() {
-        breakUntilOpen();
-        redis.fail(new CongestedException("no connection is free", null));
-        time.advance(CircuitBreaker.PAUSE);
-        take(LOCAL, 1);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
-
-        redis.mend();
-        time.advance(CircuitBreaker.PAUSE);
-        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
-        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
-    }
-
-    @Test
-    void aBackendListenerThatThrowsIsReportedOnceAndLeftOut() {
-        AtomicInteger called = new AtomicInteger();
-        store.backend().addListener((nanos, failed) -> {
-            called.incrementAndGet();
-            throw new IllegalStateException("alice");
-        });
-        assertThat(take(LOCAL, 1).allowed()).isTrue();
-        assertThat(take(LOCAL, 1).allowed()).isTrue();
-
-        assertThat(called).hasValue(1);
-        assertThat(lines().stream().filter(line -> !line.startsWith("\tat ")))
-                .singleElement()
-                .asString()
-                .startsWith("ERROR The Backend.Listener " + getClass().getName());
-        assertThat(output).doesNotContain("alice");
     }
 }

@@ -8,6 +8,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -11,6 +11,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -62,16 +63,16 @@ class RememberedDenialsTests {
             time.advance(Duration.ofMillis(10));
             Decision remembered = take(POLICY, 1);
             assertThat(redis.calls()).isZero();
-            Decision asked = redis.take(List.of(Charge.of(POLICY, "alice", 1)));
+            Decision actual = redis.take(List.of(Charge.of(POLICY, "alice", 1)));
             redis.calls();
-            assertThat(told(remembered)).isEqualTo(told(asked));
+            assertThat(comparable(remembered)).isEqualTo(comparable(actual));
         }
         assertThat(take(POLICY, 3).retryNanos())
                 .isEqualTo(redis.take(List.of(Charge.of(POLICY, "alice", 3))).retryNanos());
         assertThat(redis.calls()).as("only the test's own").isEqualTo(1);
     }
 
-    private static Answer told(Decision decision) {
+    private static Answer comparable(Decision decision) {
         return decision.answers().get(0);
     }
 
@@ -156,10 +157,10 @@ class RememberedDenialsTests {
         RememberedDenials denials = new RememberedDenials(time);
         Charge charge = Charge.of(POLICY, "alice", 1);
         redis.take(List.of(Charge.of(POLICY, "alice", 5)));
-        long asked = time.nanoTime();
+        long calledAt = time.nanoTime();
         Decision denied = redis.take(List.of(charge));
         denials.forget(charge);
-        denials.note(denied, asked);
+        denials.note(denied, calledAt);
         assertThat(denials.of(List.of(charge), true)).isEmpty();
 
         time.advance(Duration.ofNanos(1));

@@ -3,6 +3,7 @@ package io.ratelimit.key;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.ratelimit.key.OverrideTable.Match;
 import io.ratelimit.key.ip.ClientIp;
 import java.util.List;
 import java.util.stream.Stream;
@@ -128,10 +129,10 @@ class KeyTextsTests {
     @Test
     void eachSpellingOfAnAddressIsTheSameOverride() {
         KeyTexts ip = texts("ip");
-        OverrideMatch v4 = ip.parseOverride(List.of("10.0.0.1"));
+        Match v4 = ip.parseOverride(List.of("10.0.0.1"));
         assertThat(ip.parseOverride(List.of("::ffff:a00:1"))).isEqualTo(v4);
         assertThat(ip.parseOverride(List.of("10.0.0.1/32"))).isEqualTo(v4);
-        OverrideMatch v6 = ip.parseOverride(List.of("2001:db8:1:2::3"));
+        Match v6 = ip.parseOverride(List.of("2001:db8:1:2::3"));
         assertThat(ip.parseOverride(List.of("2001:DB8:1:2:ffff::"))).isEqualTo(v6);
         assertThat(ip.parseOverride(List.of("2001:db8:1:2::/64"))).isEqualTo(v6);
     }

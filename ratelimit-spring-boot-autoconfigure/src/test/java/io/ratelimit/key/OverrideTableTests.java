@@ -10,6 +10,8 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.key.OverrideTable.Match;
+import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpAddress;
 import io.ratelimit.key.ip.IpNetwork;
@@ -28,8 +30,8 @@ class OverrideTableTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1h"), "some key");
     private static final int PREFIX = 64;
-    private static final OverrideMatch KEY = new OverrideMatch(null, "a");
-    private static final OverrideMatch NETWORK = new OverrideMatch(IpNetwork.of("10.0.0.0/8"), "");
+    private static final Match KEY = new Match(null, "a");
+    private static final Match NETWORK = new Match(IpNetwork.of("10.0.0.0/8"), "");
 
     private final List<OverrideTable.Rule> rules = new ArrayList<>();
     private final List<IpNetwork> networks = new ArrayList<>();
@@ -39,7 +41,7 @@ class OverrideTableTests {
     }
 
     private OverrideTableTests with(List<KeyPart> parts, Mode mode, String capacity, String... key) {
-        OverrideMatch match = new KeyTexts(parts, true, PREFIX).parseOverride(List.of(key));
+        Match match = new KeyTexts(parts, true, PREFIX).parseOverride(List.of(key));
         rules.add(new OverrideTable.Rule(match, capacity, BucketSpec.of(capacity + "/1h"), mode));
         return this;
     }
@@ -52,15 +54,18 @@ class OverrideTableTests {
         return charge(parts, request).spec().capacity();
     }
 
-    private Charge charge(List<KeyPart> parts, FixedFacts request) {
+    private RequestKey key(List<KeyPart> parts, MissingKey onMissing) {
         return new RequestKey(
-                        parts,
-                        MissingKey.SHARED,
-                        new OverrideTable(parts, rules),
-                        null,
-                        OverrideTableTests::failed,
-                        ThrottleListener.NONE)
-                .charge(POLICY, 1, request);
+                parts,
+                onMissing,
+                new OverrideTable(parts, rules),
+                null,
+                OverrideTableTests::failed,
+                ThrottleListener.NONE);
+    }
+
+    private Charge charge(List<KeyPart> parts, FixedFacts request) {
+        return key(parts, MissingKey.SHARED).charge(POLICY, 1, request);
     }
 
     private static FixedFacts from(String address) {
@@ -131,7 +136,7 @@ class OverrideTableTests {
     private static IpNetwork network(SplittableRandom random) {
         IpAddress address = IpAddress.of(address(random));
         int prefix = address.isIpv4() ? 96 + random.nextInt(32) : random.nextInt(PREFIX);
-        return IpNetwork.around(address, prefix);
+        return new IpNetwork(address, prefix);
     }
 
     /** Returns an address with few random bits, so that networks overlap. */
@@ -159,13 +164,7 @@ class OverrideTableTests {
         List<KeyPart> user = parts("user");
         with(user, "9", "203.0.113.7").with(user, "8", "shared");
         assertThat(capacity(user, FixedFacts.NONE)).isEqualTo(1);
-        RequestKey byIp = new RequestKey(
-                user,
-                MissingKey.CLIENT_IP,
-                new OverrideTable(user, rules),
-                null,
-                OverrideTableTests::failed,
-                ThrottleListener.NONE);
+        RequestKey byIp = key(user, MissingKey.CLIENT_IP);
         assertThat(byIp.charge(POLICY, 1, FixedFacts.NONE).spec().capacity()).isEqualTo(1);
         assertThat(capacity(user, FixedFacts.NONE.withUser("203.0.113.7"))).isEqualTo(9);
         List<KeyPart> pair = parts("ip", "user");
@@ -201,7 +200,7 @@ class OverrideTableTests {
     void aSpecStaysAndAModeFollowsThePolicyWhenThePolicyChanges() {
         BucketSpec spec = BucketSpec.of("9/1h");
         ThrottlePolicy changed = POLICY.withSpec(BucketSpec.of("7/1h"));
-        for (OverrideMatch match : List.of(KEY, NETWORK)) {
+        for (Match match : List.of(KEY, NETWORK)) {
             OverrideTable.Rule override = new OverrideTable.Rule(match, "0", spec, Mode.ENFORCE);
             assertThat(override.charge(POLICY, "a", 1).spec()).isEqualTo(spec);
             assertThat(override.charge(changed, "a", 1).spec()).isEqualTo(spec);
@@ -221,13 +220,7 @@ class OverrideTableTests {
         List<KeyPart> ip = parts("ip");
         with(ip, Mode.SHADOW, "1", "30.0.0.0/8").with(ip, Mode.SHADOW, "1", "31.0.0.1");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key = new RequestKey(
-                ip,
-                MissingKey.DENY,
-                new OverrideTable(ip, rules),
-                null,
-                OverrideTableTests::failed,
-                ThrottleListener.NONE);
+        RequestKey key = key(ip, MissingKey.DENY);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         throttlers.decide(List.of(key.charge(small, 1, from("20.0.0.0"))));
         for (int i = 0; i < 60_000; i++) {
@@ -246,13 +239,7 @@ class OverrideTableTests {
         List<KeyPart> ip = parts("ip");
         with(ip, "2", "10.0.0.1").with(ip, "3", "10.0.0.0/8").with(ip, "4", "11.0.0.0/8");
         ThrottlePolicy small = POLICY.withMaxKeys(1);
-        RequestKey key = new RequestKey(
-                ip,
-                MissingKey.DENY,
-                new OverrideTable(ip, rules),
-                null,
-                OverrideTableTests::failed,
-                ThrottleListener.NONE);
+        RequestKey key = key(ip, MissingKey.DENY);
         Throttlers throttlers = Throttlers.local(List.of(small), new ManualTimeSource());
         for (String net : List.of("20.0.", "11.0.")) {
             for (int i = 0; i < 60_000; i++) {

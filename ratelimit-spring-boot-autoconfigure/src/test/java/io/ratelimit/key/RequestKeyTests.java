@@ -9,6 +9,7 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -81,7 +81,7 @@ class ConnectionCheckTests {
                 "ERR Error running script (call to f_0): @user_script:74: -READONLY You can't write against a replica."
             })
     void aReplicaIsLeftAtOnce(String error) {
-        check.failed(new MisconfiguredRedisException("failed", new RedisCommandExecutionException(error)));
+        check.failed(new BackendException("failed", new RedisCommandExecutionException(error), true));
 
         assertThat(renewals).hasValue(1);
         assertThat(pings).hasValue(0);
@@ -90,7 +90,7 @@ class ConnectionCheckTests {
     @Test
     void otherFailuresProveNothingAboutTheConnection() {
         check.failed(new BackendException("none yet"));
-        check.failed(new MisconfiguredRedisException("full", new RedisCommandExecutionException("OOM")));
+        check.failed(new BackendException("full", new RedisCommandExecutionException("OOM"), true));
 
         assertThat(renewals).hasValue(0);
         assertThat(pings).hasValue(0);

@@ -12,7 +12,7 @@ import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
-import io.ratelimit.failover.FailureRule;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -54,13 +54,7 @@ class RedisClocksTests {
 
     private BucketStore store(String strategy) {
         return strategy.equals("script")
-                ? new RedisScriptBucketStore(
-                        TestRedis.shared().connection()::async,
-                        keys,
-                        TestRedis.deadline(TIMEOUT),
-                        TestRedis.FAILURES,
-                        false,
-                        server::get)
+                ? TestRedis.shared().scriptStore(keys, TIMEOUT, false, server::get)
                 : new RedisTransactionBucketStore(
                         connections, keys, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, server::get);
     }

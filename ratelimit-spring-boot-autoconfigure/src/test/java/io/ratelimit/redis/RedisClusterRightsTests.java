@@ -131,7 +131,7 @@ class RedisClusterRightsTests {
     void withoutTheRightToListTheNodesThereIsNoConnection() {
         try (RedisStorage buckets = buckets(without("+cluster"))) {
             assertThatThrownBy(() -> use(buckets))
-                    .isInstanceOf(MisconfiguredRedisException.class)
+                    .is(TestRedis.MISCONFIGURATION)
                     .hasMessageStartingWith("Redis failed: NOPERM")
                     .hasMessageNotContaining("127.0.0.1");
         }

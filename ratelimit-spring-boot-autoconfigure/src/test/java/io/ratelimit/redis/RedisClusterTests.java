@@ -69,14 +69,8 @@ class RedisClusterTests {
     }
 
     @Test
-    void theFirstRefusalOfAScriptWithSeveralKeysIsLearntFromAndSaidOnce(CapturedOutput output) {
-        BucketStore store = new RedisScriptBucketStore(
-                redis.connection()::async,
-                TestRedis.keys(),
-                TestRedis.deadline(TIMEOUT),
-                TestRedis.FAILURES,
-                false,
-                () -> RedisBucketStore.SERVER_TIME);
+    void aClusterIsDetectedByItsFirstErrorAndLoggedOnce(CapturedOutput output) {
+        BucketStore store = redis.scriptStore(TestRedis.keys(), TIMEOUT, false, () -> RedisBucketStore.SERVER_TIME);
         assertTakesFromAllOrNone(store);
         assertThat(output.toString().split("is a cluster behind a single address", -1))
                 .hasSize(2);
@@ -85,13 +79,7 @@ class RedisClusterTests {
     @Test
     void aDenialHoldsIfTheOtherBucketsCanNotBeSeen() {
         RedisKeys keys = TestRedis.keys();
-        BucketStore store = new RedisScriptBucketStore(
-                redis.connection()::async,
-                keys,
-                TestRedis.deadline(TIMEOUT),
-                TestRedis.FAILURES,
-                true,
-                () -> RedisBucketStore.SERVER_TIME);
+        BucketStore store = redis.scriptStore(keys, TIMEOUT, true, () -> RedisBucketStore.SERVER_TIME);
         take(store, "alice", 5);
         byte[] global = keys.of(Charge.of(GLOBAL, "", 1));
         redis.connection().sync().del(global);
@@ -104,30 +92,19 @@ class RedisClusterTests {
     }
 
     @Test
-    void giveBackLearnsToo() {
+    void aGiveDetectsAClusterToo() {
         RedisKeys keys = TestRedis.keys();
-        BucketStore knows = new RedisScriptBucketStore(
-                redis.connection()::async,
-                keys,
-                TestRedis.deadline(TIMEOUT),
-                TestRedis.FAILURES,
-                true,
-                () -> RedisBucketStore.SERVER_TIME);
-        Decision taken = take(knows, "alice", 2);
-        BucketStore learns = new RedisScriptBucketStore(
-                redis.connection()::async,
-                keys,
-                TestRedis.deadline(TIMEOUT),
-                TestRedis.FAILURES,
-                false,
-                () -> RedisBucketStore.SERVER_TIME);
-        learns.giveBack(taken.answers());
-        assertThat(knows.snapshot(Charge.of(USER, "alice", 1)).resetAfter()).isZero();
-        assertThat(knows.snapshot(Charge.of(GLOBAL, "", 1)).resetAfter()).isZero();
+        BucketStore configured = redis.scriptStore(keys, TIMEOUT, true, () -> RedisBucketStore.SERVER_TIME);
+        Decision taken = take(configured, "alice", 2);
+        BucketStore detecting = redis.scriptStore(keys, TIMEOUT, false, () -> RedisBucketStore.SERVER_TIME);
+        detecting.giveBack(taken.answers());
+        assertThat(configured.snapshot(Charge.of(USER, "alice", 1)).resetAfter())
+                .isZero();
+        assertThat(configured.snapshot(Charge.of(GLOBAL, "", 1)).resetAfter()).isZero();
     }
 
     @Test
-    void aConfiguredClusterIsAskedAKeyAtATime(CapturedOutput output) {
+    void aConfiguredClusterIsCalledWithOneKeyAtATime(CapturedOutput output) {
         LettuceConnectionFactory application =
                 new LettuceConnectionFactory(new RedisClusterConfiguration(List.of("127.0.0.1:" + redis.port())));
         try (RedisConnections connections = RedisConnections.forScripts(application)) {

@@ -156,7 +156,7 @@ class RedisFailureTests {
 
     private static void assertMisconfigured(BucketStore store, String word) {
         assertThatThrownBy(() -> take(store, word))
-                .isInstanceOf(MisconfiguredRedisException.class)
+                .is(TestRedis.MISCONFIGURATION)
                 .hasMessageContaining(word);
     }
 

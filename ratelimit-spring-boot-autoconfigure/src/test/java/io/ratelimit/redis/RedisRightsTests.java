@@ -2,7 +2,7 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
-import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
@@ -110,7 +110,7 @@ class RedisRightsTests {
         rights.remove(needed.right);
         RedisRights.allow(redis, rights);
         try (RedisStorage buckets = buckets(needed.strategy)) {
-            assertThatExceptionOfType(MisconfiguredRedisException.class).isThrownBy(() -> use(buckets));
+            assertThatThrownBy(() -> use(buckets)).is(TestRedis.MISCONFIGURATION);
         }
     }
 
@@ -122,7 +122,7 @@ class RedisRightsTests {
         RedisRights.allow(redis, rights);
         try (RedisStorage buckets = buckets(strategy)) {
             use(buckets);
-            assertThatExceptionOfType(MisconfiguredRedisException.class).isThrownBy(buckets::memory);
+            assertThatThrownBy(buckets::memory).is(TestRedis.MISCONFIGURATION);
         }
     }
 }

@@ -54,13 +54,8 @@ class RedisServerTests {
                         TestRedis.deadline(TIMEOUT),
                         TestRedis.FAILURES,
                         () -> RedisBucketStore.SERVER_TIME)
-                : new RedisScriptBucketStore(
-                        redis.connection()::async,
-                        keys,
-                        TestRedis.deadline(TIMEOUT),
-                        TestRedis.FAILURES,
-                        strategy == Strategy.SCRIPT_A_KEY,
-                        () -> RedisBucketStore.SERVER_TIME);
+                : redis.scriptStore(
+                        keys, TIMEOUT, strategy == Strategy.SCRIPT_A_KEY, () -> RedisBucketStore.SERVER_TIME);
     }
 
     private RedisCommands<byte[], byte[]> commands() {
@@ -197,7 +192,7 @@ class RedisServerTests {
         for (String key : List.of("list", "text")) {
             assertThatThrownBy(() -> take(store, user("alice", 1), user(key, 1)))
                     .as(key)
-                    .isInstanceOf(MisconfiguredRedisException.class);
+                    .is(TestRedis.MISCONFIGURATION);
             assertThatThrownBy(() -> store.snapshot(user(key, 1))).as(key).isInstanceOf(BackendException.class);
         }
         assertThat(commands().llen(keys.of(user("list", 1)))).isEqualTo(1);
@@ -236,11 +231,11 @@ class RedisServerTests {
         commands().set(keys.of(user("bob", 1)), value);
         List<Charge> charges = List.of(user("bob", 1).withMaxWait(Duration.ofHours(1)));
         String what = at + " " + missing + " " + text;
-        assertThatThrownBy(() -> take(store, user("bob", 1))).as(what).isInstanceOf(MisconfiguredRedisException.class);
-        assertThatThrownBy(() -> store.reserve(charges)).as(what).isInstanceOf(MisconfiguredRedisException.class);
+        assertThatThrownBy(() -> take(store, user("bob", 1))).as(what).is(TestRedis.MISCONFIGURATION);
+        assertThatThrownBy(() -> store.reserve(charges)).as(what).is(TestRedis.MISCONFIGURATION);
         assertThatThrownBy(() -> take(store, user("alice", 1), user("bob", 1)))
                 .as(what)
-                .isInstanceOf(MisconfiguredRedisException.class);
+                .is(TestRedis.MISCONFIGURATION);
         assertThat(commands().get(keys.of(user("bob", 1)))).as(what).isEqualTo(value);
     }
 

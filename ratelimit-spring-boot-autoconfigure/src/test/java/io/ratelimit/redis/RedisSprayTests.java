@@ -32,13 +32,7 @@ class RedisSprayTests {
     @Test
     void everyKeyExpiresAndIsSmall() {
         RedisKeys keys = new RedisKeys("ratelimit:shop", "");
-        BucketStore store = new RedisScriptBucketStore(
-                redis.connection()::async,
-                keys,
-                TestRedis.deadline(Duration.ofSeconds(20)),
-                TestRedis.FAILURES,
-                false,
-                () -> RedisBucketStore.SERVER_TIME);
+        BucketStore store = redis.scriptStore(keys, Duration.ofSeconds(20), false, () -> RedisBucketStore.SERVER_TIME);
         RedisCommands<byte[], byte[]> commands = redis.connection().sync();
         long before = used(commands);
         Threads.run(THREADS, thread -> {

@@ -29,13 +29,7 @@ class RedisStoresAgreementTests {
     private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
     private final RedisKeys ofScript = TestRedis.keys();
     private final RedisKeys ofTransaction = TestRedis.keys();
-    private final BucketStore script = new RedisScriptBucketStore(
-            TestRedis.shared().connection()::async,
-            ofScript,
-            TestRedis.deadline(TIMEOUT),
-            TestRedis.FAILURES,
-            false,
-            micros::get);
+    private final BucketStore script = TestRedis.shared().scriptStore(ofScript, TIMEOUT, false, micros::get);
     private final BucketStore transaction = new RedisTransactionBucketStore(
             connections, ofTransaction, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, micros::get);
 
@@ -45,7 +39,7 @@ class RedisStoresAgreementTests {
     }
 
     @RepeatedTest(100)
-    void theScriptAndTheTransactionSayAndKeepTheSame(RepetitionInfo run) {
+    void theScriptAndTheTransactionAnswerAndStoreTheSame(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         List<BucketSpec> specs = Stream.generate(() -> Specs.randomSpec(random))
                 .limit(1 + random.nextInt(3))

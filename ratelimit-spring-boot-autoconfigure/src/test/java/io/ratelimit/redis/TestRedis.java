@@ -5,6 +5,7 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
+import io.ratelimit.BackendException;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.failover.Deadline;
 import java.io.File;
@@ -16,6 +17,8 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
+import org.assertj.core.api.Condition;
 import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
 
@@ -31,6 +34,11 @@ public final class TestRedis implements AutoCloseable {
     private static final String OTHER_BINARY = "RATELIMIT_TEST_REDIS_BINARY";
     /** Leaves failures as they are. */
     static final RedisBucketStore.FailureJudge FAILURES = (failure, began) -> failure;
+
+    /** The reason of a failure is the configuration or the data of Redis. */
+    static final Condition<Throwable> MISCONFIGURATION = new Condition<>(
+            failure -> failure instanceof BackendException backend && backend.isMisconfiguration(),
+            "a misconfiguration");
 
     private static final AtomicInteger PREFIXES = new AtomicInteger();
 
@@ -132,6 +140,11 @@ public final class TestRedis implements AutoCloseable {
 
     int port() {
         return uri.getPort();
+    }
+
+    /** Returns a store of scripts that leaves failures as they are. */
+    RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, boolean oneKeyPerScript, LongSupplier time) {
+        return new RedisScriptBucketStore(connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, time);
     }
 
     DedicatedConnections dedicatedConnections() {

@@ -8,12 +8,12 @@ import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyTexts;
-import io.ratelimit.key.MissingKey;
 import io.ratelimit.key.OverrideTable;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -67,7 +67,7 @@ final class BucketLocator implements BucketFinder {
             return requestKey.charge(policy, 1, null, tier);
         }
         String[] parts = parts(policy, key).toArray(String[]::new);
-        return requestKey.charge(policy, parts, 1, CurrentRequest.NONE, tier);
+        return requestKey.charge(policy, parts, 1, Current.NONE, tier);
     }
 
     private List<String> parts(ThrottlePolicy policy, List<String> key) {

@@ -8,7 +8,7 @@ import io.ratelimit.autoconfigure.ConfiguredPolicies;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.RequestFacts.Current;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.aop.config.AopConfigUtils;
@@ -43,13 +43,13 @@ public final class RateLimitAnnotationAutoConfiguration {
             RateLimitProperties properties,
             ConfiguredPolicies policies,
             Throttlers throttlers,
-            ObjectProvider<CurrentRequest> current,
+            ObjectProvider<Current> current,
             ConfigurableListableBeanFactory beans) {
         return new RateLimitedOperations(
                 new AnnotatedPolicyReader(policies, throttlers).read(),
                 properties.mode(),
                 throttlers,
-                current.getIfAvailable(() -> CurrentRequest.NONE),
+                current.getIfAvailable(() -> Current.NONE),
                 policies.failures(),
                 beans);
     }

@@ -7,7 +7,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.micrometer.BackendMeters;
 import io.ratelimit.micrometer.RateLimitMeters;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -42,9 +41,10 @@ public final class RateLimitMicrometerAutoConfiguration {
 
     @Bean
     @Lazy(false)
-    @ConditionalOnMissingBean
     @ConditionalOnBean(Backend.class)
-    BackendMeters rateLimitBackendMeters(MeterRegistry registry, Backend backend) {
-        return new BackendMeters(registry, backend);
+    Backend.Listener rateLimitBackendTimers(MeterRegistry registry, Backend backend) {
+        Backend.Listener timers = RateLimitMeters.timers(registry, backend);
+        backend.addListener(timers);
+        return timers;
     }
 }

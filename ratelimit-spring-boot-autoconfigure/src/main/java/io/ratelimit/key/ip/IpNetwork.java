@@ -1,18 +1,17 @@
 package io.ratelimit.key.ip;
 
-import org.jspecify.annotations.Nullable;
-
-/** A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}. Immutable. */
-public final class IpNetwork {
+/**
+ * A network of addresses, or one address: {@code 10.0.0.0/8}, {@code 2001:db8::/32}, {@code 192.0.2.7}.
+ *
+ * @param first the first address of the network; the constructor takes any address of the network
+ * @param prefix the number of bits that all addresses share, out of 128: those of IPv4 are the last 32
+ */
+public record IpNetwork(IpAddress first, int prefix) {
 
     private static final int MAX_PREFIX = 128;
 
-    private final IpAddress first;
-    private final int prefix;
-
-    IpNetwork(IpAddress first, int prefix) {
-        this.first = first;
-        this.prefix = prefix;
+    public IpNetwork {
+        first = first.masked(prefix);
     }
 
     /**
@@ -33,7 +32,7 @@ public final class IpNetwork {
         if (prefix < mappedBits || prefix > MAX_PREFIX) {
             throw invalid(text);
         }
-        IpNetwork network = new IpNetwork(address.masked(prefix), prefix);
+        IpNetwork network = new IpNetwork(address, prefix);
         if (!network.first.equals(address)) {
             throw new IllegalArgumentException("'" + text + "' has bits after its prefix: say '" + network + "', or '"
                     + literal + "' for the one address");
@@ -65,24 +64,9 @@ public final class IpNetwork {
                 + " '192.0.2.7' or '2001:db8::/32', for example; names are not resolved");
     }
 
-    /** Returns the network with this prefix that contains an address. */
-    public static IpNetwork around(IpAddress address, int prefix) {
-        return new IpNetwork(address.masked(prefix), prefix);
-    }
-
     /** Returns whether the network contains an address; an IPv4 network contains no IPv6 address, and vice versa. */
     public boolean contains(IpAddress address) {
         return first.isIpv4() == address.isIpv4() && first.sharesPrefix(address, prefix);
-    }
-
-    /** Returns the first address of the network. */
-    public IpAddress first() {
-        return first;
-    }
-
-    /** Returns the number of bits that all addresses share, out of 128: those of IPv4 are the last 32. */
-    public int prefix() {
-        return prefix;
     }
 
     /** Returns whether the network consists of one address. */
@@ -93,16 +77,6 @@ public final class IpNetwork {
     /** Returns whether the network contains all addresses of IPv4, or all of IPv6. */
     public boolean isEverything() {
         return prefix == (first.isIpv4() ? IpAddress.MAPPED_PREFIX : 0);
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof IpNetwork network && network.prefix == prefix && network.first.equals(first);
-    }
-
-    @Override
-    public int hashCode() {
-        return 31 * first.hashCode() + prefix;
     }
 
     /** Returns a text that {@link #of} accepts. */

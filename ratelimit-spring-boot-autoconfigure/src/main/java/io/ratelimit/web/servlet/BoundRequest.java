@@ -1,7 +1,7 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.function.Supplier;
@@ -10,7 +10,7 @@ import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 
 /** The request that Spring has bound to the current thread. Threads of asynchronous work usually have none. */
-public final class BoundRequest implements CurrentRequest {
+public final class BoundRequest implements Current {
 
     private final Supplier<Endpoints> endpoints;
     private final ClientIpResolver clientIps;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
-import io.ratelimit.BackendState;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
@@ -145,7 +144,7 @@ class DashboardReaderTests {
     @Test
     void theStateOfTheBackendIsReturned() {
         Instant since = Instant.parse("2026-01-02T03:04:05Z");
-        BackendState down = new BackendState(BackendState.Condition.DOWN, since, "no answer within 100 ms");
+        Backend.State down = new Backend.State(Backend.Condition.DOWN, since, "no answer within 100 ms");
         DashboardReader reader = new DashboardReader(
                 throttlers(BucketStore.local(time), ALL), history, deniedKeys, new FixedBackend(down), policy -> true);
 
@@ -196,7 +195,7 @@ class DashboardReaderTests {
                 .orElseThrow();
     }
 
-    private record FixedBackend(BackendState state) implements Backend {
+    private record FixedBackend(Backend.State state) implements Backend {
 
         @Override
         public String name() {

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.jayway.jsonpath.JsonPath;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend;
-import io.ratelimit.BackendState;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.WithoutSecurity;
@@ -94,10 +93,10 @@ class BackendBeansTests {
         }
     }
 
-    private record FixedBackend(String name, BackendState state) implements Backend {
+    private record FixedBackend(String name, Backend.State state) implements Backend {
 
         FixedBackend(String name) {
-            this(name, BackendState.up());
+            this(name, Backend.State.up());
         }
     }
 

@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.ratelimit.Backend;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
-import io.ratelimit.micrometer.BackendMeters;
 import io.ratelimit.micrometer.RateLimitMeters;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -46,7 +46,7 @@ class RateLimitMicrometerAutoConfigurationTests {
             assertThat(count(registry, "api", "allowed")).isEqualTo(1);
             assertThat(count(registry, "api", "denied")).isEqualTo(1);
             assertThat(registry.get("ratelimit.available").gauge().value()).isZero();
-            assertThat(context).doesNotHaveBean(BackendMeters.class);
+            assertThat(context).doesNotHaveBean(Backend.Listener.class);
         });
     }
 

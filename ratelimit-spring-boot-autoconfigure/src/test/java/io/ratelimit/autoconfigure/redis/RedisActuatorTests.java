@@ -5,7 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import com.jayway.jsonpath.JsonPath;
 import io.lettuce.core.api.sync.RedisCommands;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;

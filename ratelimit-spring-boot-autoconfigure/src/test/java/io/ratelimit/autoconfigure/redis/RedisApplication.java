@@ -1,7 +1,7 @@
 package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.autoconfigure.WithoutSecurity;
 import java.io.IOException;
 import java.io.UncheckedIOException;

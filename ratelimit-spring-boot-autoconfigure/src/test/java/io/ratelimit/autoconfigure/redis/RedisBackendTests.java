@@ -2,7 +2,7 @@ package io.ratelimit.autoconfigure.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.Throttlers;
 import java.net.http.HttpResponse;
 import java.util.List;

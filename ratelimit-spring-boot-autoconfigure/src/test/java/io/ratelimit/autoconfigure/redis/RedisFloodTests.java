@@ -3,7 +3,7 @@ package io.ratelimit.autoconfigure.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttler;

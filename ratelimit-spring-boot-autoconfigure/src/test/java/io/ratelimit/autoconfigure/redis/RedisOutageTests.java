@@ -5,7 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.AclSetuserArgs;
 import io.lettuce.core.protocol.CommandType;
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.autoconfigure.redis.Clients.Answer;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -3,7 +3,7 @@ package io.ratelimit.autoconfigure.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.redis.TestRedis;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

@@ -8,7 +8,7 @@ import io.ratelimit.autoconfigure.ConfiguredPolicies;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
-import io.ratelimit.key.CurrentRequest;
+import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -129,7 +129,7 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
-    CurrentRequest rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientIpResolver addresses) {
+    Current rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientIpResolver addresses) {
         return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
     }
 

@@ -2,7 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.BackendState.Condition;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import java.time.Duration;
@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** A failed backend neither allows nor denies, and its state shows whether it must be corrected. */
-class BackendStateTests {
+class BackendTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("policy", BucketSpec.of("1/1s"));
 
@@ -24,11 +24,11 @@ class BackendStateTests {
         assertThat(outage.isMisconfiguration()).isFalse();
         assertThat(outage).hasMessage("no answer").hasCause(cause);
         assertThat(misconfiguration.isMisconfiguration()).isTrue();
-        assertThat(BackendState.failed(outage).condition()).isEqualTo(Condition.DOWN);
-        assertThat(BackendState.failed(misconfiguration).condition()).isEqualTo(Condition.MISCONFIGURED);
-        assertThat(BackendState.failed(misconfiguration).cause()).isEqualTo("READONLY");
-        assertThat(BackendState.up().cause()).isNull();
-        assertThat(BackendState.up().since()).isBeforeOrEqualTo(Instant.now());
+        assertThat(Backend.State.failed(outage).condition()).isEqualTo(Condition.DOWN);
+        assertThat(Backend.State.failed(misconfiguration).condition()).isEqualTo(Condition.MISCONFIGURED);
+        assertThat(Backend.State.failed(misconfiguration).cause()).isEqualTo("READONLY");
+        assertThat(Backend.State.up().cause()).isNull();
+        assertThat(Backend.State.up().since()).isBeforeOrEqualTo(Instant.now());
     }
 
     @Test

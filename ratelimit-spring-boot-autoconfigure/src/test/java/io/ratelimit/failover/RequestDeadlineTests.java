@@ -1,0 +1,106 @@
+package io.ratelimit.failover;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.Backend.Condition;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+/** Decisions after the time of a request is used up, and in a process that is too busy to call the backend. */
+class RequestDeadlineTests extends FailoverScenario {
+
+    @Test
+    void theCallsOfOneRequestShareTheTime() {
+        redis.slowDown(Duration.ofMillis(60));
+        deadline.open();
+        assertThat(deadline.leftNanos()).isEqualTo(TIMEOUT.toNanos());
+        take(LOCAL, 1);
+        assertThat(deadline.leftNanos()).isEqualTo(Duration.ofMillis(40).toNanos());
+        take(LOCAL, 1);
+        assertThat(deadline.hasFailed()).as("its answer came too late").isTrue();
+        redis.calls();
+        assertThat(take(LOCAL, 1).answers()).allMatch(Answer::fallback);
+        assertThat(redis.calls()).isZero();
+
+        deadline.close();
+        redis.slowDown(Duration.ZERO);
+        assertThat(deadline.leftNanos()).isEqualTo(TIMEOUT.toNanos());
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
+    }
+
+    @Test
+    void aRequestWithinARequestIsTheSame() {
+        redis.breakDown();
+        assertThat(deadline.open()).isTrue();
+        take(LOCAL, 1);
+        assertThat(deadline.open()).isFalse();
+        assertThat(deadline.hasFailed()).isTrue();
+        deadline.close();
+        assertThat(deadline.hasFailed()).isFalse();
+    }
+
+    @Test
+    void pastTheDeadlineOfARequestNoCallIsMadeAndAllowIsNoAnswer() {
+        redis.slowDown(Duration.ofMillis(5));
+        deadline.open();
+        for (int i = 0; i < 20; i++) {
+            assertThat(take(ALLOW, 1).answers()).noneMatch(Answer::fallback);
+        }
+        assertThat(deadline.leftNanos()).isZero();
+        redis.calls();
+
+        assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(drain(ALLOW)).as("the local share").isEqualTo(50);
+        assertThat(redis.calls()).isZero();
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        deadline.close();
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
+    }
+
+    @Test
+    void aBusyProcessIsNoOutageAndAllowIsNoAnswer() {
+        redis.fail(new CongestedException("no connection is free", null));
+
+        assertThat(drain(ALLOW)).as("the local share").isEqualTo(50);
+        assertThat(drain(LOCAL)).isEqualTo(50);
+        assertThat(take(DENY, 1).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(take(ALLOW, 101).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+        assertThat(lines())
+                .containsExactly(
+                        "WARN This process is too busy to call Redis for each decision in time (no connection is"
+                                + " free): the local share makes the other decisions, or they are denials where"
+                                + " 'on-backend-failure' is 'deny'");
+        redis.mend();
+        redis.calls();
+        take(LOCAL, 1);
+        assertThat(redis.calls()).as("the breaker stays closed").isEqualTo(1);
+    }
+
+    @Test
+    void tokensThatABusyProcessTookFromMemoryUnderAllowAreGivenBackToMemory() {
+        redis.fail(new CongestedException("no connection is free", null));
+        Decision taken = take(ALLOW, 50);
+
+        store.giveBack(taken.answers());
+
+        assertThat(take(ALLOW, 50).answers()).allMatch(Answer::allowed);
+    }
+
+    @Test
+    void aProbeOfABusyProcessIsFollowedByAnother() {
+        breakUntilOpen();
+        redis.fail(new CongestedException("no connection is free", null));
+        time.advance(CircuitBreaker.PAUSE);
+        take(LOCAL, 1);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.DOWN);
+
+        redis.mend();
+        time.advance(CircuitBreaker.PAUSE);
+        assertThat(take(LOCAL, 1).answers()).noneMatch(Answer::fallback);
+        assertThat(store.backend().state().condition()).isEqualTo(Condition.UP);
+    }
+}
