@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.BucketStore;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.key.KeyPart;

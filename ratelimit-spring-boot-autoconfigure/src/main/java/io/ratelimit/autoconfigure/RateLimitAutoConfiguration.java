@@ -5,6 +5,7 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.key.FailureListener;

@@ -15,7 +15,7 @@ import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
-import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.time.Duration;
 import java.util.List;
@@ -314,5 +314,13 @@ public record RateLimitProperties(
         return configured == null || configured.onBackendFailure == null
                 ? onBackendFailure
                 : configured.onBackendFailure;
+    }
+
+    /** Locations of buckets. */
+    public enum BackendKind {
+        /** The memory of each instance. */
+        LOCAL,
+        /** Redis, shared by all instances. */
+        REDIS
     }
 }

@@ -9,6 +9,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;

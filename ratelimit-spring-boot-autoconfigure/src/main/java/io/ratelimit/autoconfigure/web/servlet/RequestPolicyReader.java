@@ -2,15 +2,15 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
-import io.ratelimit.autoconfigure.ConfiguredPolicy;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
