@@ -5,6 +5,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
 import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
 import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
 import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -139,9 +140,7 @@ final class RateLimitFailureAnalyzers {
                             ? "\nThe properties below 'client-ip' are: " + names(ClientAddress.class)
                             : "")
                     + (isBelow(FILTER, unknown) ? "\nThe properties below 'filter' are: " + names(Filter.class) : "")
-                    + (isBelow(REDIS, unknown)
-                            ? "\nThe properties below 'redis' are: " + names(RedisProperties.class)
-                            : "")
+                    + (isBelow(REDIS, unknown) ? "\nThe properties below 'redis' are: " + names(Redis.class) : "")
                     + (isIn(".overrides[", unknown)
                             ? "\nThe properties of an override are: " + names(OverrideEntry.class)
                             : "")

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
 import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -47,7 +48,7 @@ class ConfigurationMetadataTests {
                                 Map.of(
                                                 "client-ip.", ClientAddress.class,
                                                 "filter.", Filter.class,
-                                                "redis.", RedisProperties.class)
+                                                "redis.", Redis.class)
                                         .entrySet()
                                         .stream()
                                         .flatMap(nested -> RateLimitProperties.namesOf(nested.getValue()).stream()

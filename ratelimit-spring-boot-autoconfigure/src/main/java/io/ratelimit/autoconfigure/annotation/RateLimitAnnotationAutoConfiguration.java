@@ -86,8 +86,9 @@ public final class RateLimitAnnotationAutoConfiguration {
             BucketStore store,
             Throttlers throttlers,
             RateLimitedOperations operations) {
-        Log log = LogFactory.getLog(AnnotatedPolicyReport.class);
-        return new AnnotatedPolicyReport(new PolicyReport(properties, store, log), throttlers, operations)::run;
+        Log log = LogFactory.getLog(PolicyReport.class);
+        PolicyReport report = new PolicyReport(properties, store, log);
+        return () -> report.reportAnnotated(throttlers, operations);
     }
 
     /** Registers Spring's creator of proxies, without AspectJ and independently of {@code spring.aop.auto}. */
@@ -110,17 +111,7 @@ public final class RateLimitAnnotationAutoConfiguration {
     }
 
     /** Reads the policies that limit annotated methods. */
-    static final class AnnotatedPolicyReader {
-
-        private final ConfiguredPolicies policies;
-        private final Throttlers throttlers;
-        private final FailureListener failures;
-
-        AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers, FailureListener failures) {
-            this.policies = policies;
-            this.throttlers = throttlers;
-            this.failures = failures;
-        }
+    private record AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers, FailureListener failures) {
 
         /**
          * Returns the policies by their names.

@@ -5,11 +5,13 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.CurrentRequest;
 import io.ratelimit.key.FailureListener;
+import io.ratelimit.web.servlet.AuthenticationResults;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -40,10 +42,11 @@ import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrati
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.core.context.SecurityContextHolder;
+import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
@@ -168,9 +171,8 @@ public final class RateLimitWebServletAutoConfiguration {
                 policies,
                 throttlers,
                 endpoints,
-                properties,
                 operations.getIfAvailable(),
-                store,
+                new PolicyReport(properties, store, StartupReport.logger),
                 authenticates(beans),
                 beans,
                 environment);
@@ -209,9 +211,17 @@ public final class RateLimitWebServletAutoConfiguration {
         return RateLimitHeaders.valueOf(properties.headers().name());
     }
 
-    /** Nested, because an import on the class itself would name a type of Spring Security in applications without it. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({HttpSecurity.class, HeaderWriterFilter.class})
-    @Import(AuthenticationResultCustomizer.class)
-    static class SecurityConfiguration {}
+    static class SecurityConfiguration {
+
+        @Bean
+        AuthenticationResults rateLimitAuthenticationResults(
+                RateLimitProperties properties, ObjectProvider<SecurityContextHolderStrategy> contexts) {
+            boolean required = properties.policies().values().stream()
+                    .anyMatch(policy -> policy.refundOn().contains("authenticated"));
+            return new AuthenticationResults(
+                    required, () -> contexts.getIfAvailable(SecurityContextHolder::getContextHolderStrategy));
+        }
+    }
 }

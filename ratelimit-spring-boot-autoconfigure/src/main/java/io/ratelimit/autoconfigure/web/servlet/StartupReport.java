@@ -1,13 +1,10 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
-import io.ratelimit.BucketStore;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.PolicyReport;
-import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.autoconfigure.annotation.AnnotatedPolicyReport;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
@@ -26,58 +23,37 @@ import org.springframework.web.util.pattern.PathPattern;
 /**
  * The report of a servlet application about its limits: one line for each policy, and warnings of probable mistakes.
  * Runs when the application has started.
+ *
+ * @param throttlers the throttlers of all policies, with those of limits in annotations
+ * @param operations the annotated methods, if the application supports annotations
+ * @param authenticates whether something authenticates requests between the two phases
  */
-final class StartupReport implements SmartInitializingSingleton {
+record StartupReport(
+        RequestPolicies policies,
+        Throttlers throttlers,
+        Endpoints endpoints,
+        @Nullable RateLimitedOperations operations,
+        PolicyReport report,
+        boolean authenticates,
+        BeanFactory beans,
+        Environment environment)
+        implements SmartInitializingSingleton {
 
     static final Log logger = LogFactory.getLog(StartupReport.class);
-
-    private final RequestPolicies policies;
-    private final Throttlers throttlers;
-    private final Endpoints endpoints;
-    private final RateLimitProperties properties;
-    private final @Nullable RateLimitedOperations operations;
-    private final boolean authenticates;
-    private final PolicyReport report;
-    private final BeanFactory beans;
-    private final Environment environment;
-
-    /**
-     * @param throttlers the throttlers of all policies, with those of limits in annotations
-     * @param operations the annotated methods, if the application supports annotations
-     * @param authenticates whether something authenticates requests between the two phases
-     */
-    StartupReport(
-            RequestPolicies policies,
-            Throttlers throttlers,
-            Endpoints endpoints,
-            RateLimitProperties properties,
-            @Nullable RateLimitedOperations operations,
-            BucketStore store,
-            boolean authenticates,
-            BeanFactory beans,
-            Environment environment) {
-        this.policies = policies;
-        this.throttlers = throttlers;
-        this.endpoints = endpoints;
-        this.properties = properties;
-        this.operations = operations;
-        this.report = new PolicyReport(properties, store, logger);
-        this.authenticates = authenticates;
-        this.beans = beans;
-        this.environment = environment;
-    }
 
     /** Checks the annotations first, which adds the throttlers of their limits. */
     @Override
     public void afterSingletonsInstantiated() {
         if (operations != null) {
-            new AnnotatedPolicyReport(report, throttlers, operations).run();
+            report.reportAnnotated(throttlers, operations);
         }
         reportPolicies();
-        new RequestPolicyWarnings(policies.all(), endpoints).log(environment);
-        new QueueReport(throttlers, operations == null ? policy -> false : operations::mayWait).log(beans, environment);
-        new OverrideReport(properties, endpoints.names()).log();
-        new ClientIpReport(policies, properties.clientIp(), environment).log();
+        RequestPolicyWarnings warnings = new RequestPolicyWarnings(policies.all(), endpoints);
+        warnings.log(environment);
+        report.properties().policies().forEach(warnings::warnOfOverrides);
+        ServerWarnings server = new ServerWarnings(beans, environment);
+        server.warnOfQueues(throttlers, operations == null ? policy -> false : operations::mayWait);
+        server.logClientIp(policies.all(), report.properties().clientIp());
     }
 
     private void reportPolicies() {
@@ -98,7 +74,7 @@ final class StartupReport implements SmartInitializingSingleton {
 
     private String describe(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
-        Policy configured = properties.policies().get(policy.name());
+        Policy configured = report.properties().policies().get(policy.name());
         boolean isLateToWait = configured != null && PolicyPhase.isLateToWait(configured, authenticates);
         return report.describe(policy, request.key(), request.cost(), "request")
                 + "; "
