@@ -58,7 +58,7 @@ class ConfigurationMetadataTests {
     }
 
     @Test
-    void thoseOfTheActuatorAreThere() {
+    void thePropertiesOfTheActuatorAreDescribed() {
         assertThat(items("properties"))
                 .hasEntrySatisfying("management.endpoint.ratelimits.access", property -> assertThat(property)
                         .containsEntry("defaultValue", "read_only"))

@@ -29,7 +29,7 @@ class RateLimitPropertiesTests {
     private Path directory;
 
     @Test
-    void withoutPropertiesAllIsAtItsDefault() {
+    void allPropertiesHaveDefaults() {
         RateLimitProperties properties = bind("server.port: 0");
 
         assertThat(properties.enabled()).isTrue();

@@ -26,7 +26,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe. */
-public final class DashboardReader {
+final class DashboardReader {
 
     private final String instance = UUID.randomUUID().toString();
     private final Throttlers throttlers;
@@ -39,7 +39,7 @@ public final class DashboardReader {
      * @param backend the remote backend; null if there is none
      * @param onBackend whether a policy has its buckets in the backend
      */
-    public DashboardReader(
+    DashboardReader(
             Throttlers throttlers,
             DecisionHistory history,
             DeniedKeys deniedKeys,

@@ -1,5 +1,9 @@
 package io.ratelimit.actuate.dashboard;
 
+import io.ratelimit.Backend;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
@@ -42,15 +46,21 @@ public final class RateLimitDashboard {
     private final Predicate<SecurityContext> showsKeys;
 
     /**
+     * @param backend the remote backend; null if there is none
+     * @param onBackend whether a policy has its buckets in the backend
      * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
      */
     public RateLimitDashboard(
-            DashboardReader reader,
+            Throttlers throttlers,
+            DecisionHistory history,
+            DeniedKeys deniedKeys,
+            @Nullable Backend backend,
+            Predicate<ThrottlePolicy> onBackend,
             Supplier<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access,
             Predicate<SecurityContext> showsKeys) {
-        this.reader = reader;
+        this.reader = new DashboardReader(throttlers, history, deniedKeys, backend, onBackend);
         this.paths = new EndpointPaths(endpoints, access);
         this.showsKeys = showsKeys;
     }

@@ -6,8 +6,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.RateLimitsEndpoint;
-import io.ratelimit.actuate.RateLimitsProblems;
-import io.ratelimit.actuate.dashboard.DashboardReader;
 import io.ratelimit.actuate.dashboard.DecisionHistory;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard;
 import io.ratelimit.annotation.RateLimitedOperations;
@@ -26,6 +24,7 @@ import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointEx
 import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.springframework.boot.actuate.endpoint.Show;
+import org.springframework.boot.actuate.endpoint.invoke.OperationInvokerAdvisor;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -64,8 +63,8 @@ public final class RateLimitActuateAutoConfiguration {
     static class EndpointConfiguration {
 
         @Bean
-        RateLimitsProblems rateLimitsProblems() {
-            return new RateLimitsProblems();
+        OperationInvokerAdvisor rateLimitsProblems() {
+            return RateLimitsEndpoint.problems();
         }
 
         @Bean
@@ -127,9 +126,15 @@ public final class RateLimitActuateAutoConfiguration {
                 BucketStore store,
                 ObjectProvider<PathMappedEndpoints> endpoints,
                 EndpointAccessResolver access) {
-            DashboardReader reader = new DashboardReader(
-                    throttlers, history, deniedKeys, backend.getIfAvailable(), properties.onBackend(store));
-            return new RateLimitDashboard(reader, endpoints::getObject, access, endpointProperties::showsKeys);
+            return new RateLimitDashboard(
+                    throttlers,
+                    history,
+                    deniedKeys,
+                    backend.getIfAvailable(),
+                    properties.onBackend(store),
+                    endpoints::getObject,
+                    access,
+                    endpointProperties::showsKeys);
         }
     }
 

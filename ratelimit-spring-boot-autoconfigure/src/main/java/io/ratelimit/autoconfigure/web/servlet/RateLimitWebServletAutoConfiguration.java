@@ -91,11 +91,15 @@ public final class RateLimitWebServletAutoConfiguration {
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         Map<String, RejectionDelay> delays = new HashMap<>();
         properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
-        return Rejections.of(handler, headers(), delays, time, throttlers.listener())
-                .withCors(
-                        SingletonSupplier.of(endpoints::getObject),
-                        SingletonSupplier.of(() -> mappings.orderedStream().toList()),
-                        SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
+        return Rejections.of(
+                handler,
+                headers(),
+                delays,
+                time,
+                throttlers.listener(),
+                SingletonSupplier.of(endpoints::getObject),
+                SingletonSupplier.of(() -> mappings.orderedStream().toList()),
+                SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
     }
 
     /** Writes all delayed rejections when the application stops. */
