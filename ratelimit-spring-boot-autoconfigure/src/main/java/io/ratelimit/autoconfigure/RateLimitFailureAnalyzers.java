@@ -30,12 +30,12 @@ final class RateLimitFailureAnalyzers {
     private RateLimitFailureAnalyzers() {}
 
     /** Adds the file and the line of the property to the report. */
-    static class RateLimitConfigurationFailureAnalyzer
+    static class ConfigurationMistake
             extends AbstractFailureAnalyzer<RateLimitConfigurationException> {
 
         private final ConfigurableEnvironment environment;
 
-        RateLimitConfigurationFailureAnalyzer(Environment environment) {
+        ConfigurationMistake(Environment environment) {
             this.environment = (ConfigurableEnvironment) environment;
         }
 
@@ -68,7 +68,7 @@ final class RateLimitFailureAnalyzers {
     }
 
     /** Reports a wrong {@code @RateLimited} annotation. */
-    static class InvalidRateLimitedFailureAnalyzer extends AbstractFailureAnalyzer<InvalidRateLimitedException> {
+    static class AnnotationMistake extends AbstractFailureAnalyzer<InvalidRateLimitedException> {
 
         @Override
         protected FailureAnalysis analyze(Throwable rootFailure, InvalidRateLimitedException cause) {
@@ -78,12 +78,12 @@ final class RateLimitFailureAnalyzers {
 
     /** Reports a policy with a value instead of properties ({@code api: 600/1m}); Spring Boot reports a missing converter. */
     @Order(0)
-    static class ScalarPolicyFailureAnalyzer extends AbstractFailureAnalyzer<BindException> {
+    static class ScalarPolicy extends AbstractFailureAnalyzer<BindException> {
 
-        private final RateLimitConfigurationFailureAnalyzer analyzer;
+        private final ConfigurationMistake analyzer;
 
-        ScalarPolicyFailureAnalyzer(Environment environment) {
-            this.analyzer = new RateLimitConfigurationFailureAnalyzer(environment);
+        ScalarPolicy(Environment environment) {
+            this.analyzer = new ConfigurationMistake(environment);
         }
 
         @Override
@@ -104,7 +104,7 @@ final class RateLimitFailureAnalyzers {
 
     /** Reports unknown properties with the list of those that exist; Spring Boot reports only the unknown ones. */
     @Order(0)
-    static class UnknownPropertyFailureAnalyzer
+    static class UnknownProperty
             extends AbstractFailureAnalyzer<UnboundConfigurationPropertiesException> {
 
         private static final ConfigurationPropertyName PREFIX =
