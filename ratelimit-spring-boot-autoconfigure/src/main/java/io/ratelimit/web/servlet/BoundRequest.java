@@ -9,12 +9,19 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 
-/**
- * The request that Spring has bound to the current thread. Threads of asynchronous work usually have none.
- *
- * @param endpoints supplies the endpoints when the first request needs them
- */
-public record BoundRequest(Supplier<Endpoints> endpoints, ClientIpResolver clientIps) implements CurrentRequest {
+/** The request that Spring has bound to the current thread. Threads of asynchronous work usually have none. */
+public final class BoundRequest implements CurrentRequest {
+
+    private final Supplier<Endpoints> endpoints;
+    private final ClientIpResolver clientIps;
+
+    /**
+     * @param endpoints supplies the endpoints when the first request needs them
+     */
+    public BoundRequest(Supplier<Endpoints> endpoints, ClientIpResolver clientIps) {
+        this.endpoints = endpoints;
+        this.clientIps = clientIps;
+    }
 
     @Override
     public @Nullable RequestFacts facts() {

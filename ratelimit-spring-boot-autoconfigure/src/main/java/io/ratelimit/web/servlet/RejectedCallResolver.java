@@ -17,7 +17,13 @@ import org.springframework.web.servlet.ModelAndView;
  *
  * <p>It precedes all exception handlers: a controller's own handler for any exception precedes a controller advice.
  */
-public record RejectedCallResolver(Rejections rejections) implements HandlerExceptionResolver, Ordered {
+public final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
+
+    private final Rejections rejections;
+
+    public RejectedCallResolver(Rejections rejections) {
+        this.rejections = rejections;
+    }
 
     @Override
     public int getOrder() {
