@@ -30,8 +30,7 @@ final class RateLimitFailureAnalyzers {
     private RateLimitFailureAnalyzers() {}
 
     /** Adds the file and the line of the property to the report. */
-    static class ConfigurationMistake
-            extends AbstractFailureAnalyzer<RateLimitConfigurationException> {
+    static class ConfigurationMistake extends AbstractFailureAnalyzer<RateLimitConfigurationException> {
 
         private final ConfigurableEnvironment environment;
 
@@ -104,8 +103,7 @@ final class RateLimitFailureAnalyzers {
 
     /** Reports unknown properties with the list of those that exist; Spring Boot reports only the unknown ones. */
     @Order(0)
-    static class UnknownProperty
-            extends AbstractFailureAnalyzer<UnboundConfigurationPropertiesException> {
+    static class UnknownProperty extends AbstractFailureAnalyzer<UnboundConfigurationPropertiesException> {
 
         private static final ConfigurationPropertyName PREFIX =
                 ConfigurationPropertyName.of(RateLimitProperties.PREFIX);
