@@ -133,7 +133,7 @@ class OptionalDependenciesTests {
                 "--spring.main.web-application-type=none",
                 "--management.endpoints.web.exposure.include=*");
 
-        assertThat(output).contains("TELLS [RateLimitHealthIndicator]").contains("DECISIONS true false");
+        assertThat(output).contains("ACTUATOR [RateLimitHealthIndicator]").contains("DECISIONS true false");
     }
 
     /** Stops the start also if Spring MVC is on the class path without its Spring Boot module. */
