@@ -32,12 +32,13 @@ import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
+import org.springframework.boot.actuate.endpoint.invoke.OperationInvokerAdvisor;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 
 /**
  * The actuator endpoint that shows policies and buckets, changes limits and resets buckets. It is read-only by default.
  *
- * <p>Operations throw exceptions for invalid requests; {@link RateLimitsProblems} converts them to responses.
+ * <p>Operations throw exceptions for invalid requests; {@link #problems} converts them to responses.
  */
 @RegisterReflectionForBinding({
     RateLimitsEndpoint.PolicyDescriptor.class,
@@ -169,6 +170,11 @@ public class RateLimitsEndpoint {
                     "each 'key' must be more than blanks; buckets of requests without a key part can't be requested");
         }
         return bucketFinder.find(policy, texts, tier);
+    }
+
+    /** Returns the advisor that answers invalid requests to the endpoint with problem documents. */
+    public static OperationInvokerAdvisor problems() {
+        return new RateLimitsProblems();
     }
 
     /** Returns a constant as application.yml spells it, such as {@code before-authentication}. */

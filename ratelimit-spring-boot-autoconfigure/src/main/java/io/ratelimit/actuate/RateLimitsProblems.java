@@ -27,7 +27,7 @@ import org.springframework.web.servlet.support.ServletUriComponentsBuilder;
  * Answers invalid requests to {@link RateLimitsEndpoint} with problem documents. Requests with unknown fields are rejected
  * too: a misspelt field must not be taken for an absent one.
  */
-public final class RateLimitsProblems implements OperationInvokerAdvisor {
+final class RateLimitsProblems implements OperationInvokerAdvisor {
 
     private static final EndpointId ID = EndpointId.of(RateLimitsEndpoint.ID);
     private static final MimeType PROBLEM_JSON = new MimeType("application", "problem+json");

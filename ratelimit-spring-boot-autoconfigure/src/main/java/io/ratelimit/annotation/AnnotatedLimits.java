@@ -5,6 +5,7 @@ import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;

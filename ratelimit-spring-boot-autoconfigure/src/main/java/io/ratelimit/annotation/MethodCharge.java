@@ -3,6 +3,7 @@ package io.ratelimit.annotation;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.UserName;

@@ -3,6 +3,7 @@ package io.ratelimit.annotation;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.annotation.RateLimitedOperation.Fallback;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.expression.NumberText;

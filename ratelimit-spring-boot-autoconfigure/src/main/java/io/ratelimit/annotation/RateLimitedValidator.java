@@ -15,15 +15,7 @@ import org.springframework.util.ReflectionUtils;
  * Reads the annotations of all beans at the start, also of beans that are created later. An annotation that has a mistake
  * or would not be enforced stops the start.
  */
-final class RateLimitedValidator {
-
-    private final RateLimitedOperations operations;
-    private final CandidateBeans beans;
-
-    RateLimitedValidator(RateLimitedOperations operations, CandidateBeans beans) {
-        this.operations = operations;
-        this.beans = beans;
-    }
+record RateLimitedValidator(RateLimitedOperations operations, CandidateBeans beans) {
 
     /**
      * @throws InvalidRateLimitedException if an annotation has a mistake or would not be enforced

@@ -5,6 +5,7 @@ import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;

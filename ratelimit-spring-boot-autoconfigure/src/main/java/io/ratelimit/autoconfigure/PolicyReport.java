@@ -1,8 +1,14 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketStore;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.TimeSource;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
+import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.key.KeyPart;
@@ -10,16 +16,14 @@ import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.util.List;
-import java.util.Locale;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Function;
-import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
-import org.springframework.util.ClassUtils;
 
 /**
- * The lines of the start-up log about one policy that are the same for requests and for calls of annotated methods.
+ * The lines of the start-up log about policies: those that are the same for requests and for calls of annotated methods,
+ * and those about annotated methods.
  *
  * @param properties the configuration, which may not contain the policy
  * @param store the store of the application's buckets
@@ -28,8 +32,6 @@ import org.springframework.util.ClassUtils;
 public record PolicyReport(RateLimitProperties properties, BucketStore store, Log log) {
 
     private static final int TOO_MANY_REQUESTS = 429;
-    private static final Class<?> IN_MEMORY =
-            BucketStore.local(TimeSource.system()).getClass();
 
     /**
      * Returns a description of a policy: all except the requests or calls that it limits.
@@ -90,8 +92,8 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
 
     /** Returns where the policy's buckets are, and what decides while that place is unavailable. */
     private String location(ThrottlePolicy policy) {
-        if (isCustom(store)) {
-            return "in the application's own " + nameOf(store) + fallback(policy, "while it fails");
+        if (CustomStore.isCustom(store)) {
+            return "in the application's own " + CustomStore.nameOf(store) + fallback(policy, "while it fails");
         }
         return store instanceof RoutingBucketStore && properties.backendOf(policy) == BackendKind.REDIS
                 ? "on Redis" + fallback(policy, "while Redis is unavailable")
@@ -106,28 +108,6 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
                     case DENY -> "denies all";
                 }
                 + " " + condition + ")";
-    }
-
-    /** Returns whether a store is a bean of the application. */
-    static boolean isCustom(BucketStore store) {
-        return !(store instanceof RoutingBucketStore || IN_MEMORY.isInstance(store));
-    }
-
-    /** Returns the name of the backend that holds the buckets of a policy: local, redis, or custom for a store of its own. */
-    public static Function<ThrottlePolicy, String> backends(RateLimitProperties properties, BucketStore store) {
-        return isCustom(store)
-                ? policy -> "custom"
-                : policy -> properties.backendOf(policy).name().toLowerCase(Locale.ROOT);
-    }
-
-    /** Returns whether the buckets of a policy are outside this process: in Redis, or in the application's own store. */
-    public static Predicate<ThrottlePolicy> onBackend(RateLimitProperties properties, BucketStore store) {
-        return isCustom(store) ? policy -> true : policy -> properties.backendOf(policy) == BackendKind.REDIS;
-    }
-
-    /** Returns the name of a custom store in the log. */
-    static String nameOf(BucketStore store) {
-        return ClassUtils.getShortName(ClassUtils.getUserClass(store));
     }
 
     /** Warns if clients choose the whole key. */
@@ -168,5 +148,62 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
         String function = part.startsWith("query:") ? "query" : "pathVariable";
         return "\"expression:number(" + function + "('"
                 + part.substring(colon + 1).replace("'", "''") + "'))\"";
+    }
+
+    /**
+     * Checks all annotations, which adds the throttlers of their limits, and logs the lines about annotated methods: one for
+     * each policy, and warnings of probable mistakes.
+     *
+     * @throws io.ratelimit.annotation.InvalidRateLimitedException if an annotation is wrong or would not be enforced
+     */
+    public void reportAnnotated(Throttlers throttlers, RateLimitedOperations operations) {
+        operations.validate();
+        for (PolicyThrottler throttler : throttlers.all()) {
+            report(throttler.policy(), operations);
+        }
+    }
+
+    private void report(ThrottlePolicy policy, RateLimitedOperations operations) {
+        Policy configured = properties.policies().get(policy.name());
+        AnnotatedPolicy limit = operations.limit(policy.name());
+        if (limit != null) {
+            log.info(describe(policy, limit.key(), limit.cost(), "call") + "; calls of "
+                    + shown(operations.describeMethods(policy.name()))
+                    + (configured == null ? ", limit written there" : ""));
+            if (configured != null) {
+                warn(configured, policy, limit.key(), operations);
+            }
+        } else if (configured != null && configured.appliesTo() == AppliesTo.ANNOTATED) {
+            log.warn("Throttle policy '" + policy.name() + "' limits nothing: it applies to annotated methods, but no"
+                    + " @RateLimited names it. Put @RateLimited(\"" + policy.name()
+                    + "\") on a method of a bean, or set '"
+                    + RateLimitProperties.property(policy.name()) + ".applies-to: requests'");
+        }
+    }
+
+    private void warn(Policy configured, ThrottlePolicy policy, RequestKey key, RateLimitedOperations operations) {
+        String name = policy.name();
+        String property = RateLimitProperties.property(name);
+        if (!operations.givesKeys(name)) {
+            warnOfClientChosenKey(policy, key);
+            hintAtNumbers(policy, key);
+        }
+        warnOfClientChosenTier(policy, key);
+        if (configured.queueLimit() != null && !operations.mayWait(name)) {
+            log.warn("Throttle policy '" + name + "' has a queue-limit but no max-wait, so no call waits. Set the"
+                    + " longest wait, for example '" + property + ".max-wait: 2s', or remove the queue-limit");
+        }
+        if (!policy.tiers().isEmpty() && key.tier() == null && !operations.givesTiers(name)) {
+            log.warn("Throttle policy '" + name + "' has tiers, but nothing selects the tier of a call: the policy's"
+                    + " own limit applies to all calls. Set '" + property
+                    + ".tier: role', or 'tier' in @RateLimited, or remove the tiers");
+        }
+    }
+
+    private static String shown(Set<String> places) {
+        return places.size() == 1
+                ? places.iterator().next()
+                : places.size() + " methods, such as "
+                        + places.stream().sorted().findFirst().orElseThrow();
     }
 }

@@ -5,6 +5,8 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
+import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.key.FailureListener;
@@ -99,7 +101,7 @@ public final class RateLimitAutoConfiguration {
             ObjectProvider<ThrottleListener> listeners) {
         Throttlers throttlers = new Throttlers(
                 policies.values().stream().map(ConfiguredPolicy::policy).toList(),
-                PolicyReport.isCustom(store) ? customStore.getObject() : store,
+                CustomStore.isCustom(store) ? customStore.getObject() : store,
                 time,
                 ThrottleListener.of(withLogs(listeners, time)));
         policies.forEach((name, policy) -> throttlers.get(name).checkChanges(policy::checkChange));

@@ -5,6 +5,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.RoutingBucketStore;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -25,6 +26,7 @@ import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.Ordered;
+import org.springframework.util.ClassUtils;
 
 /**
  * Auto-configuration for bucket stores that may fail: Redis, and the application's own {@link BucketStore}. All have a
@@ -52,11 +54,24 @@ public final class RateLimitFailoverAutoConfiguration {
     @ConditionalOnMissingBean(FailoverBucketStore.class)
     static class CustomStore {
 
+        private static final Class<?> IN_MEMORY =
+                BucketStore.local(TimeSource.system()).getClass();
+
+        /** Returns whether a store is a bean of the application. */
+        static boolean isCustom(BucketStore store) {
+            return !(store instanceof RoutingBucketStore || IN_MEMORY.isInstance(store));
+        }
+
+        /** Returns the name of the application's own store, as the log and the health show it. */
+        static String nameOf(BucketStore store) {
+            return ClassUtils.getShortName(ClassUtils.getUserClass(store));
+        }
+
         @Bean(name = CUSTOM_STORE, defaultCandidate = false)
         FailoverBucketStore rateLimitCustomStore(
                 BucketStore store, RateLimitProperties properties, TimeSource time, Deadline deadline) {
             return new FailoverBucketStore(
-                    PolicyReport.nameOf(store),
+                    nameOf(store),
                     store,
                     BucketStore.local(time),
                     properties.redis().localShare(),

@@ -3,11 +3,13 @@ package io.ratelimit.autoconfigure;
 import static java.util.Objects.requireNonNullElse;
 
 import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
+import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
@@ -15,15 +17,17 @@ import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
-import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.time.Duration;
+import java.util.function.Function;
+import java.util.Locale;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
-import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
@@ -54,7 +58,7 @@ public record RateLimitProperties(
         List<String> excludePaths,
         ClientAddress clientIp,
         Filter filter,
-        @NestedConfigurationProperty RedisProperties redis,
+        Redis redis,
         Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
@@ -64,7 +68,7 @@ public record RateLimitProperties(
         excludePaths = requireNonNullElse(excludePaths, List.of());
         clientIp = requireNonNullElse(clientIp, ClientAddress.DEFAULT);
         filter = requireNonNullElse(filter, Filter.DEFAULT);
-        redis = requireNonNullElse(redis, RedisProperties.DEFAULT);
+        redis = requireNonNullElse(redis, Redis.DEFAULT);
         policies = requireNonNullElse(policies, Map.of());
     }
 
@@ -306,6 +310,18 @@ public record RateLimitProperties(
         return configured == null || configured.backend == null ? backend : configured.backend;
     }
 
+    /** Returns the name of the backend that holds the buckets of a policy: local, redis, or custom for a store of its own. */
+    public Function<ThrottlePolicy, String> backendNames(BucketStore store) {
+        return CustomStore.isCustom(store)
+                ? policy -> "custom"
+                : policy -> backendOf(policy).name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Returns whether a policy has its buckets outside this process: in Redis, or in the application's own store. */
+    public Predicate<ThrottlePolicy> onBackend(BucketStore store) {
+        return CustomStore.isCustom(store) ? policy -> true : policy -> backendOf(policy) == BackendKind.REDIS;
+    }
+
     /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
     boolean usesRedis() {
         return backend == BackendKind.REDIS
@@ -326,5 +342,88 @@ public record RateLimitProperties(
         return configured == null || configured.onBackendFailure == null
                 ? onBackendFailure
                 : configured.onBackendFailure;
+    }
+
+    /** Locations of buckets. */
+    public enum BackendKind {
+        /** The memory of each instance. */
+        LOCAL,
+        /** Redis, shared by all instances. */
+        REDIS
+    }
+
+    /**
+     * Storage of buckets in Redis. The connection is configured by {@code spring.data.redis}.
+     *
+     * @param keyPrefix Prefix of all keys, so that several applications can share a Redis. By default
+     *     ratelimit:${spring.application.name}.
+     * @param keySecret Secret of the hash that replaces values of clients in keys. Without a secret, values that can be guessed
+     *     can be found out.
+     * @param timeout Longest time that one request waits for Redis, for all its calls together.
+     * @param strategy Command to take tokens by: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI and
+     *     EXEC, for servers without scripts).
+     * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
+     *     0.25 for four instances.
+     */
+    public record Redis(
+            @Nullable String keyPrefix,
+            @Nullable String keySecret,
+            @DefaultValue("100ms") Duration timeout,
+            @DefaultValue("script") Strategy strategy,
+            @DefaultValue("1.0") double localShare) {
+
+        static final Redis DEFAULT = new Redis(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0);
+
+        private static final String PROPERTY = PREFIX + ".redis";
+        private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+
+        /** Commands to take tokens by. */
+        public enum Strategy {
+            /** A Lua script. */
+            SCRIPT,
+            /** An optimistic transaction. */
+            TRANSACTION
+        }
+
+        /**
+         * Checks the values that binding accepts.
+         *
+         * @throws InvalidConfigurationPropertyValueException if a value can't be used
+         */
+        void check() {
+            if (timeout.compareTo(Duration.ofMillis(1)) < 0 || timeout.compareTo(MAX_TIMEOUT) > 0) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".timeout",
+                        timeout,
+                        "timeout must be between 1ms and 10s, but was " + timeout.toMillis()
+                                + "ms: a request may wait for Redis that long");
+            }
+            if (!(localShare > 0 && localShare <= 1)) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".local-share",
+                        localShare,
+                        "local-share must be above 0 and at most 1, but was " + localShare
+                                + ": set 0.25 for four instances");
+            }
+            if (keyPrefix != null && keyPrefix.isBlank()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".key-prefix",
+                        keyPrefix,
+                        "key-prefix must not be blank: remove it to use the name of the application");
+            }
+            if (keySecret != null && keySecret.isBlank()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".key-secret",
+                        keySecret,
+                        "key-secret must not be blank, because it would hide nothing: remove it to use none");
+            }
+        }
+
+        /** Returns a text without the secret. */
+        @Override
+        public String toString() {
+            return "Redis[keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", strategy=" + strategy + ", localShare="
+                    + localShare + "]";
+        }
     }
 }

@@ -10,6 +10,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.RawHttp;
 import io.ratelimit.web.servlet.RawHttp.Response;
+import io.ratelimit.web.servlet.RoleUsers;
 import io.ratelimit.web.servlet.TestServer;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
@@ -22,13 +23,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
-import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Configuration;
-import org.springframework.security.config.Customizer;
-import org.springframework.security.config.annotation.web.builders.HttpSecurity;
-import org.springframework.security.core.userdetails.User;
-import org.springframework.security.core.userdetails.UserDetailsService;
-import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
@@ -68,7 +62,7 @@ class ReconfigurationTests {
             """;
 
     @RegisterExtension
-    static final TestServer server = TestServer.secured(YAML, Users.class, Api.class);
+    static final TestServer server = TestServer.secured(YAML, RoleUsers.class, Api.class);
 
     private final RawHttp http = server.http();
     private final Throttlers throttlers = server.bean(Throttlers.class);
@@ -110,7 +104,7 @@ class ReconfigurationTests {
     }
 
     @Test
-    void whoHasUsedUpADaysTokensIsServedWithinTheMinuteAfterTheRateRises() {
+    void aUserWithoutTokensForTheDayIsServedWithinTheMinuteAfterTheRateRises() {
         assertThat(allowed("/mine", basic("alice"))).isEqualTo(5);
         assertThat(http.get("/mine", basic("alice")).header("Retry-After")).isEqualTo("17280");
 
@@ -153,7 +147,7 @@ class ReconfigurationTests {
     }
 
     @Test
-    void whoHasTheRolesOfSeveralTiersBelongsToTheOneThatGivesMostNow() {
+    void aUserWithRolesOfSeveralTiersBelongsToTheTierWithTheHighestLimitNow() {
         assertThat(http.get("/plans", basic("pro-and-team")).header("RateLimit-Policy"))
                 .isEqualTo("\"plans\";q=4;w=86400");
         reconfigure("plans", "pro", "1/1d");
@@ -176,7 +170,7 @@ class ReconfigurationTests {
     }
 
     @Test
-    void soDoNetworks() {
+    void overriddenNetworksKeepTheirLimitToo() {
         reconfigure("addresses", "2/1d");
         String alice = basic("alice");
         assertThat(allowed("/addresses", alice, "X-Forwarded-For: 10.1.2.3")).isEqualTo(4);
@@ -224,26 +218,6 @@ class ReconfigurationTests {
         assertThat(output)
                 .contains("Throttle policy 'plans' in tier 'team' was changed at runtime: 9/1h, capacity 9; before:"
                         + " 3/1d, capacity 3");
-    }
-
-    @Configuration(proxyBeanMethods = false)
-    static class Users {
-
-        @Bean
-        SecurityFilterChain security(HttpSecurity http) {
-            return http.authorizeHttpRequests(requests -> requests.anyRequest().authenticated())
-                    .httpBasic(Customizer.withDefaults())
-                    .build();
-        }
-
-        /** Each name is a user, and the name contains the roles. */
-        @Bean
-        UserDetailsService users() {
-            return name -> User.withUsername(name)
-                    .password("{noop}" + name)
-                    .roles(name.split("-and-"))
-                    .build();
-        }
     }
 
     @RestController

@@ -13,24 +13,17 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.aop.framework.ProxyFactory;
-import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
-import org.springframework.context.annotation.Bean;
-import org.springframework.core.PriorityOrdered;
-import org.springframework.web.bind.annotation.GetMapping;
-import org.springframework.web.bind.annotation.ModelAttribute;
-import org.springframework.web.bind.annotation.RestController;
 
 /** Mistakes that stop the start, so that no limit is silently off. */
 @ExtendWith(OutputCaptureExtension.class)
 class RateLimitedFailureTests {
 
-    private final ApplicationContextRunner runner = new ApplicationContextRunner()
+    static final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(
                     AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
             .withPropertyValues(
@@ -71,19 +64,16 @@ class RateLimitedFailureTests {
                 Arguments.of(
                         WrongFallback.class, "it returns java.lang.Object, which isn't assignable to java.lang.String"),
                 Arguments.of(FallbackOnType.class, "has the fallback 'later', but stands on a type"),
-                Arguments.of(FallbackToItself.class, "has the method itself as the fallback 'call'"),
-                Arguments.of(PrivateMethod.class, "the method is private"),
-                Arguments.of(StaticMethod.class, "the method is static"),
-                Arguments.of(FinalMethod.class, "the method is final"),
-                Arguments.of(FinalMethodOfType.class, "the method is final"),
-                Arguments.of(
-                        PrivateHandler.class, "privateHandler() is private: Spring MVC would call it on the proxy"),
-                Arguments.of(FinalModel.class, "model() is final: Spring MVC would call it on the proxy"));
+                Arguments.of(FallbackToItself.class, "has the method itself as the fallback 'call'"));
     }
 
     @ParameterizedTest
     @MethodSource("mistakes")
     void aMistakeStopsTheStartEvenIfTheBeanIsLazy(Class<?> type, String message) {
+        assertStopsTheStart(type, message);
+    }
+
+    static void assertStopsTheStart(Class<?> type, String message) {
         runner.withBean("o", type).run(context -> assertThat(messages(context.getStartupFailure()))
                 .contains(message));
         runner.withInitializer(context -> context.addBeanFactoryPostProcessor(
@@ -93,7 +83,7 @@ class RateLimitedFailureTests {
                         assertThat(messages(context.getStartupFailure())).contains(message));
     }
 
-    private static String messages(Throwable failure) {
+    static String messages(Throwable failure) {
         StringBuilder messages = new StringBuilder();
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             messages.append(cause.getMessage()).append('\n');
@@ -113,21 +103,6 @@ class RateLimitedFailureTests {
                     .isEqualTo("Define 'ratelimit.policies.serach' with 'applies-to: annotated', or correct the name:"
                             + " did you mean 'search'?");
         });
-    }
-
-    @Test
-    void aFinalClassStopsTheStart() {
-        runner.withBean(FinalClass.class).run(context -> assertThat(messages(context.getStartupFailure()))
-                .contains("@RateLimited on " + FinalClass.class.getName()
-                        + ".call() can't be enforced: the class is final")
-                .doesNotContain("CGLIB"));
-    }
-
-    @Test
-    void aFinalClassBehindAnInterfaceIsLimited() {
-        runner.withPropertyValues("spring.aop.proxy-target-class=false")
-                .withBean(FinalCalls.class)
-                .run(context -> assertThat(context).hasNotFailed());
     }
 
     @ParameterizedTest
@@ -180,18 +155,6 @@ class RateLimitedFailureTests {
                             .hasMessageEndingWith("which doesn't exist. No policy is for annotated methods.");
                     assertThat(failure.action()).endsWith("or correct the name.");
                 });
-    }
-
-    @Test
-    void aBeanThatWasProxiedByHandStopsTheStart() {
-        runner.withUserConfiguration(ByHand.class).run(context -> assertThat(messages(context.getStartupFailure()))
-                .contains("would not be enforced: the bean 'calls' has no proxy that enforces limits"));
-    }
-
-    @Test
-    void aBeanThatWasCreatedTooEarlyStopsTheStart() {
-        runner.withUserConfiguration(TooEarly.class).run(context -> assertThat(messages(context.getStartupFailure()))
-                .contains("would not be enforced: the bean 'calls' has no proxy that enforces limits"));
     }
 
     @Test
@@ -466,67 +429,6 @@ class RateLimitedFailureTests {
         void call() {}
     }
 
-    static class PrivateMethod {
-        @RateLimited("search")
-        private void call() {}
-
-        void callIt() {
-            call();
-        }
-    }
-
-    static class StaticMethod {
-        @RateLimited("search")
-        static void call() {}
-    }
-
-    static class FinalMethod {
-        @RateLimited("search")
-        final void call() {}
-    }
-
-    @RateLimited("search")
-    static class FinalMethodOfType {
-        public final void call() {}
-    }
-
-    @RestController
-    static class PrivateHandler {
-        @RateLimited("search")
-        @GetMapping("/limited")
-        String limited() {
-            return "";
-        }
-
-        @GetMapping("/other")
-        private String privateHandler() {
-            return "";
-        }
-
-        String callIt() {
-            return privateHandler();
-        }
-    }
-
-    @RestController
-    static class FinalModel {
-        @RateLimited("search")
-        @GetMapping("/limited")
-        String limited() {
-            return "";
-        }
-
-        @ModelAttribute
-        final String model() {
-            return "";
-        }
-    }
-
-    static final class FinalClass {
-        @RateLimited("search")
-        void call() {}
-    }
-
     static class Inline {
         @RateLimited(rate = "1/1h")
         void call() {}
@@ -535,52 +437,5 @@ class RateLimitedFailureTests {
     static class Named {
         @RateLimited(rate = "1/1h", name = "named")
         void call() {}
-    }
-
-    interface Plain {
-        void call();
-    }
-
-    static final class FinalCalls implements Plain {
-        @Override
-        @RateLimited("search")
-        public void call() {}
-    }
-
-    interface Calls {
-        void call();
-    }
-
-    static class LimitedCalls implements Calls {
-        @Override
-        @RateLimited("search")
-        public void call() {}
-    }
-
-    static class ByHand {
-        @Bean
-        Calls calls() {
-            return (Calls) new ProxyFactory(new LimitedCalls()).getProxy();
-        }
-    }
-
-    static class TooEarly {
-        @Bean
-        LimitedCalls calls() {
-            return new LimitedCalls();
-        }
-
-        @Bean
-        static First first(LimitedCalls calls) {
-            return new First();
-        }
-    }
-
-    static class First implements BeanPostProcessor, PriorityOrdered {
-
-        @Override
-        public int getOrder() {
-            return 0;
-        }
     }
 }

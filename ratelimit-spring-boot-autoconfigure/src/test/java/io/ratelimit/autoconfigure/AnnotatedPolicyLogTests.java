@@ -3,32 +3,15 @@ package io.ratelimit.autoconfigure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.annotation.RateLimited;
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
 /** The warnings of the start-up log about policies for annotated methods. */
-@ExtendWith(OutputCaptureExtension.class)
-class AnnotatedPolicyLogTests {
+class AnnotatedPolicyLogTests extends CapturedStart {
 
     private static final String TIERS = "{ rate: 5/s, applies-to: annotated, tiers: { pro: { rate: 50/s } }%s }";
-
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
 
     @Test
     void warnsOfTiersThatNothingSelects() {

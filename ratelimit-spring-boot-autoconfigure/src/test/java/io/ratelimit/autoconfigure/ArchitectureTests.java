@@ -108,7 +108,7 @@ class ArchitectureTests {
     }
 
     @Test
-    void nobodyImportsTheAutoConfiguration() {
+    void noPackageImportsTheAutoConfiguration() {
         holds(noClasses()
                 .that()
                 .resideOutsideOfPackage(AUTOCONFIGURE)

@@ -2,33 +2,16 @@ package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** The lines of the start-up log about {@code ratelimit.client-ip}. */
-@ExtendWith(OutputCaptureExtension.class)
-class ClientIpConfigurationTests {
+class ClientIpConfigurationTests extends CapturedStart {
 
     private static final String POLICY = "ratelimit.policies.api: { rate: 5/s, key: ip }\n";
-
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
 
     @Test
     void theLogNamesTheTrustedProxies() {

@@ -8,6 +8,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
 import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
+import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -81,7 +82,7 @@ class ConfigurationMetadataTests {
                                 Map.of(
                                                 "client-ip.", ClientAddress.class,
                                                 "filter.", Filter.class,
-                                                "redis.", RedisProperties.class)
+                                                "redis.", Redis.class)
                                         .entrySet()
                                         .stream()
                                         .flatMap(nested -> RateLimitProperties.namesOf(nested.getValue()).stream()
@@ -91,7 +92,7 @@ class ConfigurationMetadataTests {
     }
 
     @Test
-    void thoseOfTheActuatorAreThere() {
+    void thePropertiesOfTheActuatorAreDescribed() {
         assertThat(items("properties"))
                 .hasEntrySatisfying("management.endpoint.ratelimits.access", property -> assertThat(property)
                         .containsEntry("defaultValue", "read_only"))

@@ -109,17 +109,17 @@ class OptionalDependenciesTests {
                 "spring-boot-health|spring-boot-(starter-)?micrometer.*|micrometer-(core|jakarta9)|" + JACKSON,
                 "spring-boot-(starter-)?actuator.*"
             })
-    void whatTheActuatorIsToldNeedsNoMoreOfItThanIsThere(String lacking) throws Exception {
+    void theActuatorHasTheBeansThatItsClassPathAllows(String lacking) throws Exception {
         String output = run(
                 WebApplication.class,
                 without(TEST_TOOLS, SECURITY, REDIS, lacking),
                 "--management.endpoints.web.exposure.include=*",
                 "--management.endpoint.ratelimits.access=unrestricted");
 
-        String told = lacking.equals("none")
+        String beans = lacking.equals("none")
                 ? "[RateLimitHealthIndicator, RateLimitsEndpoint]"
                 : lacking.startsWith("spring-boot-health") ? "[RateLimitsEndpoint]" : "[RateLimitHealthIndicator]";
-        assertThat(output).contains("TELLS " + told).contains("ANSWERS 404 429 application/problem+json");
+        assertThat(output).contains("ACTUATOR " + beans).contains("ANSWERS 404 429 application/problem+json");
     }
 
     @Test
@@ -133,7 +133,7 @@ class OptionalDependenciesTests {
                 "--spring.main.web-application-type=none",
                 "--management.endpoints.web.exposure.include=*");
 
-        assertThat(output).contains("TELLS [RateLimitHealthIndicator]").contains("DECISIONS true false");
+        assertThat(output).contains("ACTUATOR [RateLimitHealthIndicator]").contains("DECISIONS true false");
     }
 
     /** Stops the start also if Spring MVC is on the class path without its Spring Boot module. */
@@ -197,8 +197,8 @@ class OptionalDependenciesTests {
         return Pattern.compile("(" + names + ")-\\d.*").asMatchPredicate();
     }
 
-    private static void sayWhatIsTold(ConfigurableApplicationContext context) {
-        System.out.println("TELLS "
+    private static void printActuatorBeans(ConfigurableApplicationContext context) {
+        System.out.println("ACTUATOR "
                 + Stream.of(context.getBeanDefinitionNames())
                         .map(name -> context.getType(name))
                         .filter(type -> type != null && type.getPackageName().equals("io.ratelimit.actuate"))
@@ -208,7 +208,7 @@ class OptionalDependenciesTests {
                         .toList());
     }
 
-    private static void sayWhatIsThere() {
+    private static void printOptionalTypes() {
         List<String> optional = List.of(
                 "org.springframework.security.web.SecurityFilterChain",
                 "org.springframework.boot.actuate.endpoint.annotation.Endpoint",
@@ -228,9 +228,9 @@ class OptionalDependenciesTests {
     static class PlainApplication {
 
         public static void main(String[] args) {
-            sayWhatIsThere();
+            printOptionalTypes();
             try (ConfigurableApplicationContext context = SpringApplication.run(PlainApplication.class, args)) {
-                sayWhatIsTold(context);
+                printActuatorBeans(context);
                 Throttlers throttlers = context.getBean(Throttlers.class);
                 boolean first = throttlers.global("site").decide(1).allowed();
                 boolean second = throttlers.global("site").decide(1).allowed();
@@ -243,9 +243,9 @@ class OptionalDependenciesTests {
     static class WebApplication {
 
         public static void main(String[] args) throws Exception {
-            sayWhatIsThere();
+            printOptionalTypes();
             try (ConfigurableApplicationContext context = SpringApplication.run(WebApplication.class, args)) {
-                sayWhatIsTold(context);
+                printActuatorBeans(context);
                 HttpRequest request = HttpRequest.newBuilder(URI.create(
                                 "http://localhost:" + context.getEnvironment().getProperty("local.server.port")))
                         .build();

@@ -81,7 +81,7 @@ class OverrideConfigurationTests {
     }
 
     @Test
-    void keysThatDifferInCaseAreTwoWhereThePolicySaysSo() {
+    void keysThatDifferInCaseAreTwoWithoutIgnoreCase() {
         String yaml = yaml("key: user, ignore-case: false", "keys: [alice, ALICE], rate: 5/s");
         assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
                 .containsExactly(

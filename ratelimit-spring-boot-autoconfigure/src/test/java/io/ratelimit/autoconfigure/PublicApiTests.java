@@ -32,7 +32,7 @@ class PublicApiTests {
     private static final Set<String> UNTOLD = Set.of("equals", "hashCode", "toString", "values", "valueOf");
 
     @Test
-    void whatIsExportedIsWhatWasPromised() throws IOException {
+    void thePublicApiIsAsRecorded() throws IOException {
         List<String> found = new ClassFileImporter()
                         .withImportOption(new ImportOption.DoNotIncludeTests())
                         .withImportOption(location -> !location.contains("-tests.jar"))

@@ -12,7 +12,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestKey.MissingKey;
-import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -29,7 +29,7 @@ class RateLimitPropertiesTests {
     private Path directory;
 
     @Test
-    void withoutPropertiesAllIsAtItsDefault() {
+    void allPropertiesHaveDefaults() {
         RateLimitProperties properties = bind("server.port: 0");
 
         assertThat(properties.enabled()).isTrue();

@@ -2,17 +2,11 @@ package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
@@ -21,8 +15,7 @@ import org.springframework.web.servlet.function.RouterFunctions;
 import org.springframework.web.servlet.function.ServerResponse;
 
 /** All lines of the start-up log. */
-@ExtendWith(OutputCaptureExtension.class)
-class StartupLogTests {
+class StartupLogTests extends CapturedStart {
 
     private static final String SITE =
             "INFO Throttle policy 'site' is enforced: 5/1s, capacity 5, one bucket, in memory; all methods, all paths,"
@@ -30,19 +23,9 @@ class StartupLogTests {
 
     private static final String LATE_SITE = SITE.replace("before authentication", "after authentication");
 
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
-
     /** The order is narrowest first, as in a rejection. */
     @Test
-    void ofTheMainJobOneLineAPolicy() {
+    void eachPolicyHasOneLine() {
         assertThat(log("""
                 ratelimit:
                   policies:
@@ -63,7 +46,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofAPolicyWithAllProperties() {
+    void aPolicyWithAllPropertiesIsLogged() {
         assertThat(log("""
                 ratelimit:
                   exclude-paths: /assets/**
@@ -90,7 +73,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofAPolicyWithTiers() {
+    void aPolicyWithTiersIsLogged() {
         assertThat(log("""
                 ratelimit:
                   policies:
@@ -107,7 +90,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofPoliciesForRequestsWithoutAKey() {
+    void policiesForRequestsWithoutAKeyAreLogged() {
         assertThat(log("""
                 ratelimit:
                   policies:
@@ -130,7 +113,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofAPolicyThatReturnsTheTokensOfAuthenticatedRequests() {
+    void aPolicyThatReturnsTheTokensOfAuthenticatedRequestsIsLogged() {
         assertThat(log("""
                 ratelimit.policies.logins: { rate: 5/s, key: ip, phase: before-authentication, refund-on: authenticated }
                 """))
@@ -176,7 +159,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofAPolicyThatIsOff() {
+    void aPolicyThatIsOffIsLogged() {
         assertThat(log("ratelimit: { mode: off, policies: { api: { rate: 5/s, key: ip } } }"))
                 .containsExactly("INFO Throttle policy 'api' is off: 5/1s, capacity 5, a bucket for each ip, in memory;"
                         + " all methods, all paths, before authentication");
@@ -184,7 +167,7 @@ class StartupLogTests {
 
     /** A policy with a written early phase applies to the excluded paths. */
     @Test
-    void ofAWrittenEarlyPhaseWithoutThePathsThatTheApplicationExcludes() {
+    void aPolicyWithAWrittenEarlyPhaseIsLoggedWithoutTheExcludedPathsOfTheApplication() {
         assertThat(log("""
                 ratelimit:
                   exclude-paths: /assets/**
@@ -339,7 +322,7 @@ class StartupLogTests {
     }
 
     @Test
-    void ofAPolicyWithExpressions() {
+    void aPolicyWithExpressionsIsLogged() {
         assertThat(log("""
                 ratelimit:
                   policies:

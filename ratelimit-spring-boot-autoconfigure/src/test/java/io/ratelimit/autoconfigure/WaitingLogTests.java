@@ -3,23 +3,16 @@ package io.ratelimit.autoconfigure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.annotation.RateLimited;
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
 /** The lines of the start-up log about policies whose requests and calls may wait. */
-@ExtendWith(OutputCaptureExtension.class)
-class WaitingLogTests {
+class WaitingLogTests extends CapturedStart {
 
     private static final String TWO = """
             ratelimit.policies:
@@ -32,18 +25,8 @@ class WaitingLogTests {
                     + " Set a lower 'queue-limit', a higher 'server.tomcat.threads.max', or"
                     + " 'spring.threads.virtual.enabled: true' on Java 21 or later";
 
-    @TempDir
-    private Path directory;
-
-    private CapturedOutput output;
-
-    @BeforeEach
-    void capture(CapturedOutput output) {
-        this.output = output;
-    }
-
     @Test
-    void ofQueuesTheirLimitTheirWaitAndTheirPhase() {
+    void aPolicyThatMayWaitIsLoggedWithItsQueueWaitAndPhase() {
         assertThat(log("""
                 ratelimit.policies:
                   derived: { rate: 5/s, key: ip, max-wait: 1500ms, queue-limit: 7 }
@@ -71,7 +54,7 @@ class WaitingLogTests {
     }
 
     @Test
-    void ofTheQueueOfAnAnnotation() {
+    void theWaitOfAnAnnotationIsLogged() {
         assertThat(new YamlApplication(directory, "ratelimit.policies.b: { rate: 5/s, applies-to: annotated }")
                         .withWeb(Annotated.class)
                         .log(output))
@@ -119,7 +102,7 @@ class WaitingLogTests {
 
     /** The server of a web archive may have any number of threads, so the log states none. */
     @Test
-    void ofAServerThatIsNotKnownNoNumberIsStated() {
+    void theWarningForAnUnknownServerHasNoNumberOfThreads() {
         String yaml = TWO.formatted(50) + "server.tomcat.threads.max: 1000";
         assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
                 .filteredOn(line -> line.startsWith("WARN Up to"))
@@ -153,7 +136,7 @@ class WaitingLogTests {
 
     @Test
     @EnabledForJreRange(min = JRE.JAVA_21)
-    void withVirtualThreadsThereAreEnough() {
+    void virtualThreadsAreAlwaysEnough() {
         assertThat(warnings(TWO.formatted(5000) + "spring.threads.virtual.enabled: true"))
                 .isEmpty();
     }

@@ -1,8 +1,18 @@
 package io.ratelimit.actuate.dashboard;
 
+import io.ratelimit.Backend;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.RateLimitsEndpoint;
-import io.ratelimit.actuate.dashboard.DashboardData.Change;
-import io.ratelimit.actuate.dashboard.DashboardFiles.DashboardFile;
+import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
+import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
+import io.ratelimit.actuate.dashboard.RateLimitDashboard.DashboardFiles.DashboardFile;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +25,7 @@ import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
+import org.springframework.util.MimeType;
 import org.springframework.util.MimeTypeUtils;
 import org.springframework.web.util.HtmlUtils;
 
@@ -35,15 +46,21 @@ public final class RateLimitDashboard {
     private final Predicate<SecurityContext> showsKeys;
 
     /**
+     * @param backend the remote backend; null if there is none
+     * @param onBackend whether a policy has its buckets in the backend
      * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
      */
     public RateLimitDashboard(
-            DashboardReader reader,
+            Throttlers throttlers,
+            DecisionHistory history,
+            DeniedKeys deniedKeys,
+            @Nullable Backend backend,
+            Predicate<ThrottlePolicy> onBackend,
             Supplier<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access,
             Predicate<SecurityContext> showsKeys) {
-        this.reader = reader;
+        this.reader = new DashboardReader(throttlers, history, deniedKeys, backend, onBackend);
         this.paths = new EndpointPaths(endpoints, access);
         this.showsKeys = showsKeys;
     }
@@ -88,6 +105,47 @@ public final class RateLimitDashboard {
             @Nullable String path = endpoints.get().getRootPath(LIMITS);
             boolean writable = access.accessFor(LIMITS, Access.READ_ONLY) == Access.UNRESTRICTED;
             return new Change(path, writable, security.getPrincipal() != null);
+        }
+    }
+
+    /** The files of the dashboard's page, read once. They are not in a folder that Spring Boot serves by itself. */
+    static final class DashboardFiles {
+
+        private static final MimeType SCRIPT = new MimeType("text", "javascript", StandardCharsets.UTF_8);
+        private static final MimeType STYLE = new MimeType("text", "css", StandardCharsets.UTF_8);
+
+        private final String page = read("dashboard.html");
+        private final Map<String, DashboardFile> files = Map.of(
+                "dashboard.js", new DashboardFile(SCRIPT, read("dashboard.js")),
+                "dashboard.css", new DashboardFile(STYLE, read("dashboard.css")),
+                "uplot.js", new DashboardFile(SCRIPT, read("uplot.js")),
+                "uplot.css", new DashboardFile(STYLE, read("uplot.css")));
+
+        record DashboardFile(MimeType type, String text) {}
+
+        /**
+         * Returns the page. Its path has no trailing slash, so the relative paths of its files begin with its last segment.
+         *
+         * @param root the page's path below the actuator's base path, escaped for an HTML attribute
+         */
+        String page(String root) {
+            return page.replace("{root}", root).replace("{name}", root.substring(root.lastIndexOf('/') + 1));
+        }
+
+        @Nullable
+        DashboardFile get(String name) {
+            return files.get(name);
+        }
+
+        private static String read(String name) {
+            try (InputStream file = DashboardFiles.class.getResourceAsStream(name)) {
+                if (file == null) {
+                    throw new IllegalStateException(name + " is not in the jar");
+                }
+                return new String(file.readAllBytes(), StandardCharsets.UTF_8);
+            } catch (IOException unreadable) {
+                throw new UncheckedIOException(unreadable);
+            }
         }
     }
 }

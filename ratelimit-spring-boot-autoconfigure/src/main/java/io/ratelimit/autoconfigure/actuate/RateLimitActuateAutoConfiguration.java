@@ -3,20 +3,27 @@ package io.ratelimit.autoconfigure.actuate;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.RateLimitsEndpoint;
-import io.ratelimit.actuate.RateLimitsProblems;
+import io.ratelimit.actuate.dashboard.DecisionHistory;
+import io.ratelimit.actuate.dashboard.RateLimitDashboard;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
-import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.Set;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
+import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.actuate.endpoint.Show;
+import org.springframework.boot.actuate.endpoint.invoke.OperationInvokerAdvisor;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -24,13 +31,15 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
-/** Auto-configuration for the actuator endpoint {@code ratelimits}. */
+/** Auto-configuration for the actuator endpoint {@code ratelimits} and the dashboard. */
 @AutoConfiguration(
         after = {
             RateLimitAutoConfiguration.class,
@@ -53,8 +62,8 @@ public final class RateLimitActuateAutoConfiguration {
     static class EndpointConfiguration {
 
         @Bean
-        RateLimitsProblems rateLimitsProblems() {
-            return new RateLimitsProblems();
+        OperationInvokerAdvisor rateLimitsProblems() {
+            return RateLimitsEndpoint.problems();
         }
 
         @Bean
@@ -86,11 +95,62 @@ public final class RateLimitActuateAutoConfiguration {
                             properties,
                             requests::getObject,
                             operations.getIfAvailable(),
-                            PolicyReport.backends(properties, store),
+                            properties.backendNames(store),
                             buckets::overrides),
                     backend.getIfAvailable(),
-                    PolicyReport.onBackend(properties, store),
+                    properties.onBackend(store),
                     endpointProperties::showsKeys);
+        }
+    }
+
+    /** Configuration of the dashboard where it is exposed. Nothing is counted for it elsewhere. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
+    @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+    @Import(DeniedKeysConfiguration.class)
+    static class DashboardConfiguration {
+
+        @Bean(initMethod = "start")
+        DecisionHistory rateLimitDecisionHistory(TimeSource time) {
+            return new DecisionHistory(time);
+        }
+
+        @Bean
+        RateLimitDashboard rateLimitDashboard(
+                Throttlers throttlers,
+                DecisionHistory history,
+                DeniedKeys deniedKeys,
+                RateLimitProperties properties,
+                RateLimitsEndpointProperties endpointProperties,
+                ObjectProvider<Backend> backend,
+                BucketStore store,
+                ObjectProvider<PathMappedEndpoints> endpoints,
+                EndpointAccessResolver access) {
+            return new RateLimitDashboard(
+                    throttlers,
+                    history,
+                    deniedKeys,
+                    backend.getIfAvailable(),
+                    properties.onBackend(store),
+                    endpoints::getObject,
+                    access,
+                    endpointProperties::showsKeys);
+        }
+    }
+
+    /**
+     * Configuration properties of the actuator endpoint ratelimits.
+     *
+     * @param showValues When to show the texts of keys, which may be names and addresses of users. Hashes are shown otherwise.
+     * @param roles Roles of users that see the texts of keys when authorized. Without roles, each authenticated user sees them.
+     */
+    @ConfigurationProperties("management.endpoint.ratelimits")
+    record RateLimitsEndpointProperties(
+            @DefaultValue("never") Show showValues,
+            @DefaultValue Set<String> roles) {
+
+        boolean showsKeys(SecurityContext security) {
+            return showValues.isShown(security, roles);
         }
     }
 }

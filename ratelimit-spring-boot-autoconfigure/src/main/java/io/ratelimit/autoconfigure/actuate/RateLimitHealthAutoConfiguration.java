@@ -4,7 +4,6 @@ import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.RateLimitHealthIndicator;
-import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
@@ -31,7 +30,7 @@ public final class RateLimitHealthAutoConfiguration {
         return new RateLimitHealthIndicator(
                 throttlers,
                 backend.getIfAvailable(),
-                PolicyReport.onBackend(properties, store),
+                properties.onBackend(store),
                 policy -> properties.failureRuleOf(policy) == FailureRule.DENY);
     }
 }

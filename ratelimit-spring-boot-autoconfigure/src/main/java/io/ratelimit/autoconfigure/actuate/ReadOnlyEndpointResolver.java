@@ -19,20 +19,15 @@ import org.springframework.web.servlet.ModelAndView;
 /**
  * Answers a change that is sent to a read-only {@link RateLimitsEndpoint} with the reason. Such an endpoint has no operation
  * for changes, so the response would otherwise be a 405 without a reason.
+ *
+ * @param endpoints called with the first rejected change, since it needs all endpoints
  */
-final class ReadOnlyEndpointResolver implements HandlerExceptionResolver, Ordered {
+record ReadOnlyEndpointResolver(Supplier<PathMappedEndpoints> endpoints) implements HandlerExceptionResolver, Ordered {
 
     private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);
     private static final byte[] PROBLEM = """
             {"title":"Method Not Allowed","status":405,"detail":"limits are read-only here; to change them, set \
             'management.endpoint.ratelimits.access: unrestricted'"}""".getBytes(StandardCharsets.UTF_8);
-
-    private final Supplier<PathMappedEndpoints> endpoints;
-
-    /** @param endpoints called with the first rejected change, since it needs all endpoints */
-    ReadOnlyEndpointResolver(Supplier<PathMappedEndpoints> endpoints) {
-        this.endpoints = endpoints;
-    }
 
     @Override
     public int getOrder() {

@@ -4,13 +4,20 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedAdvisor;
 import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.RequestFacts.Current;
+import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.aop.framework.ProxyConfig;
 import org.springframework.beans.factory.ObjectProvider;
@@ -21,6 +28,7 @@ import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.context.EnvironmentAware;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
@@ -76,8 +84,9 @@ public final class RateLimitAnnotationAutoConfiguration {
             BucketStore store,
             Throttlers throttlers,
             RateLimitedOperations operations) {
-        Log log = LogFactory.getLog(AnnotatedPolicyReport.class);
-        return new AnnotatedPolicyReport(new PolicyReport(properties, store, log), throttlers, operations)::run;
+        Log log = LogFactory.getLog(PolicyReport.class);
+        PolicyReport report = new PolicyReport(properties, store, log);
+        return () -> report.reportAnnotated(throttlers, operations);
     }
 
     /** Registers Spring's creator of proxies, without AspectJ and independently of {@code spring.aop.auto}. */
@@ -95,6 +104,50 @@ public final class RateLimitAnnotationAutoConfiguration {
             AopConfigUtils.registerAutoProxyCreatorIfNecessary(registry);
             if (byClass) {
                 AopConfigUtils.forceAutoProxyCreatorToUseClassProxying(registry);
+            }
+        }
+    }
+
+    /** Reads the policies that limit annotated methods. */
+    private record AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers) {
+
+        /**
+         * Returns the policies by their names.
+         *
+         * @throws InvalidConfigurationPropertyValueException if a policy has a property that is only for requests
+         */
+        Map<String, AnnotatedPolicy> read() {
+            Map<String, AnnotatedPolicy> annotated = new HashMap<>();
+            for (ConfiguredPolicy policy : policies.thatApplyTo(AppliesTo.ANNOTATED)) {
+                checkHasNoRequests(RateLimitProperties.property(policy.name()), policy.properties());
+                annotated.put(
+                        policy.name(),
+                        new AnnotatedPolicy(
+                                throttlers.get(policy.name()),
+                                policies.key(policy, throttlers.listener()),
+                                policy.cost(),
+                                policies.failures()));
+            }
+            return annotated;
+        }
+
+        /** Checks that no property selects requests: it would have no effect. */
+        private static void checkHasNoRequests(String property, Policy policy) {
+            check(policy.paths().isEmpty(), property + ".paths", policy.paths());
+            check(policy.excludePaths().isEmpty(), property + ".exclude-paths", policy.excludePaths());
+            check(policy.methods().isEmpty(), property + ".methods", policy.methods());
+            check(policy.condition() == null, property + ".condition", policy.condition());
+            check(policy.phase() == null, property + ".phase", policy.phase());
+            check(policy.refundOn().isEmpty(), property + ".refund-on", policy.refundOn());
+        }
+
+        private static void check(boolean absent, String property, @Nullable Object value) {
+            if (!absent) {
+                throw new InvalidConfigurationPropertyValueException(
+                        property,
+                        value,
+                        "A policy with 'applies-to: annotated' limits calls of methods, not requests: remove the property, or"
+                                + " set 'applies-to: requests'.");
             }
         }
     }

@@ -4,7 +4,6 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
-import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.micrometer.RateLimitMeters;
@@ -36,7 +35,7 @@ public final class RateLimitMicrometerAutoConfiguration {
             BucketStore store,
             ObjectProvider<Throttlers> throttlers) {
         return new RateLimitMeters(
-                registry, PolicyReport.backends(properties, store), SingletonSupplier.of(throttlers::getObject));
+                registry, properties.backendNames(store), SingletonSupplier.of(throttlers::getObject));
     }
 
     @Bean

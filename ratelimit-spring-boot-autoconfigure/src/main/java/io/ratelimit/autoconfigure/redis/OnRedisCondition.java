@@ -1,6 +1,6 @@
 package io.ratelimit.autoconfigure.redis;
 
-import io.ratelimit.autoconfigure.BackendKind;
+import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import java.util.HashSet;
 import java.util.Set;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;

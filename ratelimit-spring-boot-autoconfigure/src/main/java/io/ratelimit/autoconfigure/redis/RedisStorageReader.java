@@ -1,8 +1,8 @@
 package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
-import io.ratelimit.autoconfigure.RedisProperties;
-import io.ratelimit.autoconfigure.RedisProperties.Strategy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
+import io.ratelimit.autoconfigure.RateLimitProperties.Redis.Strategy;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.redis.RedisStorage;
 import org.apache.commons.logging.Log;
@@ -18,10 +18,10 @@ final class RedisStorageReader {
 
     private static final Log logger = LogFactory.getLog(RedisStorageReader.class);
 
-    private final RedisProperties properties;
+    private final Redis properties;
     private final Environment environment;
 
-    RedisStorageReader(RedisProperties properties, Environment environment) {
+    RedisStorageReader(Redis properties, Environment environment) {
         this.properties = properties;
         this.environment = environment;
     }

@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;

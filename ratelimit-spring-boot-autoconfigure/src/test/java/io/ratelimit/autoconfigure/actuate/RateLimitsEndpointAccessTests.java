@@ -164,7 +164,7 @@ class RateLimitsEndpointAccessTests {
     }
 
     @Test
-    void withoutRolesAllAuthenticatedUsersAreAuthorized() {
+    void allAuthenticatedUsersAreAuthorizedWithoutRoles() {
         String yaml = EXPOSED + "management.endpoint.ratelimits.show-values: when-authorized\n";
         try (TestServer server =
                 TestServer.secured(yaml, Users.class, Api.class).start()) {

@@ -183,7 +183,7 @@ class ClientKeyTests {
     }
 
     @Test
-    void whereTheEndpointHasNoSuchVariableItIsMissing() {
+    void aPathVariableThatTheEndpointLacksIsMissing() {
         assertThat(get("/tenants/none")).isEqualTo(404);
         assertThat(get("/tenants/all")).isEqualTo(200);
         assertThat(get("/tenants/all")).isEqualTo(429);

@@ -75,7 +75,7 @@ class ErrorDispatchTests {
     }
 
     @Test
-    void anAuthenticatedRequestGetsItsTokenBackAndPaysAfterAuthentication() {
+    void anAuthenticatedRequestGetsItsTokenBackAndIsChargedAfterAuthentication() {
         for (int i = 0; i < 3; i++) {
             assertThat(http.get("/WEB-INF/x", "X-API-Key: right").status()).isEqualTo(404);
         }
@@ -104,7 +104,7 @@ class ErrorDispatchTests {
     }
 
     @Test
-    void aDelayedRefusalIsAnsweredAtOnce() {
+    void aDelayedRejectionIsAnsweredAtOnce() {
         assertThat(http.get("/WEB-INF/x", "X-Slow: a").status()).isEqualTo(404);
         Response refused = http.get("/WEB-INF/x", "X-Slow: a");
         assertThat(refused.status()).isEqualTo(429);

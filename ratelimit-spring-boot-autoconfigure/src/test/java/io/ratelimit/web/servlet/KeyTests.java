@@ -157,7 +157,7 @@ class KeyTests {
     }
 
     @Test
-    void withoutAuthenticationTheAddressIsThePlaceholderOfTheUser() {
+    void theAddressReplacesTheUserWithoutAuthentication() {
         assertThat(get("/user")).isEqualTo(200);
         assertThat(get("/user", RawHttp.basic("alice"))).isEqualTo(429);
         assertThat(server.http().from("127.0.0.9").get("/user").status()).isEqualTo(200);

@@ -100,7 +100,7 @@ class LongPathTests {
     }
 
     @Test
-    void whereNoHandlerIsNoPolicyOfAHandlerIsCharged() {
+    void aPathWithoutAHandlerIsNotChargedByThePolicyOfAHandler() {
         assertThat(server.http().get("/other" + DEEP).status()).isEqualTo(404);
         assertThat(server.available("api")).isEqualTo(2);
         assertThat(server.available("elsewhere")).isEqualTo(2);

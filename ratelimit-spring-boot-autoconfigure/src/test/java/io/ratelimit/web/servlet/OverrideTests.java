@@ -168,7 +168,7 @@ class OverrideTests {
     }
 
     @Test
-    void whoSendsBadCredentialsHasNoOverrideOfAUser() {
+    void aRequestWithBadCredentialsHasNoOverrideOfAUser() {
         String bad = RawHttp.basic("auth0|123", "wrong");
         assertThat(server.http().get("/user", bad).status()).isEqualTo(401);
         assertThat(allowed("/user", RawHttp.basic("auth0|123"))).isEqualTo(3);

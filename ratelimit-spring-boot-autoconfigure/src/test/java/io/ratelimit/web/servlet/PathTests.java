@@ -148,7 +148,7 @@ class PathTests {
 
     @ParameterizedTest
     @EnumSource
-    void whoReachesTheHandlerHasBeenCharged(Mount mount) {
+    void aRequestThatReachesTheHandlerIsCharged(Mount mount) {
         List<String> reached = new ArrayList<>();
         for (String target : mount.spellings("/login")) {
             Seen seen = send(mount, target);
@@ -170,7 +170,7 @@ class PathTests {
 
     @ParameterizedTest
     @EnumSource
-    void whoReachesAPatternHasBeenCharged(Mount mount) {
+    void aRequestThatReachesAPatternIsCharged(Mount mount) {
         int reached = 0;
         for (String target : mount.spellings("/items/7/parts")) {
             Seen seen = send(mount, target);
@@ -185,7 +185,7 @@ class PathTests {
 
     @ParameterizedTest
     @EnumSource
-    void whoReachesAnotherServletHasBeenCharged(Mount mount) {
+    void aRequestThatReachesAnotherServletIsCharged(Mount mount) {
         int reached = 0;
         for (String target : mount.spellings("/rest/x")) {
             String beside = target.replace("/app", "");
@@ -204,7 +204,7 @@ class PathTests {
 
     @ParameterizedTest
     @EnumSource
-    void whoReachesACatchAllHasBeenChargedForIt(Mount mount) {
+    void aRequestThatReachesACatchAllIsChargedForIt(Mount mount) {
         List<String> reached = new ArrayList<>();
         for (String target : mount.spellings("/files/x")) {
             Seen seen = send(mount, target);

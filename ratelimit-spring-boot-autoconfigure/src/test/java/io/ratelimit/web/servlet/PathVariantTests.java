@@ -55,7 +55,7 @@ class PathVariantTests {
     }
 
     @Test
-    void whereCaseDoesNotCountForControllersItDoesNotCountForPolicies() {
+    void policiesIgnoreCaseIfControllersDo() {
         try (TestServer server = TestServer.open(YAML, Api.class, AnyCase.class).start()) {
             for (String alias : List.of("/LOGIN", "/Login", "/%4cogin", "/LogIn;a=b")) {
                 server.refill();

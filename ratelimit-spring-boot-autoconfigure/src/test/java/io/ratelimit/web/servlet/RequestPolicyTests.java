@@ -9,6 +9,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -138,7 +138,7 @@ class SecurityTests {
     }
 
     @Test
-    void bothFiltersOnceMoreInTheChainOfSpringSecurityChargeOnce() {
+    void filtersThatAreAlsoInTheChainOfSpringSecurityChargeOnce() {
         try (TestServer server = TestServer.secured(YAML.formatted(-100), Api.class, InTheChain.class)
                 .start()) {
             assertThat(server.http().get("/hello", basic("alice")).status()).isEqualTo(200);

@@ -12,11 +12,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.security.config.Customizer;
-import org.springframework.security.config.annotation.web.builders.HttpSecurity;
-import org.springframework.security.core.userdetails.User;
-import org.springframework.security.core.userdetails.UserDetailsService;
-import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
@@ -58,7 +53,7 @@ class TierTests {
             """;
 
     @RegisterExtension
-    static final TestServer server = TestServer.secured(YAML, Users.class, Api.class);
+    static final TestServer server = TestServer.secured(YAML, RoleUsers.class, Resolvers.class, Api.class);
 
     private int allowed(String path, String... headers) {
         int allowed = 0;
@@ -112,23 +107,7 @@ class TierTests {
     }
 
     @Configuration(proxyBeanMethods = false)
-    static class Users {
-
-        @Bean
-        SecurityFilterChain security(HttpSecurity http) {
-            return http.authorizeHttpRequests(requests -> requests.anyRequest().authenticated())
-                    .httpBasic(Customizer.withDefaults())
-                    .build();
-        }
-
-        /** Each name is a user, and the name contains the roles. */
-        @Bean
-        UserDetailsService users() {
-            return name -> User.withUsername(name)
-                    .password("{noop}" + name)
-                    .roles(name.toUpperCase(Locale.ROOT).split("-AND-"))
-                    .build();
-        }
+    static class Resolvers {
 
         @Bean
         KeyResolver speed() {

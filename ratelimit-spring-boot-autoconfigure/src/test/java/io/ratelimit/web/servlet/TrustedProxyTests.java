@@ -58,7 +58,7 @@ class TrustedProxyTests {
     }
 
     @Test
-    void ifAllHopsAreTrustedTheFirstIsTheClient() {
+    void theFirstHopIsTheClientIfAllHopsAreTrusted() {
         assertThat(get(xff("10.1.1.1, fd00::2, 10.1.1.3"))).isEqualTo(200);
         assertThat(server.available("ip", "10.1.1.1")).isEqualTo(1);
     }
@@ -77,7 +77,7 @@ class TrustedProxyTests {
     }
 
     @Test
-    void whoIsNoProxyCannotSpeakForAnother() {
+    void anUntrustedPeerCannotNameAnotherClient() {
         RawHttp stranger = server.http().from("127.0.0.9");
         for (int i = 0; i < 4; i++) {
             String sent = "203.0.113." + i;
@@ -165,7 +165,7 @@ class TrustedProxyTests {
 
     /** The server then treats 203.0.113.9 as the peer, and removes the header. */
     @Test
-    void whereTheServerReadsTheHeaderItsAnswerIsThePeer() {
+    void thePeerIsTheServersAnswerIfTheServerReadsTheHeader() {
         try (TestServer both = TestServer.open(YAML + "server.forward-headers-strategy: native\n", Api.class)
                 .start()) {
             both.http().get("/hello", xff("203.0.113.1, 203.0.113.9"));
@@ -177,7 +177,7 @@ class TrustedProxyTests {
 
     /** Tomcat resolves each hop, and so treats the name of this machine as an internal proxy. The docs warn of this. */
     @Test
-    void whereTheServerReadsTheHeaderItResolvesNames() {
+    void aServerThatReadsTheHeaderResolvesNames() {
         try (TestServer both = TestServer.open(YAML + "server.forward-headers-strategy: native\n", Api.class)
                 .start()) {
             both.http().get("/hello", xff("203.0.113.9, localhost"));
@@ -186,7 +186,7 @@ class TrustedProxyTests {
     }
 
     @Test
-    void whereSpringReadsTheHeaderNoNameIsResolved() {
+    void springResolvesNoNameOfTheHeader() {
         String yaml = "{ server.forward-headers-strategy: framework, ratelimit.policies.ip: { key: ip, rate: 2/1h } }";
         try (TestServer framework = TestServer.open(yaml, Api.class).start()) {
             framework.http().get("/hello", xff("localhost"));

@@ -58,7 +58,7 @@ class WaitingTests {
     }
 
     @Test
-    void whoIsShortOfTokensIsServedInOrderOfArrivalWhenTheyAreDue() {
+    void requestsShortOfTokensAreServedInOrderOfArrivalWhenTokensAreDue() {
         assertThat(get("/line/0").status()).isEqualTo(200);
         List<Connection> waiting = wait(List.of("/line/1", "/line/2", "/line/3", "/line/4"));
         assertThat(served).containsExactly("0");
@@ -184,7 +184,7 @@ class WaitingTests {
     }
 
     @Test
-    void whomNoLimitHoldsDoesNotWait() {
+    void aRequestWithinAllLimitsDoesNotWait() {
         get("/mine/0");
         List<Connection> waiting = wait(List.of("/mine/1"));
         assertThat(get("/mine/exempt").status()).isEqualTo(200);

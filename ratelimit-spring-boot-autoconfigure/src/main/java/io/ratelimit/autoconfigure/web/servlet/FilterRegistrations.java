@@ -2,9 +2,9 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.DispatcherType;

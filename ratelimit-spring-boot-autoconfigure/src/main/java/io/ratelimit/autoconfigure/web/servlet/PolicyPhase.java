@@ -6,7 +6,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestTier;
-import io.ratelimit.web.servlet.Phase;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import java.util.ArrayList;
 import java.util.List;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;

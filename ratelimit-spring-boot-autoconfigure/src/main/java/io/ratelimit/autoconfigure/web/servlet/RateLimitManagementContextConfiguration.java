@@ -101,8 +101,8 @@ final class RateLimitManagementContextConfiguration {
             ListableBeanFactory beans,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         return parent.getBean(Rejections.class)
-                .withHandler(handler)
-                .withCors(
+                .forServer(
+                        handler,
                         SingletonSupplier.of(endpoints::getObject),
                         SingletonSupplier.of(() -> mappings(beans)),
                         SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));

@@ -5,10 +5,12 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.RequestFacts.Current;
+import io.ratelimit.web.servlet.AuthenticationResults;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -21,6 +23,7 @@ import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.Filter;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -41,10 +44,11 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.core.context.SecurityContextHolder;
+import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
@@ -92,11 +96,15 @@ public final class RateLimitWebServletAutoConfiguration {
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         Map<String, RejectionDelay> delays = new HashMap<>();
         properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
-        return Rejections.of(handler, headers(), delays, time, throttlers.listener())
-                .withCors(
-                        SingletonSupplier.of(endpoints::getObject),
-                        SingletonSupplier.of(() -> mappings.orderedStream().toList()),
-                        SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
+        return Rejections.of(
+                handler,
+                headers(),
+                delays,
+                time,
+                throttlers.listener(),
+                SingletonSupplier.of(endpoints::getObject),
+                SingletonSupplier.of(() -> mappings.orderedStream().toList()),
+                SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
     }
 
     /** Writes all delayed rejections when the application stops. */
@@ -187,10 +195,10 @@ public final class RateLimitWebServletAutoConfiguration {
                 policies,
                 throttlers,
                 endpoints,
-                properties,
                 operations.getIfAvailable(),
-                store,
+                new PolicyReport(properties, store, StartupReport.logger),
                 authenticates(context),
+                new ArrayList<>(List.of(endpoints)),
                 context);
     }
 
@@ -227,9 +235,17 @@ public final class RateLimitWebServletAutoConfiguration {
         return RateLimitHeaders.valueOf(properties.headers().name());
     }
 
-    /** Nested, because an import on the class itself would name a type of Spring Security in applications without it. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({HttpSecurity.class, HeaderWriterFilter.class})
-    @Import(AuthenticationResultCustomizer.class)
-    static class SecurityConfiguration {}
+    static class SecurityConfiguration {
+
+        @Bean
+        AuthenticationResults rateLimitAuthenticationResults(
+                RateLimitProperties properties, ObjectProvider<SecurityContextHolderStrategy> contexts) {
+            boolean required = properties.policies().values().stream()
+                    .anyMatch(policy -> policy.refundOn().contains("authenticated"));
+            return new AuthenticationResults(
+                    required, () -> contexts.getIfAvailable(SecurityContextHolder::getContextHolderStrategy));
+        }
+    }
 }

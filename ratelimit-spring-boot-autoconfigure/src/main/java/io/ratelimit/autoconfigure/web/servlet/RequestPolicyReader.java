@@ -2,14 +2,14 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
-import io.ratelimit.autoconfigure.ConfiguredPolicy;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -23,40 +23,25 @@ import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 import org.springframework.web.util.pattern.PatternParseException;
 
-/** Reads the part of the policies that selects requests: paths, methods, condition and phase. */
-final class RequestPolicyReader {
+/**
+ * Reads the part of the policies that selects requests: paths, methods, condition and phase.
+ *
+ * @param excludePaths the paths that the application excludes from all policies without a written early phase
+ * @param parser the parser of Spring MVC, so that paths match as they match there
+ * @param authenticates whether something authenticates requests between the two phases
+ */
+record RequestPolicyReader(
+        ConfiguredPolicies policies,
+        List<String> excludePaths,
+        Throttlers throttlers,
+        Environment environment,
+        PathPatternParser parser,
+        boolean authenticates) {
 
     private static final Log logger = LogFactory.getLog(RequestPolicyReader.class);
     private static final Pattern METHOD = Pattern.compile("[A-Z][A-Z0-9-]*");
     private static final List<String> HTTP_METHODS =
             List.of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
-
-    private final ConfiguredPolicies policies;
-    private final List<String> excludePaths;
-    private final Throttlers throttlers;
-    private final Environment environment;
-    private final PathPatternParser parser;
-    private final boolean authenticates;
-
-    /**
-     * @param excludePaths the paths that the application excludes from all policies without a written early phase
-     * @param parser the parser of Spring MVC, so that paths match as they match there
-     * @param authenticates whether something authenticates requests between the two phases
-     */
-    RequestPolicyReader(
-            ConfiguredPolicies policies,
-            List<String> excludePaths,
-            Throttlers throttlers,
-            Environment environment,
-            PathPatternParser parser,
-            boolean authenticates) {
-        this.policies = policies;
-        this.excludePaths = excludePaths;
-        this.throttlers = throttlers;
-        this.environment = environment;
-        this.parser = parser;
-        this.authenticates = authenticates;
-    }
 
     /**
      * Reads the policies that apply to requests.

@@ -2,22 +2,29 @@ package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry.Text;
+import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
-/** The warnings about users, endpoints and paths of the policies for requests. */
+/** The warnings about users, endpoints, paths and overrides of the policies for requests. */
 record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
+    private static final int MAX_SHOWN = 10;
     private static final String PATH_VARIABLE = "path-variable:";
     private static final Log logger = StartupReport.logger;
 
@@ -147,5 +154,59 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
     private static void warnOfRelativePath(String pattern, String relative) {
         logger.warn("The path pattern '" + pattern + "' begins with the context path, but patterns are relative to it:"
                 + " no endpoint matches. Write '" + (relative.isEmpty() ? "/" : relative) + "'");
+    }
+
+    /**
+     * Warns of overrides that probably apply to no request.
+     *
+     * @param endpointNames the endpoints of all servers
+     */
+    void warnOfOverrides(String name, Policy policy, Collection<String> endpointNames) {
+        for (int i = 0; i < policy.overrides().size(); i++) {
+            List<List<Text>> keys = policy.overrides().get(i).keys();
+            for (int j = 0; j < keys.size(); j++) {
+                String property = RateLimitProperties.property(name) + ".overrides[" + i + "].keys[" + j + "]";
+                warnOfOverride(property, policy, keys.get(j), endpointNames);
+            }
+        }
+    }
+
+    private static void warnOfOverride(
+            String property, Policy policy, List<Text> key, Collection<String> endpointNames) {
+        List<String> parts = KeyPart.names(policy.key());
+        int endpoint = parts.indexOf("endpoint");
+        if (endpoint >= 0) {
+            warnOfUnknownEndpoint(property, key.get(endpoint).text(), policy.ignoreCase(), endpointNames);
+        }
+        for (int i = 0; i < parts.size() && !parts.contains("ip"); i++) {
+            if (isNetwork(key.get(i).text())) {
+                logger.warn("'" + property + "' has '" + key.get(i).text()
+                        + "', which looks like a network but is compared with the text of " + parts.get(i)
+                        + ": the policy's key has no ip");
+            }
+        }
+    }
+
+    private static boolean isNetwork(String text) {
+        try {
+            IpNetwork.of(text);
+            return text.indexOf('/') >= 0;
+        } catch (IllegalArgumentException notAnAddress) {
+            return false;
+        }
+    }
+
+    private static void warnOfUnknownEndpoint(
+            String property, String endpoint, boolean ignoreCase, Collection<String> names) {
+        if (!endpoint.equals(Endpoints.NONE)
+                && names.stream()
+                        .noneMatch(name -> ignoreCase ? name.equalsIgnoreCase(endpoint) : name.equals(endpoint))) {
+            logger.warn("'" + property + "' names the endpoint '" + endpoint
+                    + "', which doesn't exist: the override applies to no request. The endpoints are: "
+                    + (names.isEmpty()
+                            ? "none"
+                            : names.stream().limit(MAX_SHOWN).collect(Collectors.joining("', '", "'", "'")))
+                    + (names.size() > MAX_SHOWN ? " and others" : ""));
+        }
     }
 }

@@ -1,17 +1,14 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
-import io.ratelimit.BucketStore;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.PolicyReport;
-import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.autoconfigure.annotation.AnnotatedPolicyReport;
-import io.ratelimit.web.servlet.Phase;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,57 +25,36 @@ import org.springframework.web.util.pattern.PathPattern;
 /**
  * The report of a servlet application about its limits: one line for each policy, and warnings of probable mistakes.
  * Warnings about endpoints that don't exist come last, when a management server with its own endpoints has started.
+ *
+ * @param throttlers the throttlers of all policies, with those of limits in annotations
+ * @param operations the annotated methods, if the application supports annotations
+ * @param authenticates whether something authenticates requests between the two phases
+ * @param servers the endpoints of this server, and later of a management server
  */
-final class StartupReport implements SmartInitializingSingleton, ApplicationListener<ContextRefreshedEvent> {
+record StartupReport(
+        RequestPolicies policies,
+        Throttlers throttlers,
+        Endpoints endpoints,
+        @Nullable RateLimitedOperations operations,
+        PolicyReport report,
+        boolean authenticates,
+        List<Endpoints> servers,
+        ApplicationContext context)
+        implements SmartInitializingSingleton, ApplicationListener<ContextRefreshedEvent> {
 
     static final Log logger = LogFactory.getLog(StartupReport.class);
-
-    private final RequestPolicies policies;
-    private final Throttlers throttlers;
-    private final Endpoints endpoints;
-    private final RateLimitProperties properties;
-    private final @Nullable RateLimitedOperations operations;
-    private final boolean authenticates;
-    private final PolicyReport report;
-    private final List<Endpoints> servers = new ArrayList<>();
-    private final ApplicationContext context;
-
-    /**
-     * @param throttlers the throttlers of all policies, with those of limits in annotations
-     * @param operations the annotated methods, if the application supports annotations
-     * @param authenticates whether something authenticates requests between the two phases
-     */
-    StartupReport(
-            RequestPolicies policies,
-            Throttlers throttlers,
-            Endpoints endpoints,
-            RateLimitProperties properties,
-            @Nullable RateLimitedOperations operations,
-            BucketStore store,
-            boolean authenticates,
-            ApplicationContext context) {
-        this.policies = policies;
-        this.throttlers = throttlers;
-        this.endpoints = endpoints;
-        this.properties = properties;
-        this.operations = operations;
-        this.report = new PolicyReport(properties, store, logger);
-        this.authenticates = authenticates;
-        this.servers.add(endpoints);
-        this.context = context;
-    }
 
     /** Checks the annotations first, which adds the throttlers of their limits. */
     @Override
     public void afterSingletonsInstantiated() {
         if (operations != null) {
-            new AnnotatedPolicyReport(report, throttlers, operations).run();
+            report.reportAnnotated(throttlers, operations);
         }
         reportPolicies();
         new RequestPolicyWarnings(policies.all(), endpoints).log();
-        new QueueReport(throttlers, operations == null ? policy -> false : operations::mayWait)
-                .log(context, context.getEnvironment());
-        new ClientIpReport(policies, properties.clientIp(), context.getEnvironment()).log();
+        ServerWarnings server = new ServerWarnings(context, context.getEnvironment());
+        server.warnOfQueues(throttlers, operations == null ? policy -> false : operations::mayWait);
+        server.logClientIp(policies.all(), report.properties().clientIp());
     }
 
     /** Adds the endpoints of a management server. */
@@ -93,14 +69,11 @@ final class StartupReport implements SmartInitializingSingleton, ApplicationList
             List<String> patterns = servers.stream()
                     .flatMap(server -> server.patterns().stream())
                     .toList();
-            new RequestPolicyWarnings(policies.all(), endpoints)
-                    .logUnknown(patterns, context.getEnvironment().getProperty("server.servlet.context-path", ""));
-            new OverrideReport(
-                            properties,
-                            servers.stream()
-                                    .flatMap(server -> server.names().stream())
-                                    .toList())
-                    .log();
+            List<String> names =
+                    servers.stream().flatMap(server -> server.names().stream()).toList();
+            RequestPolicyWarnings warnings = new RequestPolicyWarnings(policies.all(), endpoints);
+            warnings.logUnknown(patterns, context.getEnvironment().getProperty("server.servlet.context-path", ""));
+            report.properties().policies().forEach((name, policy) -> warnings.warnOfOverrides(name, policy, names));
         }
     }
 
@@ -122,7 +95,7 @@ final class StartupReport implements SmartInitializingSingleton, ApplicationList
 
     private String describe(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
-        Policy configured = properties.policies().get(policy.name());
+        Policy configured = report.properties().policies().get(policy.name());
         boolean isLateToWait = configured != null && PolicyPhase.isLateToWait(configured, authenticates);
         return report.describe(policy, request.key(), request.cost(), "request")
                 + "; "

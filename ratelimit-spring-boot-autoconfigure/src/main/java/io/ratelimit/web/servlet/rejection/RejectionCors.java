@@ -32,8 +32,15 @@ import org.springframework.web.util.UriComponentsBuilder;
  *
  * <p>A rejection is written before Spring MVC or Spring Security process the request. For a request with {@code Origin}, and
  * only then, this class finds the configuration as MVC would. The bean {@code corsConfigurationSource} is the fallback.
+ *
+ * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
+ * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
+ * @param fallback supplies the configuration for requests without one in Spring MVC
  */
-final class RejectionCors {
+record RejectionCors(
+        Supplier<Endpoints> endpoints,
+        Supplier<? extends List<? extends HandlerMapping>> mappings,
+        Supplier<CorsConfigurationSource> fallback) {
 
     /** The longest query string whose parameters are parsed, because a rejection has to stay cheap. */
     private static final int MAX_QUERY_LENGTH = 2_000;
@@ -54,24 +61,6 @@ final class RejectionCors {
         @Override
         protected void rejectRequest(ServerHttpResponse response) {}
     };
-
-    private final Supplier<Endpoints> endpoints;
-    private final Supplier<? extends List<? extends HandlerMapping>> mappings;
-    private final Supplier<CorsConfigurationSource> fallback;
-
-    /**
-     * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
-     * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
-     * @param fallback supplies the configuration for requests without one in Spring MVC
-     */
-    RejectionCors(
-            Supplier<Endpoints> endpoints,
-            Supplier<? extends List<? extends HandlerMapping>> mappings,
-            Supplier<CorsConfigurationSource> fallback) {
-        this.endpoints = endpoints;
-        this.mappings = mappings;
-        this.fallback = fallback;
-    }
 
     void apply(HttpServletRequest request, HttpServletResponse response) throws IOException {
         String origin = request.getHeader(HttpHeaders.ORIGIN);
@@ -95,26 +84,17 @@ final class RejectionCors {
     }
 
     /** Returns the number of segments and path parameters. */
-    private static int segments(String path) {
-        int segments = 0;
-        for (int i = 0; i < path.length(); i++) {
-            char c = path.charAt(i);
-            segments += c == '/' || c == ';' ? 1 : 0;
-        }
-        return segments;
+    private static long segments(String path) {
+        return path.chars().filter(c -> c == '/' || c == ';').count();
     }
 
     /** Returns whether a preflight lists so many headers that the response, which repeats them, would be large. */
     private static boolean listsManyHeaders(HttpServletRequest request) {
-        if (!request.getMethod().equals("OPTIONS")) {
-            return false;
-        }
-        int length = 0;
-        Enumeration<String> lines = request.getHeaders(HttpHeaders.ACCESS_CONTROL_REQUEST_HEADERS);
-        while (lines.hasMoreElements()) {
-            length += lines.nextElement().length();
-        }
-        return length > MAX_REQUESTED_HEADERS_LENGTH;
+        return request.getMethod().equals("OPTIONS")
+                && Collections.list(request.getHeaders(HttpHeaders.ACCESS_CONTROL_REQUEST_HEADERS)).stream()
+                                .mapToInt(String::length)
+                                .sum()
+                        > MAX_REQUESTED_HEADERS_LENGTH;
     }
 
     private @Nullable CorsConfiguration configuration(HttpServletRequest request) {

@@ -53,39 +53,39 @@ public final class Rejections {
     }
 
     /**
-     * Returns rejections without CORS.
+     * Returns the rejections of the application's own server.
      *
      * @param headers the headers to remove from a response that began as that of an allowed request
      * @param delays the delay of each policy, by name; policies that are missing have none
      * @param listener is notified of delayed rejections
+     * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
+     * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
+     * @param cors supplies the CORS configuration for requests without one in Spring MVC
      */
     public static Rejections of(
             RejectionHandler handler,
             RateLimitHeaders headers,
             Map<String, RejectionDelay> delays,
             TimeSource time,
-            ThrottleListener listener) {
-        RejectionCors none = new RejectionCors(() -> new Endpoints("", "", List.of()), List::of, () -> request -> null);
-        return new Rejections(handler, headers, listener, new DelayedRejections(delays, time), none);
-    }
-
-    /** Returns these rejections by another handler. Both share the limit of delayed rejections. */
-    public Rejections withHandler(RejectionHandler handler) {
-        return new Rejections(handler, headers, listener, delayed, cors);
-    }
-
-    /**
-     * Returns these rejections with the CORS headers of a server. Both share the limit of delayed rejections.
-     *
-     * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
-     * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
-     * @param fallback supplies the configuration for requests without one in Spring MVC
-     */
-    public Rejections withCors(
+            ThrottleListener listener,
             Supplier<Endpoints> endpoints,
             Supplier<? extends List<? extends HandlerMapping>> mappings,
-            Supplier<CorsConfigurationSource> fallback) {
-        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, mappings, fallback));
+            Supplier<CorsConfigurationSource> cors) {
+        return new Rejections(
+                handler,
+                headers,
+                listener,
+                new DelayedRejections(delays, time),
+                new RejectionCors(endpoints, mappings, cors));
+    }
+
+    /** Returns the rejections of another server. Both share the limit of delayed rejections. */
+    public Rejections forServer(
+            RejectionHandler handler,
+            Supplier<Endpoints> endpoints,
+            Supplier<? extends List<? extends HandlerMapping>> mappings,
+            Supplier<CorsConfigurationSource> cors) {
+        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, mappings, cors));
     }
 
     /** Rejects a request; the caller has given its tokens back. */

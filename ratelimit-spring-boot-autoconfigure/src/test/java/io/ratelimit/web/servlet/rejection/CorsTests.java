@@ -103,7 +103,7 @@ class CorsTests {
 
     /** Each handler mapping parses the path, so a long path would make a rejection expensive. All these paths are one endpoint. */
     @Test
-    void forALongPathNothingIsLookedUp() {
+    void aLongPathIsNotLookedUp() {
         server.http().get("/none");
         for (String path : List.of("/a".repeat(32), "/%61;a".repeat(16), "/" + "a".repeat(499))) {
             int before = CountingMapping.ASKED.get();
@@ -138,7 +138,7 @@ class CorsTests {
     }
 
     @Test
-    void withoutOriginNothingIsLookedUp() {
+    void aRequestWithoutOriginIsNotLookedUp() {
         server.http().get("/annotated");
         int before = CountingMapping.ASKED.get();
         assertThat(server.http().get("/annotated").status()).isEqualTo(429);

@@ -202,7 +202,7 @@ class DelayedRejectionServerTests {
     }
 
     @Test
-    void onTheMachinesClockTheAnswerIsNotEarly() {
+    void theAnswerIsNotEarlyOnTheMachinesClock() {
         String yaml = YAML.replace("paths: /early, rejection-delay: 2s", "paths: /early, rejection-delay: 200ms");
         try (TestServer server =
                 TestServer.open(yaml, Api.class, RealTime.class).start()) {

@@ -241,7 +241,7 @@ class DelayedRejectionTests {
     }
 
     @Test
-    void whereAsynchronousRequestsAreNotSupportedTheAnswerComesAtOnce(CapturedOutput output) {
+    void aRejectionIsAnsweredAtOnceIfAsynchronousRequestsAreNotSupported(CapturedOutput output) {
         assertThat(server.http().get("/sync").status()).isEqualTo(200);
         assertThat(server.http().get("/sync").status()).isEqualTo(429);
         assertThat(server.http().get("/sync").status()).isEqualTo(429);
