@@ -103,8 +103,7 @@ final class OverrideReader {
         try {
             return keys.parseOverride(texts);
         } catch (IllegalArgumentException invalid) {
-            throw new InvalidConfigurationPropertyValueException(
-                    keyProperty, shown(texts), invalid.getMessage());
+            throw new InvalidConfigurationPropertyValueException(keyProperty, shown(texts), invalid.getMessage());
         }
     }
 

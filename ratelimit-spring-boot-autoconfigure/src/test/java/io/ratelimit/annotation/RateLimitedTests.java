@@ -9,7 +9,6 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.key.FailureListener;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;

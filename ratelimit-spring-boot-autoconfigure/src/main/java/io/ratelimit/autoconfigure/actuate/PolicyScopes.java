@@ -6,7 +6,6 @@ import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
-import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;

@@ -71,7 +71,8 @@ abstract class RateLimitsEndpointCalls {
         if (changed != null) {
             Throttlers throttlers = server.bean(Throttlers.class);
             throttlers.get(changed.name()).reconfigure(changed.spec());
-            changed.tiers().forEach((tier, spec) -> throttlers.get(changed.name()).reconfigure(tier, spec));
+            changed.tiers()
+                    .forEach((tier, spec) -> throttlers.get(changed.name()).reconfigure(tier, spec));
         }
     }
 

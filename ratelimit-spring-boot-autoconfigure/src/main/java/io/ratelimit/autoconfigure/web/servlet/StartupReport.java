@@ -10,7 +10,6 @@ import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import org.apache.commons.logging.Log;
