@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>{@link #tryAcquire(long)} and {@link #decide} answer at once; {@code decide} also returns the retry time and
  *       what is left. {@code tryAcquire} allocates nothing.
- *   <li>{@link #tryAcquire(long, Duration)} and {@link #acquire} wait for tokens that come in time.
+ *   <li>{@link #tryAcquire(long, Duration)} and {@link #acquire(long, Duration)} wait for tokens that come in time,
+ *       {@link #acquire(long)} as long as it takes.
  *       {@link #acquireAsync} does so without holding a thread.
  *   <li>{@link #reserve(long)} takes tokens ahead, for callers that wait in their own way or may cancel.
  *   <li>{@link #giveBack} returns unused tokens, {@link #snapshot} shows the bucket, {@link #reconfigure} changes its
@@ -141,7 +142,18 @@ public sealed class TokenBucket permits StripedBucket {
     }
 
     /**
-     * Like {@link #acquire}, but returns only whether the call is allowed.
+     * Takes all of the tokens, after waiting for them as long as it takes, at most 365 days.
+     *
+     * @return the decision, which denies only more tokens than the bucket can hold, and a wait above 365 days
+     * @throws IllegalArgumentException if {@code tokens} is below 1
+     * @throws InterruptedException if the thread is or gets interrupted; the tokens are given back
+     */
+    public Decision acquire(long tokens) throws InterruptedException {
+        return acquire(tokens, ThrottlePolicy.LONGEST_WAIT);
+    }
+
+    /**
+     * Like {@link #acquire(long, Duration)}, but returns only whether the call is allowed.
      *
      * @throws IllegalArgumentException if {@code tokens} is below 1 or the wait is negative
      * @throws InterruptedException if the thread is or gets interrupted; the tokens are given back
@@ -151,7 +163,7 @@ public sealed class TokenBucket permits StripedBucket {
     }
 
     /**
-     * Like {@link #acquire}, but holds no thread. If the future is cancelled, or completed exceptionally as by
+     * Like {@link #acquire(long, Duration)}, but holds no thread. If the future is cancelled, or completed exceptionally as by
      * {@link CompletableFuture#orTimeout}, the tokens are given back. The future completes on a thread of the common
      * pool, which may have only one. So run blocking work on an executor, as {@link CompletableFuture#thenRunAsync}
      * takes it.

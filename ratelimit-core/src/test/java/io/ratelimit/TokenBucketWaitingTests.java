@@ -99,6 +99,30 @@ class TokenBucketWaitingTests {
     }
 
     @Test
+    void acquireWithoutALongestWaitWaitsAsLongAsItTakes() throws Exception {
+        drain();
+        CompletableFuture<Decision> waiting = CompletableFuture.supplyAsync(() -> {
+            try {
+                return bucket.acquire(5);
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
+        });
+        while (time.waiting() == 0) {
+            Thread.onSpinWait();
+        }
+        time.advance(Duration.ofMillis(4_999));
+        assertThat(waiting).isNotDone();
+        time.advance(Duration.ofMillis(1));
+        assertThat(waiting.get(10, TimeUnit.SECONDS).waitFor()).isEqualTo(seconds(5));
+        assertThat(bucket.acquire(6).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThatIllegalArgumentException().isThrownBy(() -> bucket.acquire(0));
+        Thread.currentThread().interrupt();
+        assertThatExceptionOfType(InterruptedException.class).isThrownBy(() -> bucket.acquire(1));
+        assertThat(untilFull()).isEqualTo(seconds(5));
+    }
+
+    @Test
     void everyMethodRejectsANegativeWaitAndACostBelowOne() {
         String wait = "max-wait must be zero or more, but was PT-0.000000001S";
         Duration negative = Duration.ofNanos(-1);

@@ -9,6 +9,7 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
 import io.ratelimit.key.OverrideTable;
+import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestTier;
@@ -28,7 +29,7 @@ public final class ConfiguredPolicies {
 
     /**
      * @param policies the policies by their names
-     * @param beans the beans that keys and tiers may name
+     * @param beans the beans that keys, tiers, costs and conditions may name
      * @param failures notified of keys, costs, tiers and conditions that fail, until it throws
      */
     ConfiguredPolicies(Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
@@ -63,16 +64,35 @@ public final class ConfiguredPolicies {
     public RequestKey key(ConfiguredPolicy policy, ThrottleListener listener) {
         List<KeyPart> parts = new ArrayList<>(policy.properties().key().size());
         for (KeyPart part : policy.properties().key()) {
-            parts.add(part.withBean(name -> find(policy.property("key"), name)));
+            parts.add(part.withBeans(name -> find(policy.property("key"), name)));
         }
         RequestTier tier = policy.properties().tier();
         return new RequestKey(
                 parts,
                 policy.properties().onMissingKey(),
                 policy.overrides(),
-                tier == null ? null : tier.withBean(name -> find(policy.property("tier"), name)),
+                tier == null ? null : tier.withBeans(name -> find(policy.property("tier"), name)),
                 failures,
                 listener);
+    }
+
+    /**
+     * Returns the cost of a policy, limited to {@code max-cost}, with the beans that it reads.
+     *
+     * @throws RateLimitConfigurationException if a bean doesn't exist or is not a {@link KeyResolver}
+     */
+    public RequestCost cost(ConfiguredPolicy policy) {
+        return policy.cost().withBeans(name -> find(policy.property("cost"), name));
+    }
+
+    /**
+     * Returns the condition of a policy, with the beans that it reads; null if the policy has none.
+     *
+     * @throws RateLimitConfigurationException if a bean doesn't exist or is not a {@link KeyResolver}
+     */
+    public @Nullable RequestCondition condition(ConfiguredPolicy policy) {
+        RequestCondition condition = policy.properties().condition();
+        return condition == null ? null : condition.withBeans(name -> find(policy.property("condition"), name));
     }
 
     private KeyResolver find(String property, String name) {

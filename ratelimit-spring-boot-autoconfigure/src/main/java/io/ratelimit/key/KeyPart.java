@@ -29,6 +29,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
     private static final String PARTS = "ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME,"
             + " path-variable:NAME, bean:NAME or expression:SPEL";
     private static final String BEAN = "bean:";
+    private static final String EXPRESSION = "expression:";
     private static final Set<String> METHODS =
             Set.of("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
 
@@ -42,7 +43,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
     }
 
     /**
-     * Parses a part. A part that names a bean fails until it {@linkplain #withBean has it}.
+     * Parses a part. A part that names a bean fails until it {@linkplain #withBeans has it}.
      *
      * @throws IllegalArgumentException if the text is no part; the message lists the parts
      */
@@ -80,7 +81,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
                 check(!name.isBlank(), text, "bean", "bean:tenantKey");
                 yield new KeyPart(text, unresolved(text), Availability.MAY_CHANGE, false);
             }
-            case "expression:" -> expression(text, parse(name));
+            case EXPRESSION -> expression(text, parse(name));
             default -> throw new IllegalArgumentException("'" + text + "' is not a part of a key: say " + PARTS);
         };
     }
@@ -117,11 +118,14 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
     }
 
     /**
-     * Returns this part with its bean; itself if it names none.
+     * Returns this part with the beans that it names; itself if it names none.
      *
      * @param beans finds a bean by its name
      */
-    public KeyPart withBean(Function<String, KeyResolver> beans) {
+    public KeyPart withBeans(Function<String, KeyResolver> beans) {
+        if (name.startsWith(EXPRESSION)) {
+            return expression(name, parse(name.substring(EXPRESSION.length())).withBeans(beans));
+        }
         return name.startsWith(BEAN)
                 ? new KeyPart(name, beans.apply(name.substring(BEAN.length())), availability, chosenByClient)
                 : this;

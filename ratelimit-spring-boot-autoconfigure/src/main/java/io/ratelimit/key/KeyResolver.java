@@ -4,7 +4,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads one part of a key from a request. A policy uses a bean of this type by its name: {@code bean:NAME} in
- * {@code key} or {@code tier}. Implementations must be thread-safe.
+ * {@code key} or {@code tier}, or {@code bean('NAME')} in an expression, as of a condition or a cost. Implementations must
+ * be thread-safe.
  */
 @FunctionalInterface
 public interface KeyResolver {

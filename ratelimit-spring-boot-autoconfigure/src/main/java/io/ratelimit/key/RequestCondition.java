@@ -1,6 +1,7 @@
 package io.ratelimit.key;
 
 import io.ratelimit.key.KeyPart.Availability;
+import java.util.function.Function;
 
 /** The condition under which a policy applies to a request. If its evaluation fails, the policy applies. Thread-safe. */
 public final class RequestCondition {
@@ -35,6 +36,15 @@ public final class RequestCondition {
             throw new IllegalArgumentException("'" + expression
                     + "' is true for no request, so the policy would limit nothing. For that say 'mode: off'");
         }
+    }
+
+    /**
+     * Returns this condition with the beans that it reads.
+     *
+     * @param beans finds a bean by its name
+     */
+    public RequestCondition withBeans(Function<String, KeyResolver> beans) {
+        return new RequestCondition(expression.withBeans(beans));
     }
 
     /** Returns when the facts of the condition are available. */

@@ -4,6 +4,7 @@ import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
 import java.util.concurrent.Callable;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -70,6 +71,15 @@ public final class RequestCost {
     /** Returns this cost with a maximum; a larger cost counts as the maximum. */
     public RequestCost withMaximum(long maximum) {
         return new RequestCost(expression, constant, maximum);
+    }
+
+    /**
+     * Returns this cost with the beans that it reads; itself if it reads none.
+     *
+     * @param beans finds a bean by its name
+     */
+    public RequestCost withBeans(Function<String, KeyResolver> beans) {
+        return expression == null ? this : new RequestCost(expression.withBeans(beans), constant, maximum);
     }
 
     /** Returns the number that was configured, regardless of the maximum; null if the cost depends on the request. */

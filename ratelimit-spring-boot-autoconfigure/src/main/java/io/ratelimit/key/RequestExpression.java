@@ -1,13 +1,20 @@
 package io.ratelimit.key;
 
+import static io.ratelimit.key.expression.ExpressionCheck.BEAN;
+
 import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.expression.Arithmetic;
 import io.ratelimit.key.expression.ExpressionCheck;
 import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.springframework.expression.EvaluationContext;
+import org.springframework.expression.MethodResolver;
 import org.springframework.expression.ParseException;
+import org.springframework.expression.TypedValue;
 import org.springframework.expression.spel.SpelCompilerMode;
 import org.springframework.expression.spel.SpelParserConfiguration;
 import org.springframework.expression.spel.standard.SpelExpression;
@@ -19,8 +26,8 @@ import org.springframework.util.ReflectionUtils;
 
 /**
  * An expression over the facts of a request, in Spring's expression language. It can read the {@link RequestFacts} and
- * nothing else: no types, no constructors, no beans, no reflection. Parsed and checked once, compiled after some use.
- * Thread-safe.
+ * {@link KeyResolver} beans, and nothing else: no types, no constructors, no other beans, no reflection. Parsed and checked
+ * once, compiled after some use unless it reads a bean. Thread-safe.
  */
 final class RequestExpression {
 
@@ -30,30 +37,28 @@ final class RequestExpression {
             new SpelParserConfiguration(SpelCompilerMode.MIXED, RequestExpression.class.getClassLoader()));
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
-    private static final EvaluationContext CONTEXT = compiled(
-                    SimpleEvaluationContext.forPropertyAccessors(DataBindingPropertyAccessor.forReadOnlyAccess())
-                            .withMethodResolvers(DataBindingMethodResolver.forInstanceMethodInvocation())
-                            .withAssignmentDisabled())
-            .build();
+    private static final EvaluationContext CONTEXT = context(DataBindingMethodResolver.forInstanceMethodInvocation());
 
     private final String text;
     private final SpelExpression parsed;
     private final Set<String> facts;
+    private final EvaluationContext context;
 
-    private RequestExpression(String text, SpelExpression parsed, Set<String> facts) {
+    private RequestExpression(String text, SpelExpression parsed, Set<String> facts, EvaluationContext context) {
         this.text = text;
         this.parsed = parsed;
         this.facts = facts;
+        this.context = context;
     }
 
     /**
-     * Parses an expression.
+     * Parses an expression. One that reads a bean fails until it {@linkplain #withBeans has it}.
      *
      * @throws IllegalArgumentException if the text is no expression, or uses something other than the facts of a request
      */
     static RequestExpression of(String text) {
         SpelExpression parsed = parse(text);
-        return new RequestExpression(text, Arithmetic.exact(parsed), ExpressionCheck.facts(parsed.getAST()));
+        return new RequestExpression(text, Arithmetic.exact(parsed), ExpressionCheck.facts(parsed.getAST()), CONTEXT);
     }
 
     /** Throws without a cause, because the report of a failed start shows only the message of the root cause. */
@@ -76,9 +81,48 @@ final class RequestExpression {
         return context;
     }
 
+    private static EvaluationContext context(MethodResolver... resolvers) {
+        return compiled(SimpleEvaluationContext.forPropertyAccessors(DataBindingPropertyAccessor.forReadOnlyAccess())
+                        .withMethodResolvers(resolvers)
+                        .withAssignmentDisabled())
+                .build();
+    }
+
+    /**
+     * Returns this expression with its beans; itself if it reads none.
+     *
+     * @param beans finds a bean by its name
+     */
+    RequestExpression withBeans(Function<String, KeyResolver> beans) {
+        Map<String, KeyResolver> found = new HashMap<>();
+        for (String fact : facts) {
+            if (fact.startsWith(BEAN)) {
+                found.put(fact.substring(BEAN.length()), beans.apply(fact.substring(BEAN.length())));
+            }
+        }
+        return found.isEmpty()
+                ? this
+                : new RequestExpression(
+                        text,
+                        parsed,
+                        facts,
+                        context(reading(found), DataBindingMethodResolver.forInstanceMethodInvocation()));
+    }
+
+    /** Returns the resolver of the function {@code bean('NAME')}. */
+    private static MethodResolver reading(Map<String, KeyResolver> beans) {
+        return (context, target, name, types) -> target instanceof RequestFacts && name.equals("bean")
+                ? (sameContext, facts, arguments) ->
+                        new TypedValue(beans.get((String) arguments[0]).resolve((RequestFacts) facts))
+                : null;
+    }
+
     /** Returns when the facts of the expression are available. */
     Availability availability() {
-        return facts.contains("user") || facts.contains("roles") ? Availability.NEEDS_USER : Availability.IMMEDIATE;
+        if (facts.contains("user") || facts.contains("roles")) {
+            return Availability.NEEDS_USER;
+        }
+        return facts.contains("bean") ? Availability.MAY_CHANGE : Availability.IMMEDIATE;
     }
 
     /** Returns whether clients choose all facts of the expression. */
@@ -109,7 +153,7 @@ final class RequestExpression {
     @Nullable
     Object value(RequestFacts request) {
         try {
-            return parsed.getValue(CONTEXT, request);
+            return parsed.getValue(context, request);
         } catch (StackOverflowError tooDeep) { // a regular expression may recurse once per character
             throw new IllegalStateException("too deep");
         }

@@ -30,7 +30,7 @@ public final class RequestTier {
     }
 
     /**
-     * Parses {@code role}, or a part of a key. A part that names a bean fails until it {@linkplain #withBean has it}.
+     * Parses {@code role}, or a part of a key. A part that names a bean fails until it {@linkplain #withBeans has it}.
      *
      * @throws IllegalArgumentException if the text is neither
      */
@@ -52,8 +52,8 @@ public final class RequestTier {
      *
      * @param beans finds a bean by its name
      */
-    public RequestTier withBean(Function<String, KeyResolver> beans) {
-        return roles == null ? new RequestTier(part.withBean(beans)) : this;
+    public RequestTier withBeans(Function<String, KeyResolver> beans) {
+        return roles == null ? new RequestTier(part.withBeans(beans)) : this;
     }
 
     /** Returns when the facts of the selection are available. */

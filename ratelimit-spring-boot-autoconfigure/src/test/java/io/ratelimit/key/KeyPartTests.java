@@ -112,10 +112,10 @@ class KeyPartTests {
         assertThatIllegalStateException()
                 .isThrownBy(() -> part.resolver().resolve(FixedFacts.NONE))
                 .withMessage("'bean:tenant' has not been resolved");
-        KeyPart resolved = part.withBean(name -> request -> name + " of " + request.ip());
+        KeyPart resolved = part.withBeans(name -> request -> name + " of " + request.ip());
         assertThat(resolved.resolver().resolve(FixedFacts.NONE)).isEqualTo("tenant of 203.0.113.7");
         assertThat(resolved.name()).isEqualTo("bean:tenant");
         KeyPart other = KeyPart.of("ip");
-        assertThat(other.withBean(name -> request -> "")).isSameAs(other);
+        assertThat(other.withBeans(name -> request -> "")).isSameAs(other);
     }
 }

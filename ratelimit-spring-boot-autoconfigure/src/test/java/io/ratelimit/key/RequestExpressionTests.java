@@ -25,7 +25,7 @@ import org.springframework.expression.spel.standard.SpelExpression;
 class RequestExpressionTests {
 
     private static final String FACT_NAMES = "method, path, endpoint, ip, user, roles, contentLength,"
-            + " header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME') and number(TEXT)";
+            + " header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME'), bean('NAME') and number(TEXT)";
 
     private static final FixedFacts FACTS = new FixedFacts(
             "POST",
@@ -352,5 +352,26 @@ class RequestExpressionTests {
     @CsvSource({"header('A'), true", "query('a') + cookie('b'), true", "ip, false", "user + header('A'), false"})
     void isChosenByTheClientIfAllItsFactsAre(String text, boolean chosen) {
         assertThat(KeyPart.of("expression:" + text).chosenByClient()).isEqualTo(chosen);
+    }
+
+    @Test
+    void readsBeansByTheirNames() {
+        Map<String, KeyResolver> beans = Map.of("plan", request -> "plan of " + request.user(), "rows", request -> "5");
+        RequestExpression expression = RequestExpression.of("number(bean('rows')) > 4 ? bean('plan') : ''")
+                .withBeans(beans::get);
+        for (int i = 0; i < 250; i++) {
+            assertThat(expression.text(FACTS)).isEqualTo("plan of alice");
+        }
+        assertThat(expression.availability()).isEqualTo(Availability.MAY_CHANGE);
+        assertThat(expression.chosenByClient()).isFalse();
+        assertThat(RequestExpression.of("bean('plan') + user").availability()).isEqualTo(Availability.NEEDS_USER);
+    }
+
+    @Test
+    void withoutItsBeanTheEvaluationFails() {
+        assertThatException()
+                .isThrownBy(() -> RequestExpression.of("bean('plan')").value(FACTS));
+        RequestExpression other = RequestExpression.of("user");
+        assertThat(other.withBeans(name -> request -> name)).isSameAs(other);
     }
 }

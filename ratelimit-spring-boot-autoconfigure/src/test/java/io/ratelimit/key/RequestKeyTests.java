@@ -121,7 +121,7 @@ class RequestKeyTests {
     void aPartWhoseResolverThrowsIsMissingAndReported() {
         for (MissingKey onMissing : MissingKey.values()) {
             List<String> failures = new ArrayList<>();
-            KeyPart failing = KeyPart.of("bean:tenant").withBean(name -> request -> {
+            KeyPart failing = KeyPart.of("bean:tenant").withBeans(name -> request -> {
                 throw new IllegalStateException("no tenant for " + request.ip());
             });
             Charge charge = new RequestKey(

@@ -28,7 +28,7 @@ class RequestTierTests {
 
     private String tier(String text, Map<String, String> facts) {
         return RequestTier.of(text)
-                .withBean(name -> request -> {
+                .withBeans(name -> request -> {
                     throw new IllegalStateException(request.header("secret"));
                 })
                 .tier(
@@ -79,6 +79,7 @@ class RequestTierTests {
     void isAvailableWhenItsFactIs() {
         assertThat(RequestTier.of("role").availability()).isEqualTo(Availability.NEEDS_USER);
         assertThat(RequestTier.of("method").availability()).isEqualTo(Availability.IMMEDIATE);
-        assertThat(RequestTier.of("role").withBean(name -> null).availability()).isEqualTo(Availability.NEEDS_USER);
+        assertThat(RequestTier.of("role").withBeans(name -> null).availability())
+                .isEqualTo(Availability.NEEDS_USER);
     }
 }

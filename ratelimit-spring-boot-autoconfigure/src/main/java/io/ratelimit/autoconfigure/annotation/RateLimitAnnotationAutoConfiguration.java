@@ -125,7 +125,7 @@ public final class RateLimitAnnotationAutoConfiguration {
                         new AnnotatedPolicy(
                                 throttlers.get(policy.name()),
                                 policies.key(policy, throttlers.listener()),
-                                policy.cost(),
+                                policies.cost(policy),
                                 policies.failures()));
             }
             return annotated;

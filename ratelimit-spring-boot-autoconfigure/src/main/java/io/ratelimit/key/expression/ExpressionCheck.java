@@ -36,7 +36,8 @@ public final class ExpressionCheck {
 
     private static final List<String> PROPERTIES =
             List.of("method", "path", "endpoint", "ip", "user", "roles", "contentLength");
-    private static final List<String> FUNCTIONS = List.of("header", "query", "cookie", "pathVariable", "number");
+    private static final List<String> FUNCTIONS =
+            List.of("header", "query", "cookie", "pathVariable", "number", "bean");
 
     /** Methods of texts and collections; none depends on the default locale, and none returns more than it receives. */
     private static final List<String> METHODS = List.of(
@@ -72,16 +73,19 @@ public final class ExpressionCheck {
             Elvis.class,
             InlineList.class);
 
+    /** The prefix of the facts that are beans. */
+    public static final String BEAN = "bean:";
+
     private static final String FACTS = String.join(", ", PROPERTIES)
             + ", header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME')"
-            + " and number(TEXT)";
+            + ", bean('NAME') and number(TEXT)";
 
     private final Set<String> facts = new HashSet<>();
 
     private ExpressionCheck() {}
 
     /**
-     * Returns the names of the facts that an expression uses.
+     * Returns the names of the facts that an expression uses. For a bean it is the name behind {@value #BEAN}.
      *
      * @throws IllegalArgumentException if the expression uses anything else
      */
@@ -161,7 +165,19 @@ public final class ExpressionCheck {
             String example = name.equals("number") ? "number(query('rows'))" : name + "('a')";
             throw new IllegalArgumentException("'" + name + "' takes one argument, as in " + example);
         }
+        if (name.equals("bean")) {
+            addBean(function.getChild(0));
+        }
         checkChildren(function);
+    }
+
+    /** Rejects a name that depends on the request: the start has to find the bean. */
+    private void addBean(SpelNode name) {
+        if (!(name instanceof StringLiteral text)) {
+            throw new IllegalArgumentException(
+                    "'bean' takes the name of a bean in quotes, as in bean('trial'), but was " + name.toStringAST());
+        }
+        facts.add(BEAN + text.getLiteralValue().getValue());
     }
 
     /** Checks a chain such as {@code user.startsWith('a')}: a fact, followed by methods of its value. */

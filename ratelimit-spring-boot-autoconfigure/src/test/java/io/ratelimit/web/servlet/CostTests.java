@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.key.KeyResolver;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -33,6 +34,14 @@ class CostTests {
                 writes: { key: ip, rate: 100/1h, condition: "!{'GET', 'HEAD'}.contains(method)" }
                 fails: { key: ip, rate: 100/1h, condition: "header('X-A').length() > 1", paths: /fails }
                 no-boolean: { key: ip, rate: 100/1h, condition: "header('X-A')", paths: /no-boolean }
+            """;
+
+    private static final String BEANS = """
+            ratelimit:
+              policies:
+                trials: { key: ip, rate: 100/1h, condition: "bean('plan') == 'trial'", paths: /plans }
+                weighted: { key: ip, rate: 100/1h, cost: "number(bean('weight')) * 10", max-cost: 50, paths: /plans }
+                named: { key: "expression:bean('plan') + ip", rate: 100/1h, paths: /named }
             """;
 
     private static final String ROLES = """
@@ -220,6 +229,43 @@ class CostTests {
                                     ? new String[] {"ROLE_ADMIN", "SCOPE_read"}
                                     : new String[] {"ROLE_USER", "ADMINISTRATOR"})
                     .build();
+        }
+    }
+
+    @Test
+    void conditionsCostsAndKeysReadBeans() {
+        try (TestServer beans =
+                TestServer.open(BEANS, Api.class, PlanBeans.class).start()) {
+            RawHttp http = beans.http();
+            http.get("/plans", "X-Plan: trial", "X-Weight: 2");
+            assertThat(beans.available("trials", "127.0.0.1")).isEqualTo(99);
+            assertThat(beans.available("weighted", "127.0.0.1")).isEqualTo(80);
+            http.get("/plans", "X-Plan: paid");
+            assertThat(beans.available("trials", "127.0.0.1")).isEqualTo(99);
+            assertThat(beans.available("weighted", "127.0.0.1"))
+                    .as("a bean that fails costs the max-cost")
+                    .isEqualTo(30);
+            http.get("/named", "X-Plan: trial");
+            assertThat(beans.available("named", "trial127.0.0.1")).isEqualTo(99);
+        }
+    }
+
+    static class PlanBeans {
+
+        @Bean
+        KeyResolver plan() {
+            return request -> request.header("X-Plan");
+        }
+
+        @Bean
+        KeyResolver weight() {
+            return request -> {
+                String weight = request.header("X-Weight");
+                if (weight == null) {
+                    throw new IllegalStateException("no weight");
+                }
+                return weight;
+            };
         }
     }
 }

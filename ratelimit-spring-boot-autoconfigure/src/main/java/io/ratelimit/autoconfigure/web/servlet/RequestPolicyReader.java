@@ -72,13 +72,13 @@ record RequestPolicyReader(
                         throttlers.get(configured.name()),
                         policies.key(configured, throttlers.listener()),
                         policies.failures())
-                .cost(configured.cost())
+                .cost(policies.cost(configured))
                 .phase(
                         PolicyPhase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
                         keepsCharges)
                 .paths(withoutTrailingSlash(patterns(configured.property("paths"), policy.paths())), excluded)
                 .methods(methods(configured.property("methods"), policy.methods()))
-                .condition(policy.condition())
+                .condition(policies.condition(configured))
                 .refundOn(refundOn(configured.property("refund-on"), policy.refundOn()))
                 .build();
     }
