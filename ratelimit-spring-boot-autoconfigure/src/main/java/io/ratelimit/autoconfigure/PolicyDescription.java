@@ -4,6 +4,7 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
+import io.ratelimit.autoconfigure.RateLimitProperties.Headers;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
@@ -123,6 +124,11 @@ abstract class PolicyDescription {
 
     /** Range of the random addition to the retry time, such as 1ms-5ms. Default: none. */
     public abstract String getRetryJitter();
+
+    /**
+     * Headers that inform clients about this limit: draft-11, x-ratelimit or none. Default: the application's.
+     */
+    public abstract Headers getHeaders();
 
     /** HTTP status of a rejection, from 400 to 599, such as 503. Default: 429. */
     public abstract Integer getStatus();

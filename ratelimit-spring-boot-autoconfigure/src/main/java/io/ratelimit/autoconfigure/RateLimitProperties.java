@@ -191,6 +191,8 @@ public record RateLimitProperties(
      *     with a user), or statuses of the response, such as 404, 5xx, or !401 for all except 401. Default: none.
      * @param rejectionDelay Delay of the response to a rejected request, such as 2s. Occupies no thread. Default: 0s.
      * @param retryJitter Range of the random addition to the retry time, such as 1ms-5ms. Default: none.
+     * @param headers Headers that inform clients about this limit: draft-11, x-ratelimit or none. Default: the
+     *     application's.
      * @param status HTTP status of a rejection, from 400 to 599, such as 503. Default: 429.
      * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
      *     Default: enforce.
@@ -224,6 +226,7 @@ public record RateLimitProperties(
             List<String> refundOn,
             RejectionDelay rejectionDelay,
             @Nullable RetryJitter retryJitter,
+            @Nullable Headers headers,
             @DefaultValue("429") int status,
             Mode mode,
             @Nullable BackendKind backend,

@@ -4,6 +4,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.AsyncEvent;
@@ -28,7 +29,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
     private final String onceAttribute;
     private final Throttlers throttlers;
     private final Supplier<RequestPolicies> policies;
-    private final RateLimitHeaders headers;
+    private final LimitHeaders headers;
     private final Rejections rejections;
 
     /**
@@ -39,7 +40,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
             Phase phase,
             Throttlers throttlers,
             Supplier<RequestPolicies> policies,
-            RateLimitHeaders headers,
+            LimitHeaders headers,
             Rejections rejections) {
         this.phase = phase;
         this.onceAttribute = RateLimitFilter.class.getName() + "." + phase;
@@ -124,10 +125,14 @@ public class RateLimitFilter extends OncePerRequestFilter {
 
     private void addHeaders(RequestLedger ledger, Decision decision, HttpServletResponse response) {
         Answer before = ledger.tightest();
-        ledger.add(decision, policies.get());
+        ledger.add(decision, policies.get(), headers);
         Answer tightest = ledger.tightest();
         if (tightest != null && tightest != before) {
-            headers.write(List.of(tightest), response);
+            RateLimitHeaders shown = headers.of(tightest.policy());
+            if (before != null && headers.of(before.policy()) != shown) {
+                headers.of(before.policy()).remove(response);
+            }
+            shown.write(List.of(tightest), response);
         }
     }
 

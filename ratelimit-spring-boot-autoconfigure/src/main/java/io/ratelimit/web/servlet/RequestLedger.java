@@ -5,6 +5,8 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.LimitHeaders;
+import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
@@ -74,13 +76,15 @@ final class RequestLedger {
     }
 
     /** Records the tokens that an allowed decision took, including those of policies in shadow mode. */
-    void add(Decision decision, RequestPolicies policies) {
+    void add(Decision decision, RequestPolicies policies, LimitHeaders headers) {
         this.policies = policies;
         taken.addAll(decision.taken());
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            if (policies.of(answer.charge()).key().isPerClient() && share(answer) < smallestShare) {
+            if (share(answer) < smallestShare
+                    && policies.of(answer.charge()).key().isPerClient()
+                    && headers.of(answer.policy()) != RateLimitHeaders.NONE) {
                 smallestShare = share(answer);
                 tightest = answer;
             }
@@ -92,8 +96,8 @@ final class RequestLedger {
     }
 
     /**
-     * Returns the answer with the smallest share of its bucket left, among buckets that belong to one client; null if there
-     * is none. A shared bucket is left out: its tokens would show each client the load of all clients.
+     * Returns the answer with the smallest share of its bucket left, among buckets that belong to one client and policies
+     * with headers; null if there is none. A shared bucket is left out: its tokens would show each client the load of all clients.
      */
     @Nullable
     Answer tightest() {

@@ -59,6 +59,55 @@ class HeadersTests {
     }
 
     @Test
+    void aPolicyMayHaveOtherHeaders() {
+        try (TestServer server = TestServer.open("""
+                ratelimit:
+                  policies:
+                    early: { key: ip, rate: 9/1h, paths: /two, phase: before-authentication }
+                    late: { key: ip, rate: 2/1h, paths: /two, phase: after-authentication, headers: x-ratelimit }
+                    silent: { key: ip, rate: 1/1h, paths: /silent, headers: none }
+                    shown: { key: [ip, method], rate: 5/1h, paths: /silent }
+                """, Api.class).start()) {
+            Response allowed = server.http().get("/two");
+            assertThat(allowed.header("X-RateLimit-Remaining")).isEqualTo("1");
+            assertThat(allowed.names())
+                    .as("those that the early phase had set are removed")
+                    .noneMatch(name -> name.startsWith("RateLimit"));
+            server.http().get("/two");
+            Response refusal = server.http().get("/two");
+            assertThat(refusal.status()).isEqualTo(429);
+            assertThat(refusal.header("X-RateLimit-Limit")).isEqualTo("2");
+            assertThat(refusal.names()).noneMatch(name -> name.startsWith("RateLimit"));
+
+            assertThat(server.http().get("/silent").header("RateLimit"))
+                    .as("the tightest of those with headers")
+                    .isEqualTo("\"shown\";r=4;t=720");
+            Response silent = server.http().get("/silent");
+            assertThat(silent.status()).isEqualTo(429);
+            assertThat(silent.header("Retry-After")).isEqualTo("3600");
+            assertThat(silent.names()).noneMatch(name -> name.contains("RateLimit"));
+        }
+    }
+
+    @Test
+    void aRejectionByPoliciesWithDifferentHeadersHasBoth() {
+        try (TestServer server = TestServer.open("""
+                ratelimit:
+                  headers: none
+                  policies:
+                    a: { key: ip, rate: 1/1h, paths: /two, headers: draft-11 }
+                    b: { key: ip, rate: 1/1h, paths: /two, headers: x-ratelimit }
+                    c: { key: ip, rate: 1/1h, paths: /two }
+                """, Api.class).start()) {
+            server.http().get("/two");
+            Response refusal = server.http().get("/two");
+            assertThat(refusal.status()).isEqualTo(429);
+            assertThat(refusal.header("RateLimit")).isEqualTo("\"a\";r=0;t=3600");
+            assertThat(refusal.header("X-RateLimit-Limit")).isEqualTo("1");
+        }
+    }
+
+    @Test
     void theLevelOfABucketThatClientsShareIsNotShown() {
         for (String headers : List.of("draft-11", "x-ratelimit")) {
             try (TestServer server = start(headers)) {

@@ -5,10 +5,13 @@ import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
+import java.util.HashMap;
+import java.util.Map;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
@@ -56,6 +59,17 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
         return registration;
     }
 
+    /** Returns the headers of each policy. */
+    static LimitHeaders headers(RateLimitProperties properties) {
+        Map<String, RateLimitHeaders> ofPolicies = new HashMap<>();
+        properties.policies().forEach((name, policy) -> {
+            if (policy.headers() != null) {
+                ofPolicies.put(name, RateLimitHeaders.valueOf(policy.headers().name()));
+            }
+        });
+        return new LimitHeaders(RateLimitHeaders.valueOf(properties.headers().name()), ofPolicies);
+    }
+
     /**
      * Registers for requests as they come in, and for error dispatches: a request that the container answers itself enters
      * the application by its error dispatch only. The filter looks its policies up with the first request, since they need
@@ -68,9 +82,8 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
             Throttlers throttlers,
             ObjectProvider<RequestPolicies> policies,
             Rejections rejections) {
-        RateLimitHeaders headers = RateLimitHeaders.valueOf(properties.headers().name());
-        FilterRegistrationBean<RateLimitFilter> registration = new FilterRegistrationBean<>(
-                new RateLimitFilter(phase, throttlers, SingletonSupplier.of(policies::getObject), headers, rejections));
+        FilterRegistrationBean<RateLimitFilter> registration = new FilterRegistrationBean<>(new RateLimitFilter(
+                phase, throttlers, SingletonSupplier.of(policies::getObject), headers(properties), rejections));
         registration.setName(name);
         registration.setOrder(order);
         registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ERROR);

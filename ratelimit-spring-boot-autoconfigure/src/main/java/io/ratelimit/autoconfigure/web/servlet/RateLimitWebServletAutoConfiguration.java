@@ -18,7 +18,6 @@ import io.ratelimit.web.servlet.RejectedCallResolver;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
-import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
@@ -83,7 +82,7 @@ public final class RateLimitWebServletAutoConfiguration {
     RejectionHandler rateLimitRejectionHandler() {
         Map<String, Integer> statuses = new HashMap<>();
         properties.policies().forEach((name, policy) -> statuses.put(name, policy.status()));
-        return new ProblemRejectionHandler(headers(), statuses);
+        return new ProblemRejectionHandler(FilterRegistrations.headers(properties), statuses);
     }
 
     @Bean
@@ -98,7 +97,7 @@ public final class RateLimitWebServletAutoConfiguration {
         properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
         return Rejections.of(
                 handler,
-                headers(),
+                FilterRegistrations.headers(properties),
                 delays,
                 time,
                 throttlers.listener(),
@@ -229,10 +228,6 @@ public final class RateLimitWebServletAutoConfiguration {
     /** Returns whether something authenticates requests between the two phases. */
     private boolean authenticates(BeanFactory beans) {
         return properties.filter().afterAuthenticationOrder() != null || beans.containsBean(SPRING_SECURITY);
-    }
-
-    private RateLimitHeaders headers() {
-        return RateLimitHeaders.valueOf(properties.headers().name());
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -26,7 +26,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
 
-    private final RateLimitHeaders headers;
+    private final LimitHeaders headers;
     private final Map<String, Status> statuses = new HashMap<>();
 
     /** A status code and its name. */
@@ -47,6 +47,14 @@ public final class ProblemRejectionHandler implements RejectionHandler {
      * @param statuses the response status of each policy, by name; 429 for policies that are missing
      */
     public ProblemRejectionHandler(RateLimitHeaders headers, Map<String, Integer> statuses) {
+        this(new LimitHeaders(headers, Map.of()), statuses);
+    }
+
+    /**
+     * @param headers the headers in addition to {@code Retry-After} and {@code X-RetryAfterMs}
+     * @param statuses the response status of each policy, by name; 429 for policies that are missing
+     */
+    public ProblemRejectionHandler(LimitHeaders headers, Map<String, Integer> statuses) {
         this.headers = headers;
         statuses.forEach((policy, status) -> this.statuses.put(policy, Status.of(status)));
     }

@@ -34,14 +34,14 @@ public final class Rejections {
                     + "\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"" + INTERRUPTED + "\"}";
 
     private final RejectionHandler handler;
-    private final RateLimitHeaders headers;
+    private final LimitHeaders headers;
     private final ThrottleListener listener;
     private final DelayedRejections delayed;
     private final RejectionCors cors;
 
     private Rejections(
             RejectionHandler handler,
-            RateLimitHeaders headers,
+            LimitHeaders headers,
             ThrottleListener listener,
             DelayedRejections delayed,
             RejectionCors cors) {
@@ -64,7 +64,7 @@ public final class Rejections {
      */
     public static Rejections of(
             RejectionHandler handler,
-            RateLimitHeaders headers,
+            LimitHeaders headers,
             Map<String, RejectionDelay> delays,
             TimeSource time,
             ThrottleListener listener,
