@@ -1,5 +1,7 @@
 package io.ratelimit;
 
+import static io.ratelimit.Check.check;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,14 +14,26 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The throttlers of one policy at run time: {@link #forKey} gives that of one bucket, {@link #reconfigure} changes the
- * rate and the capacity of all. Thread-safe: changes come one after the other, and readers never wait for them.
+ * The throttlers of one policy at run time. {@link #forKey} returns the throttler of one bucket, {@link #reconfigure}
+ * changes the rate and the capacity of all buckets. The throttler of a policy without a key is a
+ * {@link GlobalThrottler}. Thread-safe: changes come one after the other, and readers never wait for them.
  */
-public abstract sealed class PolicyThrottler permits GlobalThrottler, PartitionedThrottler {
+public sealed class PolicyThrottler permits GlobalThrottler {
 
     private final Throttlers throttlers;
     private final List<Consumer<ThrottlePolicy>> checks = new ArrayList<>();
     private volatile ThrottlePolicy policy;
+
+    /**
+     * Creates the throttlers of a policy with a key. Their buckets are in the memory of this process, on the machine's
+     * clock.
+     *
+     * @throws IllegalArgumentException if the policy has no key: use {@link GlobalThrottler}
+     */
+    public PolicyThrottler(ThrottlePolicy policy) {
+        this(policy, Throttlers.local(List.of()));
+        check(!policy.isGlobal(), "the policy of throttlers for keys", "one with a key", policy.name());
+    }
 
     PolicyThrottler(ThrottlePolicy policy, Throttlers throttlers) {
         this.policy = policy;
@@ -37,7 +51,22 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
      * @param parts the texts of the key's parts, in the policy's order, none of them blank; none for a global policy
      * @throws IllegalArgumentException if there are not as many parts as the policy's key has, or one is blank
      */
-    public abstract Throttler forKey(String... parts);
+    public Throttler forKey(String... parts) {
+        List<String> names = policy.key();
+        if (parts.length != names.size()) {
+            throw new IllegalArgumentException("the key of '" + policy.name() + "' must be of " + names.size() + " ("
+                    + String.join(", ", names) + "), but was of " + parts.length);
+        }
+        String[] composed = new String[parts.length];
+        for (int i = 0; i < parts.length; i++) {
+            if (parts[i].isBlank()) {
+                throw new IllegalArgumentException(
+                        "the " + names.get(i) + " in the key of '" + policy.name() + "' must be more than blanks");
+            }
+            composed[i] = Keys.part(parts[i], policy.ignoreCase());
+        }
+        return bucket(Keys.join(composed));
+    }
 
     /** Returns the throttler of the bucket of a key, as {@link Keys} composes it. */
     Throttler bucket(String key) {

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -182,7 +183,7 @@ class ReconfigurationTests {
 
     @Test
     void aSingleThrottlerCanBeChangedToo() {
-        PartitionedThrottler user = new PartitionedThrottler(USER.withMode(Mode.ENFORCE));
+        PolicyThrottler user = new PolicyThrottler(USER.withMode(Mode.ENFORCE));
         assertThat(user.forKey("alice").tryAcquire(5)).isTrue();
         user.reconfigure(BucketSpec.of("1/1d"));
         assertThat(user.forKey("bob").tryAcquire(2)).isFalse();

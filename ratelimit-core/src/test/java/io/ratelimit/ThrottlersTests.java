@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -57,7 +58,7 @@ class ThrottlersTests {
     void areFoundByTheNamesOfTheirPolicies() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         assertThat(throttlers.get("global")).isInstanceOf(GlobalThrottler.class);
-        assertThat(throttlers.get("per-user")).isInstanceOf(PartitionedThrottler.class);
+        assertThat(throttlers.get("per-user")).isNotInstanceOf(Throttler.class);
         assertThat(throttlers.get("per-user").policy()).isEqualTo(USER);
         assertThat(throttlers.all()).extracting(PolicyThrottler::policy).containsExactly(GLOBAL, USER);
     }
@@ -160,15 +161,15 @@ class ThrottlersTests {
     @Test
     void aThrottlerCanBeUsedAlone() {
         assertThat(new GlobalThrottler(GLOBAL).tryAcquire(10)).isTrue();
-        PartitionedThrottler users = new PartitionedThrottler(USER);
+        PolicyThrottler users = new PolicyThrottler(USER);
         assertThat(users.forKey("alice").tryAcquire(3)).isTrue();
         assertThat(users.forKey("ALICE").decide(3).outcome()).isEqualTo(Outcome.DENIED);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> new GlobalThrottler(USER))
                 .withMessage("the policy of a global throttler must be one without a key, but was [user]");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> new PartitionedThrottler(GLOBAL))
-                .withMessage("the policy of a partitioned throttler must be one with a key, but was global");
+                .isThrownBy(() -> new PolicyThrottler(GLOBAL))
+                .withMessage("the policy of throttlers for keys must be one with a key, but was global");
     }
 
     @Test

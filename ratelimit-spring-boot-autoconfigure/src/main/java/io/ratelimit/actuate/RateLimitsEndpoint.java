@@ -9,7 +9,7 @@ import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.UnknownPolicyException;
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;

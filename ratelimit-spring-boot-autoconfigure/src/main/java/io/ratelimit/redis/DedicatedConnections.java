@@ -3,7 +3,7 @@ package io.ratelimit.redis;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.ratelimit.BackendException;
-import io.ratelimit.failover.CongestedException;
+import io.ratelimit.failover.Deadline.CongestedException;
 import io.ratelimit.failover.Deadline;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedDeque;
