@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero if all are
  *     full
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
- * @param answers the answer of each bucket, in the order of the charges, without the buckets that were not asked
- *     because another had denied; empty for a bucket without a policy
+ * @param answers the answer of each bucket, in the order of the charges. A remote store may leave out buckets that it
+ *     didn't ask because another had denied. Empty for a bucket without a policy
  * @param shadows the answers of shadow policies that would have allowed the call; they don't affect the other
  *     components
  */
