@@ -189,7 +189,8 @@ public final class ConfiguredPolicies {
                 }
             } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
                 if (broken.compareAndSet(false, true)) {
-                    Throwable report = new IllegalStateException(failure.getClass().getName());
+                    Throwable report =
+                            new IllegalStateException(failure.getClass().getName());
                     report.setStackTrace(failure.getStackTrace());
                     String name = listener.getClass().getName();
                     logger.error("The FailureListener " + name + " failed, and is not called any more", report);

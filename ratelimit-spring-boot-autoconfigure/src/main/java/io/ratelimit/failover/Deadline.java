@@ -229,6 +229,7 @@ public final class Deadline {
 
         private static final long serialVersionUID = 1;
 
+        /** Creates the exception; the message contains nothing that a client sent. */
         public CongestedException(String message, @Nullable Throwable cause) {
             super(message, cause);
         }

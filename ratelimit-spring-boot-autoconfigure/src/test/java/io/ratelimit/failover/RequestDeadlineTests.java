@@ -3,9 +3,9 @@ package io.ratelimit.failover;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Backend.Condition;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
-import io.ratelimit.Decision;
 import io.ratelimit.failover.Deadline.CongestedException;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;

@@ -173,7 +173,8 @@ public final class RateLimitActuateAutoConfiguration {
      *
      * @param endpoints called with the first rejected change, since it needs all endpoints
      */
-    record ReadOnlyEndpointResolver(Supplier<PathMappedEndpoints> endpoints) implements HandlerExceptionResolver, Ordered {
+    record ReadOnlyEndpointResolver(Supplier<PathMappedEndpoints> endpoints)
+            implements HandlerExceptionResolver, Ordered {
 
         private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);
         private static final byte[] PROBLEM = """

@@ -2,15 +2,15 @@ package io.ratelimit.autoconfigure.annotation;
 
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
-import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.annotation.RateLimitedOperations;
-import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.PolicyReport;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.key.RequestFacts.Current;
 import java.util.HashMap;
 import java.util.Map;

@@ -9,8 +9,8 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
-import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.RoutingBucketStore;
@@ -159,7 +159,8 @@ public final class RateLimitRedisAutoConfiguration {
         @Override
         public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
             ConditionMessage.Builder message = ConditionMessage.forCondition("Limits on Redis");
-            return new ConditionOutcome(isRedisConfigured(context.getEnvironment()), message.because("'backend' decides"));
+            return new ConditionOutcome(
+                    isRedisConfigured(context.getEnvironment()), message.because("'backend' decides"));
         }
 
         private static boolean isRedisConfigured(Environment environment) {
