@@ -22,9 +22,9 @@ record Backlog(
      * First, while calls wait. A waiting call has taken tokens ahead, and its turn is a promise. The promise holds on
      * one condition: calls that take earlier find the tokens gone. At 1/s and empty, A takes 5 ahead and then B 3, so B
      * is promised the eighth second. If all of A's 5 came back, a later call could take them at once, and B's tokens
-     * would not be there in time. So only what exceeds the later promises comes back: A returns 2. If B had cancelled
+     * would not be there in time. Only what exceeds the later promises comes back: A returns 2. If B had cancelled
      * before, A would return 5. (This is CancelAt of Go's x/time/rate.) After a return the full-again moment no longer
-     * shows how far the last promise reaches. So that promise is kept here, and it only moves forward.
+     * shows how far the last promise reaches. That promise is kept here, and it only moves forward.
      *
      * Second, after time has passed. At 1/s and a capacity of 10, A takes all 10; ten seconds later the bucket is full
      * again. If A's 10 came back after another call had taken 10, there would be 10 tokens too many. The notion that

@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param nextTokenNanos the nanoseconds until there is one more token; of several buckets the longest. Zero if all are
  *     full
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
- * @param answers the answer of each bucket, in the order of the charges, without the buckets that were not asked
- *     because another had denied; empty for a bucket without a policy
+ * @param answers the answer of each bucket, in the order of the charges. A remote store may leave out buckets that it
+ *     didn't ask because another had denied. Empty for a bucket without a policy
  * @param shadows the answers of shadow policies that would have allowed the call; they don't affect the other
  *     components
  */
@@ -99,6 +99,7 @@ public record Decision(
          *
          * @param bucket the bucket after the tokens were taken
          * @param waitTime the time until the call may proceed; zero unless tokens were taken ahead
+         * @throws ArithmeticException if a duration exceeds 292 years, so that its nanoseconds don't fit a long
          */
         public static Answer allowed(Charge charge, BucketSnapshot bucket, Duration waitTime) {
             return of(charge, Outcome.ALLOWED, bucket, 0, waitTime.toNanos());
@@ -113,6 +114,7 @@ public record Decision(
          * Returns the answer of a bucket that doesn't have the tokens.
          *
          * @param retryTime the time after which the same call could be allowed; zero if it never can
+         * @throws ArithmeticException if a duration exceeds 292 years
          */
         public static Answer denied(Charge charge, Outcome outcome, BucketSnapshot bucket, Duration retryTime) {
             return of(charge, outcome, bucket, retryTime.toNanos(), 0);
@@ -122,6 +124,7 @@ public record Decision(
          * Returns a denial that no bucket gave.
          *
          * @param retryTime the time after which the same call could be allowed; zero if it never can
+         * @throws ArithmeticException if the duration exceeds 292 years
          */
         public static Answer denied(Charge charge, Outcome outcome, Duration retryTime) {
             return without(charge, outcome, 0, retryTime.toNanos());
@@ -181,7 +184,11 @@ public record Decision(
             return with(charge, outcome, retryNanos, waitNanos, receipt, fallback, shared);
         }
 
-        /** Returns this answer with another time to retry. */
+        /**
+         * Returns this answer with another time to retry.
+         *
+         * @throws ArithmeticException if the duration exceeds 292 years
+         */
         public Answer withRetryAfter(Duration retryTime) {
             return with(charge, outcome, retryTime.toNanos(), waitNanos, receipt, fallback, shared);
         }
@@ -213,7 +220,11 @@ public record Decision(
                     charge, outcome, remaining, retry, wait, nextTokenNanos, resetNanos, receipt, fallback, shared);
         }
 
-        /** Returns this answer as it is to be given later: each time to come is shorter, but stays above zero. */
+        /**
+         * Returns this answer as it is to be given later: each time to come is shorter, but stays above zero.
+         *
+         * @throws ArithmeticException if the duration exceeds 292 years
+         */
         public Answer after(Duration elapsed) {
             long retry = nearer(retryNanos, elapsed);
             long nextToken = nearer(nextTokenNanos, elapsed);
@@ -281,7 +292,11 @@ public record Decision(
         return new Decision(outcome, remaining, retryNanos, waitNanos, nextTokenNanos, resetNanos, answers, shadows);
     }
 
-    /** Returns this decision as it is to be given later: each time to come is shorter, but stays above zero. */
+    /**
+     * Returns this decision as it is to be given later: each time to come is shorter, but stays above zero.
+     *
+     * @throws ArithmeticException if the duration exceeds 292 years
+     */
     public Decision after(Duration elapsed) {
         long retry = nearer(retryNanos, elapsed);
         long nextToken = nearer(nextTokenNanos, elapsed);

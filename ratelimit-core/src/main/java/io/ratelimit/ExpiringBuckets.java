@@ -15,12 +15,12 @@ import org.jspecify.annotations.Nullable;
 /** Buckets by their keys, each evicted only when it is full again. Held by a Caffeine cache; thread-safe. */
 final class ExpiringBuckets {
     /*
-     * When a bucket may be forgotten. A key that comes back after it was forgotten gets a full bucket. So forgetting is
+     * When a bucket may be forgotten. A key that comes back after it was forgotten gets a full bucket. Forgetting is
      * only fair when the bucket is full anyway. The simplest answer, a cache of limited size, is wrong: a client that
-     * has drained its key would send other keys until its own is evicted and comes back full. So time alone decides.
+     * has drained its key would send other keys until its own is evicted and comes back full. Time alone decides instead.
      * After the last take it is enough to wait for as long as an empty bucket takes to fill up.
      *
-     * A take doesn't write to the map, and an expiry by last access would turn each look-up into a write. So an entry
+     * A take doesn't write to the map, and an expiry by last access would turn each look-up into a write. Instead an entry
      * lives for twice the time that its own spec needs from empty to full, and at least a minute. A look-up in the
      * second half of that life renews it. At 600/1m and a capacity of 800 a bucket is full after 80 seconds, so it
      * lives for about 160, and a look-up writes at most once in about 80. Each look-up thus finds a bucket with half a

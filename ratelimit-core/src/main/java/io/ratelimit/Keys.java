@@ -84,7 +84,11 @@ public final class Keys {
         return key.startsWith(RESERVED);
     }
 
-    /** Returns the name of the tier that a key is in; empty if it is in no tier. */
+    /**
+     * Returns the name of the tier that a key is in; empty if it is in no tier.
+     *
+     * @param key a key that this class composed; other texts may throw
+     */
     public static String tier(String key) {
         String tier = tierPrefix(key);
         return tier.substring(tier.indexOf(':') + 1);
@@ -93,6 +97,8 @@ public final class Keys {
     /**
      * Returns the parts of a key, as {@link #part} and {@link #placeholder} made them. If the end of the key is cut
      * off, so is the end of its last part.
+     *
+     * @param key a key that this class composed, perhaps cut off within its last part; other texts may throw
      */
     public static List<String> parts(String key) {
         String joined = key.substring(

@@ -36,6 +36,7 @@ public final class ManualTimeSource implements TimeSource {
      * may still be waking up when this method returns.
      *
      * @throws IllegalArgumentException if the step is negative
+     * @throws ArithmeticException if the time would exceed 292 years
      */
     public void advance(Duration step) {
         check(!step.isNegative(), "step", "zero or more", step);

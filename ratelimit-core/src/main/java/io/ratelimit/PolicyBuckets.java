@@ -15,7 +15,7 @@ final class PolicyBuckets {
      * How a key moves from an overflow bucket to its own. The key may have drained the overflow bucket, so its own
      * bucket starts short by as much; otherwise each move would refill the key. But a thread may have found the
      * overflow bucket just before the move, and would still take from it after the missing tokens were counted: one
-     * extra grant for each such thread. So the move takes four steps. It closes the overflow bucket, counts, publishes
+     * extra grant for each such thread. The move therefore takes four steps. It closes the overflow bucket, counts, publishes
      * the key's own bucket, and puts a copy in the place of the closed one. A thread that holds the closed bucket looks
      * the key up again. A thread that finds the copy then checks for the key's own bucket, and finds it.
      */

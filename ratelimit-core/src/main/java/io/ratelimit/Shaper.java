@@ -11,7 +11,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Objects;
 
-/** Lets bytes pass as fast as a bucket allows, a token each; with the streams that do so. */
+/** Lets bytes pass as fast as a bucket allows, a token for each byte. Contains the two shaped streams. */
 final class Shaper {
     /*
      * How far ahead pieces are reserved. Each piece is a reservation, and the thread parks once for it. Small pieces
@@ -20,11 +20,11 @@ final class Shaper {
      *
      * But a piece can't be larger than the bucket, and a thread that wakes up after a small bucket is full has lost
      * tokens for good. If a bucket is full in 130 µs and the thread sleeps 60 µs too long, it reaches two thirds of the
-     * rate. So tokens are reserved ahead: while bytes are at hand and the last piece is due within ten milliseconds,
+     * rate. Tokens are therefore reserved ahead: while bytes are at hand and the last piece is due within ten milliseconds,
      * another piece is reserved, and the bucket is never full meanwhile. No piece passes before it is due, and a late
      * thread finds the next pieces due as well.
      *
-     * At most 64 pieces are reserved ahead. So a bucket of one byte works, but at a large rate it passes at most 64
+     * At most 64 pieces are reserved ahead. A bucket of one byte works, but at a large rate it passes at most 64
      * bytes a park, which is below its rate.
      */
 

@@ -15,15 +15,15 @@ final class StripedBucket extends TokenBucket {
     /*
      * Why tokens are lent and not split. The simplest way splits the capacity and the rate among n small buckets. But
      * rates don't divide, a part may be less than a token, a full stripe loses its part of the refill while others
-     * starve, and the time until five tokens are available is unknown. So there is one bucket, as exact as any, and a
+     * starve, and the time until five tokens are available is unknown. There is one bucket instead, as exact as any, and a
      * stripe borrows from it the tokens that its threads will take next.
      *
-     * A bucket is the moment at which it is full again (BucketState), and taking moves that moment on. So each take
+     * A bucket is the moment at which it is full again (BucketState), and taking moves that moment on. Each take thus
      * owns a stretch of the time line: it begins at the old moment, or now if that is later, and is as long as the
      * price. The bucket's limit follows from two facts: stretches don't overlap, and none begins before its call or
      * ends later than an empty bucket takes to fill up after it. A slice is such a stretch, taken at once and handed
      * out in parts. Time passes meanwhile, and the past part of a slice is gone: the bucket counts those tokens as
-     * refilled. So an unused slice melts away, and the tokens lent are never more than the tokens missing from the
+     * refilled. An unused slice thus melts away, and the tokens lent are never more than the tokens missing from the
      * bucket.
      *
      * At 10/s and a capacity of 100, full, a stripe borrows 10: the stretch of the next second. Half a second later,
@@ -38,13 +38,13 @@ final class StripedBucket extends TokenBucket {
      * tokens are taken as from one bucket.
      *
      * The price: a slice melts even while other threads have taken tokens behind it, and these don't come back before
-     * the slice is gone. So if a stripe leaves its slice unused, there may be fewer tokens than in one bucket. Never
+     * the slice is gone. If a stripe leaves its slice unused, there may be fewer tokens than in one bucket. Never
      * more.
      */
 
     private static final int MAX_STRIPES = 256;
 
-    /** All slices together are at most this part of the capacity: a quarter. */
+    /** The divisor of the capacity: all slices together hold at most a quarter of it. */
     private static final int PARTS = 4;
 
     /** A slice that serves fewer calls isn't worth the lock. */

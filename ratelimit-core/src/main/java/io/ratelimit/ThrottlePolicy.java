@@ -211,11 +211,11 @@ public final class ThrottlePolicy {
         return queueLimit;
     }
 
-    /** Returns the limits of the queue in words: {@code at most 20 wait in line, for at most 2s}. */
+    /** Returns the limits of the queue in words: {@code at most 20 wait in the queue, for at most 2s}. */
     public String describeWaiting() {
         return maxWait.isZero()
-                ? "no call waits in line"
-                : "at most " + queueLimit + " wait in line, for at most " + Rate.format(maxWait);
+                ? "no call waits in the queue"
+                : "at most " + queueLimit + " wait in the queue, for at most " + Rate.format(maxWait);
     }
 
     /**

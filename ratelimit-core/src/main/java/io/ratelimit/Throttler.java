@@ -13,8 +13,8 @@ import java.time.Duration;
  *   <li>{@link #snapshot} shows the bucket, {@link #reset} forgets it.
  * </ul>
  *
- * <p>If the policy is in shadow mode or off, each call is allowed. A {@link GlobalThrottler} is the throttler of its
- * only bucket; a {@link PartitionedThrottler} gives one {@linkplain PolicyThrottler#forKey for each key}.
+ * <p>If the policy is in shadow mode or off, each call is allowed. The throttler of a policy
+ * without a key is a {@link GlobalThrottler}; {@link PolicyThrottler#forKey} returns the throttler of one key.
  */
 public interface Throttler {
 

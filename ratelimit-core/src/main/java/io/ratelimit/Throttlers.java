@@ -11,6 +11,8 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * The throttlers of several policies over one store. Thread-safe.
@@ -283,5 +285,32 @@ public final class Throttlers {
     public int waiting(String policy) {
         ThrottlePolicy current = get(policy).policy();
         return current.mode() == Mode.SHADOW ? shadowQueues.size(current) : queues.size(current);
+    }
+
+    /** Thrown if no throttle policy has the requested name. */
+    public static final class UnknownPolicyException extends IllegalArgumentException {
+
+        private static final long serialVersionUID = 1;
+
+        private final String policy;
+        private final String[] policies;
+
+        /** Creates the exception from the requested name and the names of all policies. */
+        public UnknownPolicyException(String policy, Set<String> policies) {
+            super("no throttle policy is named '" + policy + "'; the policies are: "
+                    + String.join(", ", new TreeSet<>(policies)));
+            this.policy = policy;
+            this.policies = policies.toArray(String[]::new);
+        }
+
+        /** Returns the requested name. */
+        public String policy() {
+            return policy;
+        }
+
+        /** Returns the names of all policies. */
+        public Set<String> policies() {
+            return Set.of(policies);
+        }
     }
 }

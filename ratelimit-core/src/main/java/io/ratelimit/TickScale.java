@@ -7,8 +7,8 @@ import java.time.Duration;
 final class TickScale {
     /*
      * What a tick is. The simplest unit is the nanosecond: a token is then worth period / tokens nanoseconds. At
-     * 7000/1m that is no whole number, so each take would round, and the errors add up. So the tick is chosen to make a
-     * clock step and a token both whole numbers of it; taking, refilling and giving back then round nothing. A clock
+     * 7000/1m that is no whole number, so each take would round, and the errors add up. The tick is chosen instead to make
+     * a clock step and a token both whole numbers of it; taking, refilling and giving back then round nothing. A clock
      * step is 1 ns, else 1 µs, or the period for interval refill. With n tokens in d clock steps, reduced, a step is n
      * ticks and a token is d ticks. At 600/1m that is 1 tick a nanosecond and 100,000,000 a token; at 7000/1m it is 7
      * and 60,000,000.

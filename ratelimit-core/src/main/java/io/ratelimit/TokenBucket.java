@@ -165,7 +165,7 @@ public sealed class TokenBucket permits StripedBucket {
     /**
      * Like {@link #acquire(long, Duration)}, but holds no thread. If the future is cancelled, or completed exceptionally as by
      * {@link CompletableFuture#orTimeout}, the tokens are given back. The future completes on a thread of the common
-     * pool, which may have only one. So run blocking work on an executor, as {@link CompletableFuture#thenRunAsync}
+     * pool, which may have only one. Run blocking work on an executor, as {@link CompletableFuture#thenRunAsync}
      * takes it.
      *
      * @param maxWait the longest wait; above 365 days it counts as 365 days
@@ -310,8 +310,8 @@ public sealed class TokenBucket permits StripedBucket {
      * Returns a stream that reads from another stream no faster than this bucket allows, as
      * {@link #shape(OutputStream, Duration)} writes. Closing it closes the other stream.
      *
-     * <p>Bytes are paid for after they were received and before they are returned. So the end of the stream and waiting
-     * for a slow source cost nothing, and the source is read one piece ahead. Bytes whose tokens don't come in time are
+     * <p>Bytes are paid for after they were received and before they are returned. The end of the stream and waiting
+     * for a slow source therefore cost nothing, and the source is read one piece ahead. Bytes whose tokens don't come in time are
      * kept for the next call.
      *
      * @param maxWait the longest wait of a piece; above 365 days it counts as 365 days

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The queues of waiting calls, one for each policy: their lengths, and whether another call may join. A queue keeps no
- * order, since each call has taken its tokens ahead and so knows its turn. Thread-safe.
+ * order, since each call has taken its tokens ahead, and its turn is fixed by then. Thread-safe.
  */
 final class WaitQueues {
 
@@ -45,7 +45,7 @@ final class WaitQueues {
 
         private final List<String> joined = new ArrayList<>();
 
-        /** Takes the tokens at once; or ahead, if each bucket that is short has them in time and a place in its queue. */
+        /** Takes the tokens at once; or ahead, if each bucket that is short has them in time and its queue has a place. */
         Decision take(List<Charge> charges) {
             Decision atOnce = store.take(charges);
             if (atOnce.outcome() != Outcome.DENIED) {
@@ -60,7 +60,7 @@ final class WaitQueues {
             return full == null ? takeAhead(charges) : deny(refined, full::equals, Outcome.QUEUE_FULL);
         }
 
-        /** Joins the queues of buckets that other calls have emptied since; the call is in the others already. */
+        /** Takes the tokens ahead, and also joins the queues of buckets that other calls have emptied meanwhile. */
         private Decision takeAhead(List<Charge> charges) {
             Decision ahead = store.reserve(charges);
             List<Answer> waiting = waiting(ahead);
@@ -155,7 +155,7 @@ final class WaitQueues {
 
     /**
      * The queues of policies in shadow mode. They hold no call: a call that would wait keeps a place until its turn
-     * would have come. So a shadow denial is one that the call would have got. Thread-safe.
+     * would have come. A shadow denial is thus one that an enforced policy would have made. Thread-safe.
      */
     static final class Shadow {
 

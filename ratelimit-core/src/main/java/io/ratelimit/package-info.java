@@ -15,7 +15,7 @@
  * kept, cut to the new capacity.
  *
  * <p><b>The scale of time</b> ({@code TickScale}). Moments are counted in ticks, chosen for each spec so that a clock
- * step and a token are both whole numbers of ticks. So no operation rounds. A rate for which no tick is small enough is
+ * step and a token are both whole numbers of ticks: no operation rounds. A rate for which no tick is small enough is
  * rounded down by less than 1/10,000. Interval refill is the same with a clock that moves once a period.
  *
  * <p><b>The backlog</b> ({@code Backlog}). A call that may wait takes its tokens ahead, and the bucket is then in debt.
@@ -25,21 +25,22 @@
  * uses the same notion, that a take owns a stretch of the time line, to lend tokens to several threads.
  *
  * <p><b>Expiry</b> ({@code ExpiringBuckets}). A key may only be forgotten when its bucket is full, because a new key
- * gets a full bucket. So an entry lives for twice the time that its spec needs from empty to full, and use in the
- * second half of that life renews it. Buckets are never evicted by number. An evicted state is closed, and a thread
- * that still holds it looks the key up again.
+ * gets a full bucket. An entry therefore lives for twice the time that its spec needs from empty to full, and use in the
+ * second half of that life renews it. No bucket is evicted because there are many. An evicted state is closed, and a
+ * thread that still holds it looks the key up again.
  *
  * <p><b>Overflow</b> ({@code PolicyBuckets}). At {@code max-keys} a new key shares one of 4,096 overflow buckets,
  * chosen by a hash with a random key. When there is room again, the key gets its own bucket, short of what its overflow
- * bucket is missing. So no drained key is refilled, and memory is bounded.
+ * bucket is missing. No drained key is refilled by this, and memory is bounded.
  *
  * <h2>A decision over several buckets</h2>
  *
  * <p>{@link io.ratelimit.Throttlers#decide} passes the charges of the enforced policies to the
- * {@link io.ratelimit.BucketStore}, which takes all or none. {@code LocalBucketStore} takes from one bucket after the
- * other. If one denies, the tokens of the earlier ones are given back, and the others are only looked at, so that the
- * decision names every bucket that is short. The decision is allowed if all answers are. Its retry time is the longest
- * of them, plus jitter. Policies in shadow mode decide afterwards, one by one, and the listener gets each decision.
+ * {@link io.ratelimit.BucketStore}, which takes all or none. {@code LocalBucketStore} finds each bucket in the
+ * {@code PolicyBuckets} of its policy, and takes from one bucket after the other. If the second of three denies, the
+ * first gets its tokens back, and the first and the third are only looked at: the decision then names every bucket that
+ * is short. The decision is allowed if all answers are. Its retry time is the longest of the answers, plus jitter.
+ * Policies in shadow mode decide after the others have allowed the call, one by one. The listener gets each decision.
  * {@link io.ratelimit.Throttlers#acquire} waits: {@code WaitQueues} joins the queue of each policy that is short, takes
  * the tokens ahead, and parks the thread once.
  */

@@ -71,7 +71,7 @@ class PolicyWaitTests {
     @Test
     void isDescribedInWords() {
         assertThat(POLICY.withMaxWait(Duration.ofMillis(1500)).withQueueLimit(7).describeWaiting())
-                .isEqualTo("at most 7 wait in line, for at most 1500ms");
-        assertThat(POLICY.describeWaiting()).isEqualTo("no call waits in line");
+                .isEqualTo("at most 7 wait in the queue, for at most 1500ms");
+        assertThat(POLICY.describeWaiting()).isEqualTo("no call waits in the queue");
     }
 }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

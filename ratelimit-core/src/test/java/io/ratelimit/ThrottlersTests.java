@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -57,7 +58,7 @@ class ThrottlersTests {
     void areFoundByTheNamesOfTheirPolicies() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         assertThat(throttlers.get("global")).isInstanceOf(GlobalThrottler.class);
-        assertThat(throttlers.get("per-user")).isInstanceOf(PartitionedThrottler.class);
+        assertThat(throttlers.get("per-user")).isInstanceOf(PartitionedThrottler.class).isNotInstanceOf(Throttler.class);
         assertThat(throttlers.get("per-user").policy()).isEqualTo(USER);
         assertThat(throttlers.all()).extracting(PolicyThrottler::policy).containsExactly(GLOBAL, USER);
     }

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

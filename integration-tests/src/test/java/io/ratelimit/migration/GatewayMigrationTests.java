@@ -96,7 +96,7 @@ class GatewayMigrationTests {
         }
     }
 
-    /** Returns the rejection of alice, who has sent one request before. */
+    /** Returns the rejection of the fourth request of alice; the first was sent before. */
     private static HttpResponse<String> theSameAnswers(RunningApplication gateway) {
         Client client = gateway.client();
         assertThat(client.statuses(3, "/orders/1", "X-Api-Key", "alice")).containsExactly(200, 200, 429);

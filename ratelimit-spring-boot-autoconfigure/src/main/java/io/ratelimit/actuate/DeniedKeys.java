@@ -34,6 +34,7 @@ public final class DeniedKeys implements ThrottleListener {
     private final Map<String, Tally> shadow = new ConcurrentHashMap<>();
     private final AtomicBoolean scheduled = new AtomicBoolean();
 
+    /** @param time the clock of the periods that are counted */
     public DeniedKeys(TimeSource time) {
         this.time = time;
     }

@@ -9,7 +9,7 @@ import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.UnknownPolicyException;
+import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
@@ -48,6 +48,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 @WebEndpoint(id = RateLimitsEndpoint.ID, defaultAccess = Access.READ_ONLY)
 public class RateLimitsEndpoint {
 
+    /** The id of the endpoint. */
     public static final String ID = "ratelimits";
 
     private static final Log logger = LogFactory.getLog(RateLimitsEndpoint.class);
@@ -385,8 +386,9 @@ public class RateLimitsEndpoint {
     /**
      * The health of a backend.
      *
+     * @param name the name of the backend, such as Redis
      * @param condition UP, DOWN or MISCONFIGURED
-     * @param since the time of the last change of the condition
+     * @param since the time of the last change of the condition, in ISO-8601, UTC
      * @param cause the cause of the failure; null if there is none
      */
     public record BackendDescriptor(
@@ -395,6 +397,7 @@ public class RateLimitsEndpoint {
             String since,
             @Nullable String cause) {
 
+        /** Returns the health of a backend as its latest calls have shown it. */
         public static BackendDescriptor of(Backend backend) {
             Backend.State state = backend.state();
             return new BackendDescriptor(

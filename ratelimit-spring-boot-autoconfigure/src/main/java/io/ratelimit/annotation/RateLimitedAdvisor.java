@@ -23,7 +23,7 @@ import org.springframework.util.ClassUtils;
  * The advisor that charges calls of {@link RateLimited} methods. Its place is after method security, so a forbidden call
  * takes no token. It is also before transactions and caches, so a denied call opens no transaction.
  */
-public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
+final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
 
     /** Method security has the orders 100 to 600; transactions and caches come last. */
     static final int ORDER = 700;
@@ -33,12 +33,8 @@ public final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
     private final transient Advice advice;
     private final transient Pointcut pointcut;
 
-    /**
-     * @param throttlers supplies the throttlers at the first call
-     * @param operations supplies the charges of annotated methods at the first call
-     * @param proxyTargetClass whether proxies are subclasses, also of classes that have an interface
-     */
-    public RateLimitedAdvisor(
+    /** See {@link RateLimitedOperations#advisor}. */
+    RateLimitedAdvisor(
             Supplier<Throttlers> throttlers,
             Supplier<RateLimitedOperations> operations,
             BooleanSupplier proxyTargetClass) {

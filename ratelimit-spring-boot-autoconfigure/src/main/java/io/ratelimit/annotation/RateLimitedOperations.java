@@ -14,11 +14,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.Advisor;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
@@ -60,6 +63,20 @@ public final class RateLimitedOperations {
         this.beans = new CandidateBeans(beans);
         this.context = new RateLimitedReader.Context(
                 limits, new CallExpressions(shared, beans.getBeanClassLoader()), this.beans, currentRequest);
+    }
+
+    /**
+     * Returns the advisor that charges calls of annotated methods.
+     *
+     * @param throttlers supplies the throttlers at the first call
+     * @param operations supplies the charges of annotated methods at the first call
+     * @param proxyTargetClass whether proxies are subclasses, also of classes that have an interface
+     */
+    public static Advisor advisor(
+            Supplier<Throttlers> throttlers,
+            Supplier<RateLimitedOperations> operations,
+            BooleanSupplier proxyTargetClass) {
+        return new RateLimitedAdvisor(throttlers, operations, proxyTargetClass);
     }
 
     /**

@@ -1,7 +1,7 @@
 /**
  * Limits on the calls of methods of any Spring bean.
  *
- * <p>Start at {@link io.ratelimit.annotation.RateLimited}. The {@link io.ratelimit.annotation.RateLimitedAdvisor} charges
+ * <p>Start at {@link io.ratelimit.annotation.RateLimited}. The {@code RateLimitedAdvisor} charges
  * each call as {@link io.ratelimit.annotation.RateLimitedOperations} has read it from the annotations. A denied call
  * throws a {@link io.ratelimit.annotation.RateLimitExceededException}.
  *

@@ -4,6 +4,7 @@ import io.ratelimit.Backend;
 import io.ratelimit.BackendException;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.CircuitBreaker.Round;
+import io.ratelimit.failover.Deadline.CongestedException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -15,6 +15,7 @@ public final class SpecCache<S, T> {
     private final Map<S, T> values = new ConcurrentHashMap<>();
     private final Function<S, T> compute;
 
+    /** @param compute computes the value of a spec */
     public SpecCache(Function<S, T> compute) {
         this.compute = compute;
     }

@@ -22,6 +22,7 @@ public final class DenialLog implements ThrottleListener {
     private final LineSampler enforced;
     private final LineSampler shadow;
 
+    /** @param time the clock of the pauses between lines */
     public DenialLog(TimeSource time) {
         this.enforced = new LineSampler(time, (policy, denials) -> log(policy, denials, ""));
         this.shadow = new LineSampler(

@@ -20,6 +20,7 @@ public final class FailureLog {
 
     private record Failure(String what, String why) {}
 
+    /** @param time the clock of the pauses between lines */
     public FailureLog(TimeSource time) {
         this.lines = new LineSampler(time, this::log);
     }

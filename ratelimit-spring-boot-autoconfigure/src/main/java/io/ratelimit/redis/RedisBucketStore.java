@@ -1,5 +1,8 @@
 package io.ratelimit.redis;
 
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.protocol.CommandArgs;
+import io.netty.buffer.ByteBuf;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
@@ -133,5 +136,26 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** Returns how long a charge may wait, in microseconds. */
     static long waitMicros(Charge charge, boolean ahead) {
         return ahead ? charge.maxWait().toNanos() / 1_000 : 0;
+    }
+
+    /** The arguments of a command, and the moment at which the command was written to the connection. */
+    static final class TimedArguments extends CommandArgs<byte[], byte[]> {
+
+        private volatile long sentAt;
+
+        TimedArguments() {
+            super(ByteArrayCodec.INSTANCE);
+        }
+
+        @Override
+        public void encode(ByteBuf buffer) {
+            sentAt = System.nanoTime();
+            super.encode(buffer);
+        }
+
+        /** Returns when the command was written, as {@link System#nanoTime}; 0 if it wasn't yet. */
+        long sentAt() {
+            return sentAt;
+        }
     }
 }

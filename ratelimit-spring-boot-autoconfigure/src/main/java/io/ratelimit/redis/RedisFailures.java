@@ -2,7 +2,7 @@ package io.ratelimit.redis;
 
 import io.lettuce.core.RedisCommandExecutionException;
 import io.ratelimit.BackendException;
-import io.ratelimit.failover.CongestedException;
+import io.ratelimit.failover.Deadline.CongestedException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

@@ -10,6 +10,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.SpecCache;
 import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisBucketStore.TimedArguments;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

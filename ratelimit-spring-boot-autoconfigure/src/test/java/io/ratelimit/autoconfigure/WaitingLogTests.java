@@ -38,19 +38,19 @@ class WaitingLogTests extends CapturedStart {
                 .filteredOn(line -> line.startsWith("INFO "))
                 .containsExactly(
                         "INFO Throttle policy 'derived' is enforced: 5/1s, capacity 5, a bucket for each ip, at most 7"
-                                + " wait in line, for at most 1500ms, in memory; all methods, all paths, after"
+                                + " wait in the queue, for at most 1500ms, in memory; all methods, all paths, after"
                                 + " authentication, because requests may wait",
                         "INFO Throttle policy 'user' is enforced: 5/1s, capacity 5, a bucket for each header:x-a,"
-                                + " roles.size() + 1 tokens a request, at most 20 wait in line, for at most 2s, in"
-                                + " memory;"
-                                + " all methods, all paths, after authentication",
+                                + " roles.size() + 1 tokens a request, at most 20 wait in the queue, for at most 2s, in"
+                                + " memory; all methods, all paths, after authentication",
                         "INFO Throttle policy 'none' is enforced: 5/1s, capacity 5, one bucket, in memory; all methods,"
                                 + " all paths, before authentication",
                         "INFO Throttle policy 'watched' is in shadow mode (rejects nothing, queues nothing): 5/1s,"
-                                + " capacity 5, one bucket, at most 20 wait in line, for at most 2s, in memory; all"
+                                + " capacity 5, one bucket, at most 20 wait in the queue, for at most 2s, in memory; all"
                                 + " methods, all paths, after authentication, because requests may wait",
                         "INFO Throttle policy 'written' is enforced: 5/1s, capacity 5, one bucket, at most 20 wait in"
-                                + " line, for at most 2s, in memory; all methods, all paths, before authentication");
+                                + " the queue, for at most 2s, in memory; all methods, all paths, before"
+                                + " authentication");
     }
 
     @Test
@@ -60,7 +60,7 @@ class WaitingLogTests extends CapturedStart {
                         .log(output))
                 .containsExactly(
                         "INFO Throttle policy 'b' is enforced: 5/1s, capacity 5, one bucket, in memory; calls of "
-                                + Work.class.getName() + ".work(), where at most 20 wait in line, for at most 3s");
+                                + Work.class.getName() + ".work(), where at most 20 wait in the queue, for at most 3s");
     }
 
     @Test

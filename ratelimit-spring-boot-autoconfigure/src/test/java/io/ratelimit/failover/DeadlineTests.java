@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.SystemTimeSource;
+import io.ratelimit.failover.Deadline.CongestedException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;

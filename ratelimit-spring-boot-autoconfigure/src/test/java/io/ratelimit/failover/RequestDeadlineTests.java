@@ -6,6 +6,7 @@ import io.ratelimit.Backend.Condition;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.failover.Deadline.CongestedException;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The till: two customers a second, and the others wait in line. */
+/** The till: two customers a second, and the others wait in the queue. */
 @RestController
 class CheckoutController {
 

@@ -185,7 +185,7 @@ class DashboardTests {
         waiting.forEach(Thread::start);
         await().until(() -> time.waiting() == 3);
 
-        browser.awaitText(card("checkout") + " .waiting", "3 wait in line, of 10 that may");
+        browser.awaitText(card("checkout") + " .waiting", "3 wait in the queue, of 10 that may");
         assertThat(browser.text(card("checkout") + " .level")).isEqualTo("0 of 2 left");
         assertThat(browser.text(card("global") + " .level")).isEqualTo("7,000 of 7,000 left");
         assertThat(browser.element(card("per-ip") + " .level").isDisplayed()).isFalse();
@@ -193,7 +193,7 @@ class DashboardTests {
         for (Thread customer : waiting) {
             customer.join();
         }
-        browser.awaitText(card("checkout") + " .waiting", "0 wait in line");
+        browser.awaitText(card("checkout") + " .waiting", "0 wait in the queue");
     }
 
     private Thread customer() {

@@ -39,6 +39,7 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
     private boolean closed;
     private @Nullable Future<?> nextSample;
 
+    /** @param time the clock of the seconds that are counted */
     public DecisionHistory(TimeSource time) {
         this.time = time;
         this.start = time.nanoTime();

@@ -2,7 +2,6 @@ package io.ratelimit.autoconfigure.annotation;
 
 import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
-import io.ratelimit.annotation.RateLimitedAdvisor;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
@@ -18,6 +17,7 @@ import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.Advisor;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.aop.framework.ProxyConfig;
 import org.springframework.beans.factory.ObjectProvider;
@@ -64,11 +64,11 @@ public final class RateLimitAnnotationAutoConfiguration {
 
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-    static RateLimitedAdvisor rateLimitedAdvisor(
+    static Advisor rateLimitedAdvisor(
             ObjectProvider<Throttlers> throttlers,
             ObjectProvider<RateLimitedOperations> operations,
             ConfigurableListableBeanFactory beans) {
-        return new RateLimitedAdvisor(
+        return RateLimitedOperations.advisor(
                 SingletonSupplier.of(throttlers::getObject),
                 SingletonSupplier.of(operations::getObject),
                 () -> beans.getBean(AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)

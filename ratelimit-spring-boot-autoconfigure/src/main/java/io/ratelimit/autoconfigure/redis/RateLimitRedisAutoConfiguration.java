@@ -15,18 +15,32 @@ import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.redis.RedisStorage;
+import java.util.HashSet;
+import java.util.Set;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionMessage;
+import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
+import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.bind.BindException;
+import org.springframework.boot.context.properties.bind.Bindable;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Primary;
 import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotatedTypeMetadata;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
@@ -34,7 +48,7 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
         afterName = "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration")
-@Conditional({RateLimitEnabledCondition.class, OnRedisCondition.class})
+@Conditional({RateLimitEnabledCondition.class, RateLimitRedisAutoConfiguration.OnRedisCondition.class})
 @EnableConfigurationProperties(RateLimitProperties.class)
 @Lazy(false)
 public final class RateLimitRedisAutoConfiguration {
@@ -133,6 +147,56 @@ public final class RateLimitRedisAutoConfiguration {
                             + " used.",
                     "Add 'io.lettuce:lettuce-core', which 'spring-boot-starter-data-redis' brings" + IN_MEMORY,
                     "ratelimit.backend");
+        }
+    }
+
+    /** A condition that matches if {@code backend: redis} is set for the application or for a policy. */
+    static final class OnRedisCondition extends SpringBootCondition {
+
+        private static final ConfigurationPropertyName BACKEND = ConfigurationPropertyName.of("ratelimit.backend");
+        private static final ConfigurationPropertyName POLICIES = ConfigurationPropertyName.of("ratelimit.policies");
+
+        @Override
+        public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
+            ConditionMessage.Builder message = ConditionMessage.forCondition("Limits on Redis");
+            return new ConditionOutcome(
+                    isRedisConfigured(context.getEnvironment()), message.because("'backend' decides"));
+        }
+
+        private static boolean isRedisConfigured(Environment environment) {
+            Binder binder = Binder.get(environment);
+            try {
+                if (isRedis(binder, BACKEND)) {
+                    return true;
+                }
+                for (ConfigurationPropertyName policy : policies(environment)) {
+                    if (isRedis(binder, policy.append("backend"))) {
+                        return true;
+                    }
+                }
+                return false;
+            } catch (BindException malformed) {
+                return false; // the start fails later, when all properties are bound
+            }
+        }
+
+        private static boolean isRedis(Binder binder, ConfigurationPropertyName name) {
+            return binder.bind(name, Bindable.of(BackendKind.class)).orElse(null) == BackendKind.REDIS;
+        }
+
+        /** Returns the policies, found by the names of their properties, as binding them takes several times as long. */
+        private static Set<ConfigurationPropertyName> policies(Environment environment) {
+            Set<ConfigurationPropertyName> policies = new HashSet<>();
+            for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
+                if (source instanceof IterableConfigurationPropertySource properties) {
+                    for (ConfigurationPropertyName property : properties) {
+                        if (POLICIES.isAncestorOf(property)) {
+                            policies.add(property.chop(POLICIES.getNumberOfElements() + 1));
+                        }
+                    }
+                }
+            }
+            return policies;
         }
     }
 }

@@ -18,6 +18,7 @@ public final class ClientIpResolver {
     private final ClientIp clientIp;
     private final AtomicBoolean mayWarn = new AtomicBoolean(true);
 
+    /** @param clientIp the rules for proxies and networks */
     public ClientIpResolver(ClientIp clientIp) {
         this.clientIp = clientIp;
     }

@@ -21,6 +21,7 @@ public final class RejectedCallResolver implements HandlerExceptionResolver, Ord
 
     private final Rejections rejections;
 
+    /** @param rejections writes the rejections */
     public RejectedCallResolver(Rejections rejections) {
         this.rejections = rejections;
     }

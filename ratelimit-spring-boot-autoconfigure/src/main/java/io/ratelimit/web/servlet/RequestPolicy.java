@@ -63,14 +63,17 @@ public final class RequestPolicy {
         return throttler.policy();
     }
 
+    /** Returns the key, which selects the bucket of a request. */
     public RequestKey key() {
         return key;
     }
 
+    /** Returns the tokens that a request takes. */
     public RequestCost cost() {
         return cost;
     }
 
+    /** Returns the phase in which the policy decides. */
     public Phase phase() {
         return phase;
     }
@@ -192,6 +195,7 @@ public final class RequestPolicy {
             this.failures = failures;
         }
 
+        /** Sets the tokens that a request takes; by default 1. */
         public Builder cost(RequestCost cost) {
             this.cost = cost;
             return this;
@@ -229,6 +233,7 @@ public final class RequestPolicy {
             return this;
         }
 
+        /** Returns the policy. */
         public RequestPolicy build() {
             return new RequestPolicy(this);
         }

@@ -211,7 +211,7 @@ class Policy {
     const { waiting, queueLimit, mode } = this.data;
     const wait = mode === 'shadow' ? 'would wait' : waiting === 1 ? 'waits' : 'wait';
     this.waiting.hidden = queueLimit === 0 && waiting === 0;
-    write(this.waiting, `${number(waiting)} ${wait} in line, of ${number(queueLimit)} that may`);
+    write(this.waiting, `${number(waiting)} ${wait} in the queue, of ${number(queueLimit)} that may`);
   }
 
   showKeys() {
