@@ -85,7 +85,7 @@ class DocumentationTests {
     void theReadmeNamesTheStarterAsItsPomDoes() throws IOException {
         String pom = Files.readString(ROOT.resolve("ratelimit-spring-boot-starter/pom.xml"));
         String group = element("groupId", pom);
-        String version = element("version", pom.substring(pom.indexOf("<parent>")));
+        String version = element("revision", Files.readString(ROOT.resolve("pom.xml")));
         String artifact = element("artifactId", pom.substring(pom.indexOf("</parent>")));
         List<Block> blocks = blocks(ROOT.resolve("README.md"));
 
