@@ -26,8 +26,7 @@ class TooOldSpringBootTests {
         assertThat(output)
                 .contains("ratelimit needs Spring Boot 4, but this application runs on Spring Boot "
                         + SpringBootVersion.getVersion() + ".")
-                .contains(
-                        "Upgrade to Spring Boot 4.0.7 or later, or remove 'ratelimit-spring-boot-starter'.");
+                .contains("Upgrade to Spring Boot 4.0.7 or later, or remove 'ratelimit-spring-boot-starter'.");
     }
 
     private static void start(WebApplicationType type, String... arguments) {

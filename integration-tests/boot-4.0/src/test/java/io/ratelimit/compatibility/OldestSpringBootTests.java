@@ -148,8 +148,7 @@ class OldestSpringBootTests {
 
         @Bean
         SecurityFilterChain security(HttpSecurity http) {
-            return http.authorizeHttpRequests(
-                            requests -> requests.anyRequest().authenticated())
+            return http.authorizeHttpRequests(requests -> requests.anyRequest().authenticated())
                     .httpBasic(withDefaults())
                     .build();
         }

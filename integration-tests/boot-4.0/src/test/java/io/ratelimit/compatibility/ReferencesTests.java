@@ -36,8 +36,11 @@ class ReferencesTests {
         Set<String> missing = new TreeSet<>();
         List<Path> classes = new ArrayList<>();
         int references = 0;
-        Path artifact = Path.of(
-                ofTheArtifact.getProtectionDomain().getCodeSource().getLocation().toURI());
+        Path artifact = Path.of(ofTheArtifact
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .toURI());
         if (Files.isDirectory(artifact)) {
             references = addMissing(artifact, classes, missing);
         } else {
