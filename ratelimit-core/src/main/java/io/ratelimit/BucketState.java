@@ -319,7 +319,9 @@ final class BucketState {
     private Origin origin(long seen) {
         Backlog current = backlog;
         Origin origin = current.origin();
-        return origin != null && origin.convertedTo() == seen ? origin : new Origin(scale, seen, current.withoutOrigin(), 0);
+        return origin != null && origin.convertedTo() == seen
+                ? origin
+                : new Origin(scale, seen, current.withoutOrigin(), 0);
     }
 
     /**

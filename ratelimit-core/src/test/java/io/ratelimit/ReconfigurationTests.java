@@ -117,7 +117,8 @@ class ReconfigurationTests {
         bucket.reconfigure(new BucketSpec(Rate.of("100/1h"), 100, BucketSpec.Refill.INTERVAL));
         assertThat(bucket.snapshot().available()).isEqualTo(7);
         assertThat(bucket.tryAcquire(7)).isTrue();
-        assertThat(bucket.decide(1).retryAfter()).isEqualTo(Duration.ofMinutes(60).minusSeconds(30));
+        assertThat(bucket.decide(1).retryAfter())
+                .isEqualTo(Duration.ofMinutes(60).minusSeconds(30));
         time.advance(Duration.ofMinutes(60).minusSeconds(30));
         assertThat(bucket.snapshot().available()).isEqualTo(99);
     }

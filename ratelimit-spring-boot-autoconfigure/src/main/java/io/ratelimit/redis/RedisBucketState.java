@@ -126,7 +126,9 @@ record RedisBucketState(
 
     /** Returns the microseconds until the tokens can be taken; {@link Long#MAX_VALUE} if they never fit. */
     long microsUntil(long cost) {
-        return ticks.fits(cost) ? ticks.microsUntil(missingFor(cost) + ticks.of(cost) - ticks.full(), at) : Long.MAX_VALUE;
+        return ticks.fits(cost)
+                ? ticks.microsUntil(missingFor(cost) + ticks.of(cost) - ticks.full(), at)
+                : Long.MAX_VALUE;
     }
 
     /** Returns whether the clock was ahead when a value was written, and has been corrected since. */
@@ -257,8 +259,7 @@ record RedisBucketState(
 
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
-        return new RedisBucketState(
-                ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, at);
+        return new RedisBucketState(ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, at);
     }
 
     /**

@@ -158,7 +158,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         RedisTickScale ticks = ticks(charge);
         return transact(List.of(key), call, reading -> {
             RedisBucketState bucket = reading.bucket(key, ticks).under(ticks);
-            BucketSnapshot snapshot = RedisAnswers.snapshot(charge, ticks, bucket.missingFor(charge.cost()), reading.now);
+            BucketSnapshot snapshot =
+                    RedisAnswers.snapshot(charge, ticks, bucket.missingFor(charge.cost()), reading.now);
             return new Change<>(snapshot, Map.of());
         });
     }
