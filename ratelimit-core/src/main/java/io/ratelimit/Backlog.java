@@ -62,6 +62,11 @@ record Backlog(
         return this == NONE || shown - promised >= 0 ? shown : promised;
     }
 
+    /** Returns this backlog without the state before a conversion: an origin needs no origin of its own. */
+    Backlog withoutOrigin() {
+        return origin == null ? this : new Backlog(promised, null, fastest, cut);
+    }
+
     /** Returns the backlog after tokens were given back, while later calls have promises up to this tick. */
     Backlog promisedUntil(long lastPromise) {
         return new Backlog(lastPromise, null, fastest, cut);

@@ -303,13 +303,25 @@ final class BucketState {
     /** Returns the ticks of another spec that its bucket is missing if it replaces this state, or {@link #CLOSED}. */
     long missing(TickScale other, long nanos) {
         long seen = fullAt;
-        return seen == CLOSED ? CLOSED : origin(seen).missing(other, nanos);
+        return seen == CLOSED ? CLOSED : origin(seen).convertedTo(other, nanos).missing;
+    }
+
+    /** Like {@link #missing(TickScale, long)}, but with the missing ticks of a state whose clock has no advance. */
+    long missingWithoutAdvance(TickScale other, long nanos) {
+        long seen = fullAt;
+        if (seen == CLOSED) {
+            return CLOSED;
+        }
+        Converted converted = origin(seen).convertedTo(other, nanos);
+        return converted.missing + converted.advance;
     }
 
     private Origin origin(long seen) {
         Backlog current = backlog;
         Origin origin = current.origin();
-        return origin != null && origin.convertedTo() == seen ? origin : new Origin(scale, seen, current, 0);
+        return origin != null && origin.convertedTo() == seen
+                ? origin
+                : new Origin(scale, seen, current.withoutOrigin(), 0);
     }
 
     /**
@@ -326,17 +338,24 @@ final class BucketState {
          * given back come at the old rate until then. A slower spec must not grant them earlier, so it counts from the
          * end of the debt, if that is less.
          */
-        private long missing(TickScale other, long nanos) {
-            return other == scale
-                    ? BucketState.missing(fullAt, scale.at(nanos))
-                    : Math.max(
-                            missing(other, nanos, lastPromiseNanos(nanos)),
-                            missing(other, nanos, nanosOrLater(fullAt - scale.full(), nanos)));
+        private Converted convertedTo(TickScale other, long nanos) {
+            if (other.base() == scale.base()) {
+                return new Converted(BucketState.missing(fullAt, scale.at(nanos)), 0, nanos);
+            }
+            long last = lastPromiseNanos(nanos);
+            long end = nanosOrLater(fullAt - scale.full(), nanos);
+            long missing = other.convertMissing(scale, missingAt(last), last) + other.at(last);
+            long worth = other.worthMissing(scale, missingAt(last), last) + other.at(last);
+            if (end < last) {
+                long atEnd = other.worthMissing(scale, missingAt(end), end) + other.at(end);
+                missing = Math.max(missing, atEnd);
+                worth = Math.max(worth, atEnd);
+            }
+            return new Converted(missing - other.at(nanos), worth - missing, last);
         }
 
-        private long missing(TickScale other, long nanos, long then) {
-            long missingThen = BucketState.missing(fullAt, scale.at(then));
-            return other.at(then) - other.at(nanos) + other.convertMissing(scale, missingThen);
+        private long missingAt(long nanos) {
+            return BucketState.missing(fullAt, scale.at(nanos));
         }
 
         /** Returns the moment of the last promise, or now if that is later. */
@@ -350,22 +369,32 @@ final class BucketState {
     }
 
     /**
+     * The missing ticks under another spec.
+     *
+     * @param advance the ticks by which the clock is ahead until the step after a moment: see {@link TickScale}
+     */
+    private record Converted(long missing, long advance, long advancedFrom) {}
+
+    /**
      * Closes this state, which must be open, and returns a state of another spec with the same tokens. Waiting calls
      * keep their turn.
      */
     synchronized BucketState convertTo(TickScale other, TimeSource time) {
         Origin origin = origin((long) FULL_AT.getAndSet(this, CLOSED));
         long nanos = time.nanoTime(); // not before closing: takes of other threads since then would look like a debt
-        BucketState converted = new BucketState(other, nanos, origin.missing(other, nanos));
-        if (other == origin.scale) {
-            long lastPromise = origin.backlog.lastPromise(converted.fullAt - other.full());
-            converted.backlog = new Backlog(lastPromise, null, fastest(), backlog.cut());
-            return converted;
+        if (other.base() == origin.scale.base()) {
+            BucketState restored = new BucketState(origin.scale, nanos, origin.missingAt(nanos));
+            long lastPromise = origin.backlog.lastPromise(restored.fullAt - other.full());
+            restored.backlog = new Backlog(lastPromise, null, fastest(), backlog.cut());
+            return restored;
         }
+        Converted result = origin.convertedTo(other, nanos);
+        TickScale advanced = other.advanced(result.advance, result.advancedFrom);
+        BucketState converted = new BucketState(advanced, nanos, result.missing);
         long last = origin.lastPromiseNanos(nanos);
         // Without a promise the current step of the other clock counts: the next step would look like a debt.
-        long promised = last == nanos ? other.at(nanos) : other.atOrAfter(last);
-        boolean fraction = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos));
+        long promised = last == nanos ? advanced.at(nanos) : advanced.atOrAfter(last);
+        boolean fraction = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos), nanos);
         Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
         long cut =
                 backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);

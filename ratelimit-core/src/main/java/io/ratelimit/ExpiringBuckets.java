@@ -141,7 +141,7 @@ final class ExpiringBuckets {
 
     /** Returns whether a bucket belongs here, by its scale: no two of these objects share one. */
     boolean contains(BucketState state) {
-        return scales.getIfPresent(state.scale().spec()) == state.scale();
+        return scales.getIfPresent(state.scale().spec()) == state.scale().base();
     }
 
     /** Returns how many specs are kept because a bucket counts by them, or did until recently. */

@@ -15,6 +15,15 @@ final class TickScale {
      *
      * A long must hold more than ten years of ticks, which bounds the ticks of a step. A rate that needs finer ticks,
      * such as 30000001/1d, is rounded down, by less than 1/10,000, to one that doesn't.
+     *
+     * How specs with interval refill convert. A bucket that was drained just before its batch comes has waited for
+     * nearly a whole batch. If another spec granted the tokens of this wait and then the batch came too, the rates of the
+     * two specs would add up. So tokens are compared at one moment as if all came one by one: a bucket is worth the
+     * tokens in it plus the part of the next batch that the time since the last tick has earned. A conversion keeps this
+     * worth, up to the new capacity. To greedy refill the earned part becomes tokens. To interval refill the tokens are
+     * kept, and the part of the next batch that would count as earned already is taken off that batch: the clock of the
+     * bucket is ahead by so many ticks until then (the advance). At 10/1m and half a minute after a tick, an empty bucket
+     * is worth 5 tokens. Under greedy refill it has these 5. Converted back, it has 5, and the next batch brings 5.
      */
 
     /** 2^63 ticks at 24 a nanosecond last twelve years: a bucket may be ten years from full, or idle for that long. */
@@ -31,6 +40,9 @@ final class TickScale {
     private final long capacity;
     private final long full;
     private final long nanosToFull;
+    private final TickScale base;
+    private final long advance;
+    private final long advancedUntil;
 
     private TickScale(BucketSpec spec, Rate rate, long nanos, long stepNanos, long perStep, long perToken) {
         this.spec = spec;
@@ -41,7 +53,26 @@ final class TickScale {
         this.perToken = perToken;
         this.capacity = spec.capacity();
         this.full = capacity * perToken;
+        this.base = this;
+        this.advance = 0;
+        this.advancedUntil = start;
         this.nanosToFull = nanosUntil(full, start);
+    }
+
+    /** Creates a scale whose clock is ahead by so many ticks until a moment. */
+    private TickScale(TickScale base, long advance, long advancedUntil) {
+        this.spec = base.spec;
+        this.rate = base.rate;
+        this.start = base.start;
+        this.stepNanos = base.stepNanos;
+        this.perStep = base.perStep;
+        this.perToken = base.perToken;
+        this.capacity = base.capacity;
+        this.full = base.full;
+        this.nanosToFull = base.nanosToFull;
+        this.base = base;
+        this.advance = advance;
+        this.advancedUntil = advancedUntil;
     }
 
     /**
@@ -120,8 +151,28 @@ final class TickScale {
         if (stepNanos == 1) {
             return perStep == 1 ? passed : passed * perStep;
         }
-        return (stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos))
-                * perStep;
+        long steps = stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos);
+        return steps * perStep + advanceAt(nanos);
+    }
+
+    /** Returns the ticks by which the next step after a moment is shorter than others. */
+    private long advanceAt(long nanos) {
+        return advance == 0 || nanos - advancedUntil >= 0 ? 0 : advance;
+    }
+
+    /** Returns the scale without an advance. */
+    TickScale base() {
+        return base;
+    }
+
+    /** Returns this scale with the clock ahead by so many ticks until the step after a moment. */
+    TickScale advanced(long ticks, long nanos) {
+        return ticks == 0 ? base : new TickScale(base, ticks, nanos - sinceStep(nanos) + stepNanos);
+    }
+
+    /** Returns the nanoseconds since the last batch of interval refill; zero for greedy refill. */
+    private long sinceStep(long nanos) {
+        return spec.refill() == BucketSpec.Refill.INTERVAL ? Math.floorMod(nanos - start, stepNanos) : 0;
     }
 
     /** Returns the tick of the first clock step that isn't before a moment. */
@@ -136,7 +187,8 @@ final class TickScale {
         if (ticks <= 0) {
             return 0;
         }
-        long steps = perStep == 1 ? ticks : (ticks - 1) / perStep + 1;
+        long fromStep = ticks + advanceAt(nanos);
+        long steps = perStep == 1 ? fromStep : (fromStep - 1) / perStep + 1;
         return stepNanos == 1 ? steps : steps * stepNanos - Math.floorMod(nanos - start, stepNanos);
     }
 
@@ -158,21 +210,45 @@ final class TickScale {
     }
 
     /** Returns the ticks missing here for the tokens of a bucket of another spec, cut to this capacity. */
-    long convertMissing(TickScale other, long missing) {
-        BigInteger left = BigInteger.valueOf(other.full - missing);
-        long converted = left.multiply(BigInteger.valueOf(perToken))
-                .divide(BigInteger.valueOf(other.perToken))
-                .min(BigInteger.valueOf(full))
-                .longValueExact();
-        return full - converted;
+    long convertMissing(TickScale other, long missing, long nanos) {
+        return full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
     }
 
-    /** Returns whether {@link #convertMissing} cuts off a fraction of a tick. */
-    boolean cutsFraction(TickScale other, long missing) {
-        BigInteger[] converted = BigInteger.valueOf(other.full - Math.max(missing, 0))
+    private BigInteger[] keptTokens(TickScale other, long missing) {
+        BigInteger[] kept = BigInteger.valueOf(other.full - missing)
                 .multiply(BigInteger.valueOf(perToken))
                 .divideAndRemainder(BigInteger.valueOf(other.perToken));
-        return converted[1].signum() != 0 && converted[0].compareTo(BigInteger.valueOf(full)) < 0;
+        kept[0] = kept[0].min(BigInteger.valueOf(full));
+        return kept;
+    }
+
+    /**
+     * Like {@link #convertMissing}, but less the part of the next batch that counts as earned: the result may be more than
+     * a full bucket.
+     */
+    long worthMissing(TickScale other, long missing, long nanos) {
+        BigInteger otherStep = BigInteger.valueOf(other.stepNanos);
+        BigInteger worth = BigInteger.valueOf(other.full - missing - other.advanceAt(nanos))
+                .multiply(otherStep)
+                .add(product(other.perStep, other.sinceStep(nanos)))
+                .multiply(BigInteger.valueOf(perToken))
+                .multiply(BigInteger.valueOf(stepNanos));
+        BigInteger perTick = otherStep.multiply(BigInteger.valueOf(other.perToken));
+        BigInteger earned = product(perStep, sinceStep(nanos)).multiply(perTick);
+        BigInteger[] ticks = worth.subtract(earned).divideAndRemainder(perTick.multiply(BigInteger.valueOf(stepNanos)));
+        long left = ticks[0].min(BigInteger.valueOf(full)).longValueExact();
+        return full - (ticks[1].signum() < 0 ? left - 1 : left);
+    }
+
+    private static BigInteger product(long a, long b) {
+        return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
+    }
+
+    /** Returns whether a conversion cuts off a fraction of a tick, as it does wherever a part of a batch counts. */
+    boolean cutsFraction(TickScale other, long missing, long nanos) {
+        BigInteger[] kept = keptTokens(other, Math.max(missing, 0));
+        return sinceStep(nanos) + other.sinceStep(nanos) > 0
+                || kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
     }
 
     /** Returns the most ticks that a spec's rate can bring in this time; interval refill may bring one more batch. */

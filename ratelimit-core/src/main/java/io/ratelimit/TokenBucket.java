@@ -29,9 +29,8 @@ import org.jspecify.annotations.Nullable;
  * <p>In any interval of length D the bucket grants at most capacity + rate × (D + s), not counting tokens that are
  * given back. Here s is one clock step (1 ns, or 1 µs for rates that no nanosecond fits), or one period for interval
  * refill. It denies only if the tokens are not available, and a denial changes nothing. A grant counts at the moment at
- * which its call read the clock; the grant of a waiting call counts when it is due. Across a change of rate or capacity
- * the greater one counts. If specs with interval refill take turns with others, their rates add up, since each brings
- * its batch at the end of its own period.
+ * which its call read the clock; the grant of a waiting call counts when it is due. Across changes of the spec the
+ * greatest rate, capacity and rate × s count.
  *
  * <p>Waiting calls are served in the order of arrival. Tokens are taken ahead, so a call's wait is known before it
  * begins. A wait that is too long is denied at once, and later calls never overtake a waiting one.

@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>G1: in every window that ends at a grant, the tokens granted less those given back of them are at most the
  *       capacity at the window's start, the refill of the window, and the refill of one clock step. A grant counts at
- *       the moment when it is due. Where calls under several specs meet, the greatest rate and capacity count. But the batches of specs with
- *       interval refill add up: each spec brings its batch at the end of its own period.
+ *       the moment when it is due. Where calls under several specs meet, the greatest rate, capacity and step count.
  *   <li>If the bucket has one spec: the exact answer of each take.
  * </ul>
  */
@@ -46,8 +45,7 @@ public final class GrantOracle {
     public static final class Grant {
         private final long due;
         private final Set<BucketSpec> specs = new HashSet<>();
-        private BigInteger oneByOne = BigInteger.ZERO;
-        private BigInteger inBatches = BigInteger.ZERO;
+        private BigInteger perNano = BigInteger.ZERO;
         private BigInteger capacity = BigInteger.ZERO;
         private BigInteger kept;
         private @Nullable BigInteger excess;
@@ -59,15 +57,9 @@ public final class GrantOracle {
 
         private void count(BucketSpec spec, Account account) {
             if (specs.add(spec)) {
-                boolean adds = spec.refill() == Refill.INTERVAL;
-                inBatches = adds ? inBatches.add(account.perNano) : inBatches;
-                oneByOne = adds ? oneByOne : oneByOne.max(account.perNano);
+                perNano = perNano.max(account.perNano);
                 capacity = capacity.max(account.capacity);
             }
-        }
-
-        private BigInteger perNano() {
-            return inBatches.add(oneByOne);
         }
     }
 
@@ -101,7 +93,6 @@ public final class GrantOracle {
         }
         this.unit = common;
         BigInteger step = BigInteger.ZERO;
-        BigInteger greedyStep = BigInteger.ZERO;
         long largest = specs.stream().mapToLong(BucketSpec::capacity).max().orElseThrow();
         for (BucketSpec spec : specs) {
             BigInteger capacity = tokens(forgetsFull ? largest : spec.capacity());
@@ -109,11 +100,9 @@ public final class GrantOracle {
             BigInteger perNano = tokens(spec.rate().tokens()).divide(BigInteger.valueOf(period));
             long stepNanos = spec.refill() == Refill.INTERVAL ? period : clockStep;
             this.specs.put(spec, new Account(perNano, capacity, stepNanos));
-            BigInteger perStep = perNano.multiply(BigInteger.valueOf(stepNanos));
-            step = spec.refill() == Refill.INTERVAL ? step.add(perStep) : step;
-            greedyStep = spec.refill() == Refill.GREEDY ? greedyStep.max(perStep) : greedyStep;
+            step = step.max(perNano.multiply(BigInteger.valueOf(stepNanos)));
         }
-        this.step = step.add(greedyStep);
+        this.step = step;
         this.level = tokens(specs.iterator().next().capacity());
         this.levelAt = now;
     }
@@ -172,7 +161,7 @@ public final class GrantOracle {
             BigInteger excess = grant.capacity.negate();
             if (i > 0) {
                 Grant before = grants.get(i - 1);
-                BigInteger refill = grant.perNano().multiply(BigInteger.valueOf(grant.due - before.due));
+                BigInteger refill = grant.perNano.multiply(BigInteger.valueOf(grant.due - before.due));
                 excess = before.excess.subtract(refill).max(excess);
             }
             excess = excess.add(grant.kept);

@@ -84,6 +84,62 @@ class ReconfigurationTests {
         assertThat(global.tryAcquire(1)).isFalse();
     }
 
+    /** Greedy refill drains the bucket just before each batch of interval refill, and the batch just after. */
+    @Test
+    void theRatesOfSpecsThatTakeTurnsDoNotAddUp() {
+        BucketSpec greedy = BucketSpec.of("10/1m");
+        BucketSpec interval = greedy.withRefill(BucketSpec.Refill.INTERVAL);
+        TokenBucket bucket = TokenBucket.of(greedy, time);
+        long granted = drain(bucket);
+        for (int period = 0; period < 30; period++) {
+            time.advance(Duration.ofMinutes(1).minusNanos(1));
+            bucket.reconfigure(greedy);
+            granted += drain(bucket);
+            time.advance(Duration.ofNanos(1));
+            bucket.reconfigure(interval);
+            granted += drain(bucket);
+        }
+        assertThat(granted).isBetween(30 * 5L, 10 + 30 * 10L + 10);
+    }
+
+    private static long drain(TokenBucket bucket) {
+        long granted = 0;
+        while (bucket.tryAcquire(1)) {
+            granted++;
+        }
+        return granted;
+    }
+
+    @Test
+    void aChangeToIntervalRefillKeepsTheTokensAndTakesWhatTheyEarnedOffTheNextBatch() {
+        TokenBucket bucket = TokenBucket.of(BucketSpec.of("10/1m"), time);
+        time.advance(Duration.ofSeconds(30));
+        assertThat(bucket.tryAcquire(3)).isTrue();
+        bucket.reconfigure(new BucketSpec(Rate.of("100/1h"), 100, BucketSpec.Refill.INTERVAL));
+        assertThat(bucket.snapshot().available()).isEqualTo(7);
+        assertThat(bucket.tryAcquire(7)).isTrue();
+        assertThat(bucket.decide(1).retryAfter())
+                .isEqualTo(Duration.ofMinutes(60).minusSeconds(30));
+        time.advance(Duration.ofMinutes(60).minusSeconds(30));
+        assertThat(bucket.snapshot().available()).isEqualTo(99);
+    }
+
+    @Test
+    void aChangeFromIntervalRefillKeepsWhatTimeHasEarned() {
+        BucketSpec interval = new BucketSpec(Rate.of("10/1m"), 10, BucketSpec.Refill.INTERVAL);
+        TokenBucket bucket = TokenBucket.of(interval, time);
+        assertThat(bucket.tryAcquire(10)).isTrue();
+        time.advance(Duration.ofSeconds(30));
+        bucket.reconfigure(interval.withRefill(BucketSpec.Refill.GREEDY));
+        assertThat(bucket.snapshot().available()).isEqualTo(5);
+        assertThat(bucket.tryAcquire(1)).isTrue();
+        bucket.reconfigure(interval.withCapacity(11));
+        bucket.reconfigure(interval);
+        assertThat(bucket.snapshot().available()).isEqualTo(4);
+        time.advance(Duration.ofSeconds(30));
+        assertThat(bucket.snapshot().available()).isEqualTo(9);
+    }
+
     @Test
     void aTierIsChangedForItself() {
         throttlers.get("per-user").reconfigure("pro", BucketSpec.of("2/1d"));

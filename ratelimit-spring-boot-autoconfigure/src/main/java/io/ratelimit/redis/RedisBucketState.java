@@ -18,18 +18,27 @@ import org.jspecify.annotations.Nullable;
  * @param keptUntil the second of the server's clock until which the value is kept even if the bucket is full, because it
  *     was written under a spec that fills it no earlier; 0 for none
  * @param returned the ticks that were given back, as long as they are needed
+ * @param advance the ticks of the next batch that calls may take before it, since a conversion kept them
  * @param at the moment, in microseconds of the server's clock
  */
 record RedisBucketState(
-        RedisTickScale ticks, long missing, long promised, boolean moved, long keptUntil, long returned, long at) {
+        RedisTickScale ticks,
+        long missing,
+        long promised,
+        boolean moved,
+        long keptUntil,
+        long returned,
+        long advance,
+        long at) {
 
     private static final long SLACK_MILLIS = 1_000;
     private static final long SECOND_MICROS = 1_000_000;
+    private static final double ROUNDING = 1e-15;
     private static final long AHEAD_MICROS = 60 * SECOND_MICROS;
 
     /** Returns the state of a bucket without a value in Redis. */
     static RedisBucketState full(RedisTickScale ticks, long at) {
-        return new RedisBucketState(ticks, 0, 0, false, 0, 0, at);
+        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, at);
     }
 
     /** Returns the state of a value under the spec in the value; a full bucket without a value. */
@@ -50,20 +59,23 @@ record RedisBucketState(
             long promised = isNumber(text, next) ? Long.parseLong(text[next++]) : 0;
             long keptUntil = is('+', text, next) ? Long.parseLong(text[next++]) : 0;
             long returned = is('*', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
+            long advance = is('~', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
             whole(Math.abs((double) promised));
             whole((double) keptUntil * SECOND_MICROS);
             whole(returned);
+            whole(advance);
             if (next < text.length) {
                 throw new NumberFormatException("'" + text[next] + "' is no part of a bucket");
             }
-            return new RedisBucketState(ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, at);
+            return new RedisBucketState(
+                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, at);
         } catch (NumberFormatException | BufferUnderflowException invalid) {
             throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
     }
 
     private static boolean isNumber(String[] text, int i) {
-        return i < text.length && !is('+', text, i) && !is('*', text, i);
+        return i < text.length && !is('+', text, i) && !is('*', text, i) && !is('~', text, i);
     }
 
     private static boolean is(char mark, String[] text, int i) {
@@ -92,7 +104,8 @@ record RedisBucketState(
         String name = ticks.name();
         String text = moved ? name + " -" + promised : promised > debt() ? name + " " + promised : name;
         text = keptUntil > 0 ? text + " +" + keptUntil : text;
-        return returned > 0 ? text + " *" + returned : text;
+        text = returned > 0 ? text + " *" + returned : text;
+        return advance > 0 ? text + " ~" + advance : text;
     }
 
     /** Returns how long a value that is written at the given moment must be kept. */
@@ -113,7 +126,9 @@ record RedisBucketState(
 
     /** Returns the microseconds until the tokens can be taken; {@link Long#MAX_VALUE} if they never fit. */
     long microsUntil(long cost) {
-        return ticks.fits(cost) ? ticks.microsUntil(missing + ticks.of(cost) - ticks.full(), at) : Long.MAX_VALUE;
+        return ticks.fits(cost)
+                ? ticks.microsUntil(missingFor(cost) + ticks.of(cost) - ticks.full(), at)
+                : Long.MAX_VALUE;
     }
 
     /** Returns whether the clock was ahead when a value was written, and has been corrected since. */
@@ -131,20 +146,27 @@ record RedisBucketState(
             return this;
         }
         long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
-        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, soon);
+        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, advance, soon);
     }
 
     /** Returns the state at a later moment. */
     private RedisBucketState at(long now) {
         long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
         if (now <= at) {
-            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, at);
+            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, advance, at);
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
         long left = Math.max(promised - passed, 0);
         long stillReturned = Math.max(returned - Math.max(passed - missing, 0), 0);
         return new RedisBucketState(
-                ticks, Math.max(missing - passed, 0), left, moved && left > 0, kept, stillReturned, now);
+                ticks,
+                Math.max(missing - passed, 0),
+                left,
+                moved && left > 0,
+                kept,
+                stillReturned,
+                passed > 0 ? 0 : advance,
+                now);
     }
 
     /**
@@ -160,8 +182,16 @@ record RedisBucketState(
         long missingNow =
                 Math.max(missingUnder(other, served), missingUnder(other, at + ticks.microsUntil(debt(), at)));
         long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
+        long kept = keptMissing(other, ticks.full() - Math.max(missing - advance, 0));
         return new RedisBucketState(
-                other, missingNow, promise, last > 0, Math.max(keptUntil, secondOf(expiresAt())), returned, at);
+                other,
+                missingNow,
+                promise,
+                last > 0,
+                Math.max(keptUntil, secondOf(expiresAt())),
+                returned,
+                last > 0 ? 0 : Math.max(missingNow - kept, 0),
+                at);
     }
 
     /** Returns the second of a moment, rounded up; 0 if the moment isn't in the future. */
@@ -172,8 +202,23 @@ record RedisBucketState(
     /** Returns the ticks missing now under another spec that counts from the given moment. */
     private long missingUnder(RedisTickScale other, long from) {
         long passed = ticks.ofSteps(ticks.step(from) - ticks.step(at));
-        long kept = keptMissing(other, ticks.full() - Math.max(missing - passed, 0));
+        long kept = worthMissing(other, ticks.full() - Math.max(missing - passed, 0), from);
         return Math.min(kept + other.ofSteps(other.step(from) - other.step(at)), RedisTickScale.MAX_TICKS);
+    }
+
+    /**
+     * Returns the ticks missing under another spec for the tokens there and the part of the next batch that is earned,
+     * less the part that counts as earned under the other spec.
+     */
+    private long worthMissing(RedisTickScale other, long have, long from) {
+        double earned = ticks.earned(from);
+        double more = earned - other.earned(from);
+        if (more == 0) {
+            return keptMissing(other, have);
+        }
+        double tokens = (double) have / ticks.perToken();
+        double worth = tokens + more - (Math.abs(tokens) + earned + other.earned(from)) * ROUNDING;
+        return other.full() - (long) Math.min(Math.floor(worth * other.perToken()), other.full());
     }
 
     private long keptMissing(RedisTickScale other, long have) {
@@ -193,7 +238,7 @@ record RedisBucketState(
     }
 
     private long debt() {
-        return Math.max(missing - ticks.full(), 0);
+        return missing > ticks.full() + advance ? missing - ticks.full() : 0;
     }
 
     /** Returns the ticks until the last promised moment. */
@@ -203,12 +248,18 @@ record RedisBucketState(
 
     /** Returns whether a call that may wait for the given time finds the tokens. */
     boolean has(long cost, long waitMicros) {
-        return ticks.fits(cost) && missing + ticks.of(cost) <= ticks.maxMissing(waitMicros, at);
+        return ticks.fits(cost) && missingFor(cost) + ticks.of(cost) <= ticks.maxMissing(waitMicros, at);
+    }
+
+    /** Returns the ticks missing for a take: fewer than counted if the tokens are there only because they were kept. */
+    long missingFor(long cost) {
+        long after = ticks.fits(cost) ? missing + ticks.of(cost) : missing;
+        return after <= ticks.full() + advance ? Math.max(missing - advance, 0) : missing;
     }
 
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
-        return new RedisBucketState(ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, at);
+        return new RedisBucketState(ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, at);
     }
 
     /**
@@ -237,6 +288,7 @@ record RedisBucketState(
                 moved,
                 keptUntil,
                 alone ? returned : returned + pulled,
+                advance,
                 at);
     }
 

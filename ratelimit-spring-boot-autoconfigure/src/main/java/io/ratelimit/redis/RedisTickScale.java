@@ -146,6 +146,11 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return micros / stepMicros;
     }
 
+    /** Returns the tokens of the next batch that the time since the last one has earned; zero if tokens come one by one. */
+    double earned(long micros) {
+        return perToken == 1 ? (double) perStep * (micros % stepMicros) / stepMicros : 0;
+    }
+
     /** Returns the ticks of steps, at most {@link #MAX_TICKS}. */
     long ofSteps(long steps) {
         return steps > MAX_TICKS / perStep ? MAX_TICKS : steps * perStep;

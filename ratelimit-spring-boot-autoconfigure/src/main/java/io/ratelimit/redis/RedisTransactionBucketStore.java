@@ -116,7 +116,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
             RedisTickScale ticks = ticks(charge);
-            long missing = before.get(i).missing();
+            long missing = before.get(i).missingFor(charge.cost());
             long returned = before.get(i).returned();
             answers.add(
                     all
@@ -158,7 +158,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         RedisTickScale ticks = ticks(charge);
         return transact(List.of(key), call, reading -> {
             RedisBucketState bucket = reading.bucket(key, ticks).under(ticks);
-            BucketSnapshot snapshot = RedisAnswers.snapshot(charge, ticks, bucket.missing(), reading.now);
+            BucketSnapshot snapshot =
+                    RedisAnswers.snapshot(charge, ticks, bucket.missingFor(charge.cost()), reading.now);
             return new Change<>(snapshot, Map.of());
         });
     }

@@ -7,7 +7,7 @@ unit is the tick, chosen in Java for each spec so that a step of the clock is n 
 rounds. A spec is written "n/d/c/s": c is the capacity in tokens, s the microseconds of a step. A step is 1 microsecond; 1000
 if the rate fits no microsecond; the period if tokens come back in batches. The value of a key is
 
-    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned]
+    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance]
 
 The first two are doubles, the numbers of Lua, with the highest byte first: to write and read digits would cost as much as all
 the rest. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value 1795000000000000, 250000, "1/100000/800/1"
@@ -34,6 +34,11 @@ those only until then: a slower spec counts from the end of the debt, if fewer t
 kept as promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
 come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs were denied in
 turn, the bucket would never refill.
+Batches. If tokens came one by one under one spec and in batches under another, and both counted in full, the two rates would
+add up. So a bucket with batches is worth its tokens plus the part of the next batch that the time since the last one has
+earned. A conversion keeps this worth, rounded down, up to the new capacity. The tokens are kept as well: the part of the next
+batch that would count as earned already is missing, but calls may take it until that batch comes (advance). While calls wait,
+the advance is 0.
 The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing is
 missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a deployment,
 the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the bucket: tokens taken
@@ -155,6 +160,9 @@ local function pass(bucket)
             bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)
             bucket.moved = bucket.moved and bucket.promised > 0
         end
+        if passed > 0 then
+            bucket.advance = 0
+        end
         bucket.at = now
     end
     if bucket.kept_until * 1000000 <= now then
@@ -162,9 +170,14 @@ local function pass(bucket)
     end
 end
 
+-- The ticks taken ahead by calls that wait.
+local function debt(bucket)
+    return bucket.missing > bucket.full + bucket.advance and bucket.missing - bucket.full or 0
+end
+
 -- The ticks until the last promised moment.
 local function last_promise(bucket)
-    return math.max(bucket.missing - bucket.full, bucket.promised)
+    return math.max(debt(bucket), bucket.promised)
 end
 
 -- The ticks until the value expires.
@@ -183,6 +196,25 @@ local function micros_until(bucket, ticks)
     return micros > MOST and MOST or micros - bucket.at % bucket.s
 end
 
+-- The ticks missing under a spec of d ticks a token and c tokens for the ticks of another spec.
+local function kept_missing(have, old_d, d, c)
+    local tokens = math.floor(have / old_d)
+    if tokens >= c then
+        return 0
+    end
+    local rest = have - tokens * old_d
+    local part = math.floor(rest * d / old_d)
+    if rest * d > MOST then
+        part = math.max(math.floor(rest / old_d * d) - 1, 0)
+    end
+    return c * d - (tokens * d + part)
+end
+
+-- The tokens of the next batch that the time since the last one has earned; 0 if tokens come one by one.
+local function earned(n, d, s, moment)
+    return d == 1 and n * (moment % s) / s or 0
+end
+
 -- The ticks missing now under another spec that counts once the given ticks have passed.
 local function missing_under(bucket, ticks, old_d, n, d, c, s)
     local from, steps = bucket.at, 0
@@ -191,14 +223,14 @@ local function missing_under(bucket, ticks, old_d, n, d, c, s)
         from = bucket.at + steps * bucket.s - bucket.at % bucket.s
     end
     local have = bucket.full - math.max(bucket.missing - steps * bucket.n, 0)
-    local tokens, kept = math.floor(have / old_d), 0
-    if tokens < c then
-        local rest = have - tokens * old_d
-        local part = math.floor(rest * d / old_d)
-        if rest * d > MOST then
-            part = math.max(math.floor(rest / old_d * d) - 1, 0)
-        end
-        kept = c * d - (tokens * d + part)
+    local before, after = earned(bucket.n, old_d, bucket.s, from), earned(n, d, s, from)
+    local kept
+    if before == after then
+        kept = kept_missing(have, old_d, d, c)
+    else
+        local tokens = have / old_d
+        local worth = tokens + (before - after) - (math.abs(tokens) + before + after) * 1e-15
+        kept = c * d - math.min(math.floor(worth * d), c * d)
     end
     return math.min(kept + (math.floor(from / s) - math.floor(bucket.at / s)) * n, MOST), from
 end
@@ -212,7 +244,9 @@ local function convert(bucket, spec)
         bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest(bucket)), MOST) / 1000000))
     end
     local missing, served = missing_under(bucket, promised, old_d, n, d, c, s)
-    bucket.missing = math.max(missing, (missing_under(bucket, bucket.missing - bucket.full, old_d, n, d, c, s)))
+    local kept = kept_missing(bucket.full - math.max(bucket.missing - bucket.advance, 0), old_d, d, c)
+    bucket.missing = math.max(missing, (missing_under(bucket, debt(bucket), old_d, n, d, c, s)))
+    bucket.advance = promised > 0 and 0 or math.max(bucket.missing - kept, 0)
     bucket.promised = promised > 0 and math.min((math.ceil(served / s) - math.floor(bucket.at / s)) * n, MOST) or 0
     bucket.moved = promised > 0
     bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, c * d
@@ -229,15 +263,16 @@ end
 local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
-        return {missing = 0, promised = 0, kept_until = 0, returned = 0, at = now, spec = spec, n = n, s = s, full = full}
+        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local written, promised, kept_until, returned =
-        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*)$', 17)
+    local written, promised, kept_until, returned, advance =
+        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*)$', 17)
     if not written then
         error(NO_BUCKET)
     end
     local at, missing = unpack('>dd', value)
     promised, kept_until, returned = tonumber(promised) or 0, tonumber(kept_until) or 0, tonumber(returned) or 0
+    advance = tonumber(advance) or 0
     if written ~= spec then
         local d, c
         n, d, c, s = numbers(written)
@@ -247,7 +282,7 @@ local function read(key, spec, n, s, full)
         end
     end
     if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)
-            and counts(returned, 0)) then
+            and counts(returned, 0) and counts(advance, 0)) then
         error(NO_BUCKET)
     end
     local ran_ahead = at - now > AHEAD + s
@@ -255,7 +290,7 @@ local function read(key, spec, n, s, full)
         at = now + 1 + (at - now - 1) % s
     end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        returned = returned, ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
+        returned = returned, advance = advance, ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     return bucket
 end
@@ -269,7 +304,7 @@ local function write(key, bucket)
     local value = pack('>dd', bucket.at, bucket.missing) .. bucket.spec
     if bucket.moved then
         value = value .. string.format(' -%.0f', bucket.promised)
-    elseif bucket.promised > 0 and bucket.promised > bucket.missing - bucket.full then
+    elseif bucket.promised > debt(bucket) then
         value = value .. string.format(' %.0f', bucket.promised)
     end
     local last = ticks > 0 and full_at(bucket, ticks) or bucket.at
@@ -279,6 +314,9 @@ local function write(key, bucket)
     end
     if bucket.returned > 0 then
         value = value .. string.format(' *%.0f', bucket.returned)
+    end
+    if bucket.advance > 0 then
+        value = value .. string.format(' ~%.0f', bucket.advance)
     end
     local micros = math.min(last - now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
@@ -341,7 +379,8 @@ for i, key in ipairs(KEYS) do
     if bucket.spec ~= spec then
         local _, old_d, old_c = numbers(bucket.spec)
         local tokens = price / (full / string.match(spec, '/(%d+)/%d+$'))
-        old_wait = tokens <= old_c and micros_until(bucket, bucket.missing + tokens * old_d - bucket.full) or math.huge
+        local short = bucket.missing + tokens * old_d - bucket.full
+        old_wait = tokens > old_c and math.huge or short <= bucket.advance and 0 or micros_until(bucket, short)
         convert(bucket, spec)
     elseif bucket.ran_ahead and not seen then
         bucket.anyway = bucket.missing
@@ -351,9 +390,13 @@ for i, key in ipairs(KEYS) do
         limit = math.min(full + math.floor((wait + bucket.at % s) / s) * n, MOST)
     end
     local missing = bucket.missing
-    if missing + price <= limit then
-        bucket.missing = missing + price
-        reply[i] = pack('>dd', now, missing + price)
+    local after = missing + price
+    if after <= limit or after <= full + bucket.advance and price <= full then
+        bucket.missing = after
+        if after <= full + bucket.advance then
+            after = math.max(missing - bucket.advance, 0) + price
+        end
+        reply[i] = pack('>dd', now, after)
         if bucket.returned > 0 then
             reply[i] = reply[i] .. pack('>d', bucket.returned)
         end
@@ -361,6 +404,9 @@ for i, key in ipairs(KEYS) do
         all = false
         if old_wait and not seen and price <= full and micros_until(bucket, missing + price - full) < old_wait then
             bucket.anyway = missing
+        end
+        if price > full and missing <= full + bucket.advance then
+            missing = math.max(missing - bucket.advance, 0)
         end
         reply[i] = pack('>dd', now, -missing - 1)
     end
