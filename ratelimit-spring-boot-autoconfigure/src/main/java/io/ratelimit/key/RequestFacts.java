@@ -57,6 +57,8 @@ public interface RequestFacts {
      * Returns the first value of a query parameter, decoded; null if the query string has none. Never reads the body.
      *
      * @param name the name of the parameter
+     * @throws IllegalStateException if the body is multipart and the method isn't POST, PUT or PATCH: a controller gets
+     *     the values of the body's parts first
      */
     @Nullable
     String query(String name);

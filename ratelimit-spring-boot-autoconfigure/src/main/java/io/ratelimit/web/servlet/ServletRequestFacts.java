@@ -24,6 +24,8 @@ final class ServletRequestFacts implements RequestFacts {
     /** Keeps an expression from overflowing when a client sends an invented length. */
     private static final long MAX_CONTENT_LENGTH = 1L << 40;
 
+    private static final Set<String> UPLOADS = Set.of("POST", "PUT", "PATCH");
+
     private static final PathContainer.Options WITHOUT_DECODING = PathContainer.Options.create('/', false);
 
     private final Endpoints endpoints;
@@ -190,9 +192,21 @@ final class ServletRequestFacts implements RequestFacts {
 
     @Override
     public @Nullable String query(String name) {
+        if (isMultipartWithoutUpload()) {
+            throw new IllegalStateException("the parts of a multipart body precede the query string");
+        }
         String query = request.getQueryString();
         String value = QueryString.first(name, query);
         return value != null || query == null ? value : QueryString.first(name + "[]", query);
+    }
+
+    /**
+     * Returns whether a request that has no use for a body has a multipart body. Spring MVC reads the parts of each method,
+     * and containers put their values before the values of the query string: {@code @RequestParam} gets the part.
+     */
+    private boolean isMultipartWithoutUpload() {
+        String type = request.getContentType();
+        return type != null && type.regionMatches(true, 0, "multipart/", 0, 10) && !UPLOADS.contains(method);
     }
 
     @Override
