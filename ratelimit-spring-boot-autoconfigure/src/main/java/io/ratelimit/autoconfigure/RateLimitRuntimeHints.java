@@ -27,7 +27,14 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
      * fields of the other three by methods that an analysis may not follow.
      */
     private static final List<String> CACHES = List.of(
-            "SI", "PW", "SSA", "PSW", "SSMWW", "PSWMW", "StripedBuffer", "BaseMpscLinkedArrayQueue",
+            "SI",
+            "PW",
+            "SSA",
+            "PSW",
+            "SSMWW",
+            "PSWMW",
+            "StripedBuffer",
+            "BaseMpscLinkedArrayQueue",
             "BBHeader$ReadAndWriteCounterRef");
 
     @Override
@@ -57,7 +64,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
         reflection.registerType(SimpleEvaluationContext.Builder.class, MemberCategory.INVOKE_DECLARED_METHODS);
     }
 
-    private static void registerWithParents(ReflectionHints reflection, String name, @Nullable ClassLoader classLoader) {
+    private static void registerWithParents(
+            ReflectionHints reflection, String name, @Nullable ClassLoader classLoader) {
         Class<?> type = ClassUtils.resolveClassName(name, classLoader);
         while (type != null && type.getName().startsWith(CAFFEINE)) {
             reflection.registerType(

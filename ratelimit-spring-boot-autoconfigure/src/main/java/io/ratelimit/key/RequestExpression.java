@@ -24,8 +24,7 @@ final class RequestExpression {
 
     private static final Set<String> CHOSEN_BY_CLIENT = Set.of("header", "query", "cookie", "pathVariable", "number");
 
-    private static final SpelExpressionParser PARSER =
-            Arithmetic.parser(RequestExpression.class.getClassLoader());
+    private static final SpelExpressionParser PARSER = Arithmetic.parser(RequestExpression.class.getClassLoader());
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
     private static final EvaluationContext CONTEXT = compiled(

@@ -88,8 +88,7 @@ final class BackgroundConnection<T> {
 
     private Attempt<T> attempt() {
         int before = closed;
-        CompletableFuture<T> connecting = 
-                RedisConnections.inBackground(connect).thenApply(fresh -> use(fresh, before));
+        CompletableFuture<T> connecting = RedisConnections.inBackground(connect).thenApply(fresh -> use(fresh, before));
         Attempt<T> attempt = new Attempt<>(connecting, System.nanoTime());
         latest = attempt;
         return attempt;

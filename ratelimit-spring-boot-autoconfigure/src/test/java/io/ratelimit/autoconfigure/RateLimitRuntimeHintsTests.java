@@ -30,11 +30,9 @@ class RateLimitRuntimeHintsTests {
     @ParameterizedTest
     @ValueSource(strings = {"redis", "actuate/dashboard"})
     void eachFileIsInTheImage(String folder) throws Exception {
-        Resource[] files = new PathMatchingResourcePatternResolver()
-                .getResources("classpath:io/ratelimit/" + folder + "/*.*");
-        assertThat(Arrays.stream(files)
-                        .map(Resource::getFilename)
-                        .filter(name -> !name.endsWith(".class")))
+        Resource[] files =
+                new PathMatchingResourcePatternResolver().getResources("classpath:io/ratelimit/" + folder + "/*.*");
+        assertThat(Arrays.stream(files).map(Resource::getFilename).filter(name -> !name.endsWith(".class")))
                 .isNotEmpty()
                 .allMatch(name -> resource()
                         .forResource("io/ratelimit/" + folder + "/" + name)

@@ -175,7 +175,9 @@ final class AheadOfTimeRun {
                     HttpRequest.newBuilder(URI.create("http://localhost:" + port + path))
                             .method(method, BodyPublishers.ofString(body))
                             .header("Content-Type", "application/json")
-                            .header("Authorization", "Basic " + Base64.getEncoder().encodeToString(credentials))
+                            .header(
+                                    "Authorization",
+                                    "Basic " + Base64.getEncoder().encodeToString(credentials))
                             .build(),
                     BodyHandlers.ofString());
         } catch (IOException failed) {

@@ -28,8 +28,11 @@ class AheadOfTimeTests {
     @BeforeAll
     static void run(@TempDir Path directory) throws Exception {
         int port = freePort();
-        RedisServer redis =
-                RedisServer.newRedisServer().port(port).bind("127.0.0.1").setting("save \"\"").build();
+        RedisServer redis = RedisServer.newRedisServer()
+                .port(port)
+                .bind("127.0.0.1")
+                .setting("save \"\"")
+                .build();
         redis.start();
         try {
             lines = run(directory, port);
@@ -123,8 +126,8 @@ class AheadOfTimeTests {
         assertThat(lines).anyMatch(line -> line.contains("Starting AOT-processed"));
         assertThat(lines)
                 .anyMatch(line -> line.contains("Throttle policy 'report' is enforced: 60/1m"))
-                .anyMatch(line -> line.contains("Throttle policy 'per-endpoint' is enforced: 3000/1m")
-                        && line.contains("Redis"));
+                .anyMatch(line ->
+                        line.contains("Throttle policy 'per-endpoint' is enforced: 3000/1m") && line.contains("Redis"));
         assertThat(beginningWith("report ").map(line -> line.substring(7, 10)))
                 .containsExactly("200", "200", "200", "200", "200", "200", "429");
     }
@@ -133,19 +136,26 @@ class AheadOfTimeTests {
     void annotatedMethodsAreLimited() {
         assertThat(beginningWith("item ").map(line -> line.substring(5, 8)))
                 .containsExactly("200", "200", "200", "200", "200", "429");
-        assertThat(beginningWith("ORDER ")).containsExactly("ORDER placed", "ORDER placed", "ORDER RateLimitExceededException");
+        assertThat(beginningWith("ORDER "))
+                .containsExactly("ORDER placed", "ORDER placed", "ORDER RateLimitExceededException");
     }
 
     @Test
     void theActuatorShowsThePolicies() {
-        assertThat(beginningWith("endpoint 200")).singleElement().asString().contains("\"report\":{\"policy\":\"report\"");
+        assertThat(beginningWith("endpoint 200"))
+                .singleElement()
+                .asString()
+                .contains("\"report\":{\"policy\":\"report\"");
         assertThat(beginningWith("policy 200")).singleElement().asString().contains("\"rate\":\"60/1m\"");
         assertThat(beginningWith("bucket 200")).singleElement().asString().contains("\"overridden\":false");
         assertThat(beginningWith("change 200")).singleElement().asString().contains("\"rate\":\"120/1m\"");
         assertThat(beginningWith("reset 200")).hasSize(1);
         assertThat(beginningWith("mistake 404")).singleElement().asString().contains("no policy has this name");
         assertThat(beginningWith("dashboard")).hasSize(6).allMatch(line -> line.contains(" 200 "));
-        assertThat(beginningWith("dashboard/data 200")).singleElement().asString().contains("\"policies\":");
+        assertThat(beginningWith("dashboard/data 200"))
+                .singleElement()
+                .asString()
+                .contains("\"policies\":");
     }
 
     @Test

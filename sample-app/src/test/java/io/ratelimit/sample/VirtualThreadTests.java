@@ -64,7 +64,11 @@ class VirtualThreadTests {
         try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = free.getLocalPort();
         }
-        redis = RedisServer.newRedisServer().port(port).bind("127.0.0.1").setting("save \"\"").build();
+        redis = RedisServer.newRedisServer()
+                .port(port)
+                .bind("127.0.0.1")
+                .setting("save \"\"")
+                .build();
         redis.start();
         registry.add("spring.data.redis.port", () -> port);
         registry.add("spring.data.redis.host", () -> "127.0.0.1");
@@ -95,7 +99,10 @@ class VirtualThreadTests {
         Path file = directory.resolve("recording.jfr");
         try (Recording recording = new Recording()) {
             recording.enable("jdk.VirtualThreadStart");
-            recording.enable("jdk.VirtualThreadPinned").withThreshold(Duration.ZERO).withStackTrace();
+            recording
+                    .enable("jdk.VirtualThreadPinned")
+                    .withThreshold(Duration.ZERO)
+                    .withStackTrace();
             recording.start();
             load();
             recording.stop();
