@@ -189,7 +189,12 @@ final class AheadOfTimeRun {
 
     @Configuration(proxyBeanMethods = false)
     @Import({SampleApplication.class, Orders.class})
-    static class Application {}
+    static class Application {
+
+        public static void main(String[] settings) {
+            SpringApplication.run(Application.class, settings);
+        }
+    }
 
     record Order(String customer, int pieces) {}
 
