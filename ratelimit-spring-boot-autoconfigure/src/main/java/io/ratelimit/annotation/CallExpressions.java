@@ -11,9 +11,7 @@ import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.expression.EvaluationContext;
 import org.springframework.expression.EvaluationException;
 import org.springframework.expression.ParseException;
-import org.springframework.expression.spel.SpelCompilerMode;
 import org.springframework.expression.spel.SpelNode;
-import org.springframework.expression.spel.SpelParserConfiguration;
 import org.springframework.expression.spel.ast.CompoundExpression;
 import org.springframework.expression.spel.ast.FunctionReference;
 import org.springframework.expression.spel.ast.InlineList;
@@ -40,7 +38,7 @@ final class CallExpressions {
      * @param shared resolves types, beans, properties and methods
      */
     CallExpressions(EvaluationContext shared, @Nullable ClassLoader classLoader) {
-        this.parser = new SpelExpressionParser(new SpelParserConfiguration(SpelCompilerMode.MIXED, classLoader));
+        this.parser = Arithmetic.parser(classLoader);
         this.shared = shared;
     }
 

@@ -31,6 +31,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.ImportRuntimeHints;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 
@@ -38,6 +39,7 @@ import org.springframework.core.env.ConfigurableEnvironment;
 @AutoConfiguration
 @Conditional(RateLimitEnabledCondition.class)
 @EnableConfigurationProperties(RateLimitProperties.class)
+@ImportRuntimeHints(RateLimitRuntimeHints.class)
 @Lazy(false)
 public final class RateLimitAutoConfiguration {
 

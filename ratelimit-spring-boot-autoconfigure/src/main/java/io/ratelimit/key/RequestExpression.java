@@ -15,8 +15,6 @@ import org.springframework.expression.EvaluationContext;
 import org.springframework.expression.MethodResolver;
 import org.springframework.expression.ParseException;
 import org.springframework.expression.TypedValue;
-import org.springframework.expression.spel.SpelCompilerMode;
-import org.springframework.expression.spel.SpelParserConfiguration;
 import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.expression.spel.support.DataBindingMethodResolver;
@@ -33,8 +31,7 @@ final class RequestExpression {
 
     private static final Set<String> CHOSEN_BY_CLIENT = Set.of("header", "query", "cookie", "pathVariable", "number");
 
-    private static final SpelExpressionParser PARSER = new SpelExpressionParser(
-            new SpelParserConfiguration(SpelCompilerMode.MIXED, RequestExpression.class.getClassLoader()));
+    private static final SpelExpressionParser PARSER = Arithmetic.parser(RequestExpression.class.getClassLoader());
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
     private static final EvaluationContext CONTEXT = context(DataBindingMethodResolver.forInstanceMethodInvocation());

@@ -28,6 +28,7 @@ final class BackgroundConnection<T> {
     private final Consumer<T> close;
     private volatile @Nullable T connection;
     private @Nullable Attempt<T> latest;
+    private int closed;
 
     private record Attempt<T>(CompletableFuture<T> connecting, long begunAt) {
 
@@ -86,13 +87,29 @@ final class BackgroundConnection<T> {
     }
 
     private Attempt<T> attempt() {
-        CompletableFuture<T> connecting = RedisConnections.inBackground(connect).thenApply(this::use);
+        int before = closed;
+        CompletableFuture<T> connecting = RedisConnections.inBackground(connect).thenApply(fresh -> use(fresh, before));
         Attempt<T> attempt = new Attempt<>(connecting, System.nanoTime());
         latest = attempt;
         return attempt;
     }
 
-    private synchronized T use(T fresh) {
+    /** Closes the connection, and each that is being opened. A later request opens another. */
+    synchronized void close() {
+        closed++;
+        latest = null;
+        T old = connection;
+        connection = null;
+        if (old != null) {
+            close.accept(old);
+        }
+    }
+
+    private synchronized T use(T fresh, int before) {
+        if (closed != before) {
+            close.accept(fresh);
+            return fresh;
+        }
         T old = connection;
         connection = fresh;
         if (old != null) {

@@ -29,7 +29,6 @@ final class RedisConnections implements AutoCloseable {
     private final LettuceConnectionFactory factory;
     private final EventLoopDelays delays;
     private final Runnable endThreads;
-    private final AbstractRedisClient client;
     private final BackgroundConnection<Shared> shared;
     private final ConnectionCheck check;
 
@@ -38,7 +37,6 @@ final class RedisConnections implements AutoCloseable {
         this.factory = factory;
         this.delays = delays;
         this.endThreads = endThreads;
-        this.client = factory.getRequiredNativeClient();
         this.shared = new BackgroundConnection<>(this::connectShared, Shared::close);
         this.check = new ConnectionCheck(this::ping, shared::renew);
     }
@@ -88,13 +86,14 @@ final class RedisConnections implements AutoCloseable {
         return new RedisConnections(factory, delays, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
     }
 
+    /** Returns the client. {@link #start} makes another one. */
     AbstractRedisClient client() {
-        return client;
+        return factory.getRequiredNativeClient();
     }
 
     /** Returns whether Redis is a cluster, where a script may have one key only. */
     boolean isCluster() {
-        return client instanceof RedisClusterClient;
+        return client() instanceof RedisClusterClient;
     }
 
     /**
@@ -108,6 +107,7 @@ final class RedisConnections implements AutoCloseable {
 
     /** Opens the shared connection. The known nodes of a cluster may be outdated, so they are refreshed each time. */
     private Shared connectShared() {
+        AbstractRedisClient client = client();
         if (client instanceof RedisClusterClient cluster) {
             cluster.refreshPartitions();
             StatefulRedisClusterConnection<byte[], byte[]> connection = cluster.connect(ByteArrayCodec.INSTANCE);
@@ -148,7 +148,7 @@ final class RedisConnections implements AutoCloseable {
     /** Returns connections to a single server, each for one call at a time. */
     DedicatedConnections dedicated() {
         return new DedicatedConnections(
-                () -> inBackground(() -> ((RedisClient) client).connect(ByteArrayCodec.INSTANCE)));
+                () -> inBackground(() -> ((RedisClient) client()).connect(ByteArrayCodec.INSTANCE)));
     }
 
     /** Runs a task that may take long, such as connecting, on a thread of its own. There are few such tasks. */
@@ -158,6 +158,17 @@ final class RedisConnections implements AutoCloseable {
             thread.setDaemon(true);
             thread.start();
         });
+    }
+
+    /** Makes connections possible again after {@link #stop}. */
+    void start() {
+        factory.start();
+    }
+
+    /** Closes all connections. Calls fail until {@link #start}. */
+    void stop() {
+        shared.close();
+        factory.stop();
     }
 
     @Override

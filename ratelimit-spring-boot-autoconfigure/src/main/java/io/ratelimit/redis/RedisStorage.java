@@ -150,6 +150,16 @@ public final class RedisStorage implements AutoCloseable {
         }
     }
 
+    /** Makes connections possible again after {@link #stop}. None is open yet. */
+    public void start() {
+        connections.start();
+    }
+
+    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
+    public void stop() {
+        connections.stop();
+    }
+
     @Override
     public void close() {
         connections.close();

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
 import org.springframework.boot.actuate.endpoint.EndpointId;
@@ -33,6 +34,7 @@ import org.springframework.web.util.HtmlUtils;
  * The actuator endpoint that serves a page with the decisions of all policies of this instance. The page is read-only. Its
  * files and data are served below its own path, so the access rules of the page apply to them too.
  */
+@RegisterReflectionForBinding(DashboardData.class)
 @WebEndpoint(id = RateLimitDashboard.ID, defaultAccess = Access.READ_ONLY)
 public final class RateLimitDashboard {
 

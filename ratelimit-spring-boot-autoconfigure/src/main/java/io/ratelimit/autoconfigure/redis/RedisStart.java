@@ -10,9 +10,13 @@ import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.context.SmartLifecycle;
 
-/** The self-test of Redis when the application starts, outside the deadline of any request. A failure doesn't stop the start. */
-final class RedisStart implements SmartInitializingSingleton {
+/**
+ * The self-test of Redis when the application starts, outside the deadline of any request. A failure doesn't stop the start.
+ * A stopped application, such as one at a CRaC checkpoint, has no connection to Redis; its restart includes the self-test.
+ */
+final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
 
     private static final Log logger = LogFactory.getLog(RedisStart.class);
 
@@ -20,6 +24,7 @@ final class RedisStart implements SmartInitializingSingleton {
     private final FailoverBucketStore store;
     private final Supplier<List<ThrottlePolicy>> policies;
     private final boolean enabled;
+    private volatile boolean running = true;
 
     /**
      * @param policies the policies with buckets in Redis
@@ -42,13 +47,45 @@ final class RedisStart implements SmartInitializingSingleton {
 
     private void selfTest() {
         policies.get().forEach(RedisStart::warnAboutWait);
+        if (connects()) {
+            warnAboutEviction();
+        }
+    }
+
+    private boolean connects() {
         try {
             storage.selfTest();
+            return true;
         } catch (BackendException failed) {
             store.failedAtStart(failed);
-            return;
+            return false;
         }
-        warnAboutEviction();
+    }
+
+    @Override
+    public void start() {
+        storage.start();
+        running = true;
+        if (enabled) {
+            connects();
+        }
+    }
+
+    @Override
+    public void stop() {
+        running = false;
+        storage.stop();
+    }
+
+    @Override
+    public boolean isRunning() {
+        return running;
+    }
+
+    /** Returns the first phase: whatever takes tokens starts later, and stops earlier. */
+    @Override
+    public int getPhase() {
+        return Integer.MIN_VALUE;
     }
 
     private static void warnAboutWait(ThrottlePolicy policy) {

@@ -3,6 +3,8 @@ package io.ratelimit.key.expression;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.NativeDetector;
 import org.springframework.expression.spel.SpelCompilerMode;
 import org.springframework.expression.spel.SpelNode;
 import org.springframework.expression.spel.SpelParserConfiguration;
@@ -36,6 +38,7 @@ import org.springframework.expression.spel.ast.Selection;
 import org.springframework.expression.spel.ast.SpelNodeImpl;
 import org.springframework.expression.spel.ast.Ternary;
 import org.springframework.expression.spel.standard.SpelExpression;
+import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.util.ConcurrentLruCache;
 
 /**
@@ -47,6 +50,10 @@ public final class Arithmetic {
 
     private static final SpelParserConfiguration INTERPRETED =
             new SpelParserConfiguration(SpelCompilerMode.OFF, Arithmetic.class.getClassLoader());
+
+    /** A native image can't load a class that the compiler of expressions has made. */
+    private static final SpelCompilerMode MODE =
+            NativeDetector.inNativeImage() ? SpelCompilerMode.OFF : SpelCompilerMode.MIXED;
 
     @FunctionalInterface
     private interface NodeFactory {
@@ -84,6 +91,11 @@ public final class Arithmetic {
     private static final List<Map<Class<?>, NodeFactory>> FACTORIES = List.of(CALCULATIONS, COMPARISONS, OTHERS);
 
     private Arithmetic() {}
+
+    /** Returns a parser of expressions that are compiled after some use, but never in a native image. */
+    public static SpelExpressionParser parser(@Nullable ClassLoader classLoader) {
+        return new SpelExpressionParser(new SpelParserConfiguration(MODE, classLoader));
+    }
 
     /**
      * Returns the expression with exact operators; the same instance if it calculates nothing.

@@ -93,6 +93,14 @@ final class RedisApplication implements AutoCloseable {
         return context.getBean(type);
     }
 
+    void stop() {
+        context.stop();
+    }
+
+    void startAgain() {
+        context.start();
+    }
+
     @Override
     public void close() {
         context.close();

@@ -1,0 +1,73 @@
+package io.ratelimit.autoconfigure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.springframework.aot.hint.predicate.RuntimeHintsPredicates.reflection;
+import static org.springframework.aot.hint.predicate.RuntimeHintsPredicates.resource;
+
+import io.ratelimit.key.RequestFacts;
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aot.hint.RuntimeHints;
+import org.springframework.core.io.Resource;
+import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
+
+/** The hints for native images. {@code AheadOfTimeTests} compares them with what the sample application needs. */
+class RateLimitRuntimeHintsTests {
+
+    private final RuntimeHints hints = new RuntimeHints();
+
+    RateLimitRuntimeHintsTests() {
+        new RateLimitRuntimeHints().registerHints(hints, getClass().getClassLoader());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"redis", "actuate/dashboard"})
+    void eachFileIsInTheImage(String folder) throws Exception {
+        Resource[] files =
+                new PathMatchingResourcePatternResolver().getResources("classpath:io/ratelimit/" + folder + "/*.*");
+        assertThat(Arrays.stream(files).map(Resource::getFilename).filter(name -> !name.endsWith(".class")))
+                .isNotEmpty()
+                .allMatch(name -> resource()
+                        .forResource("io/ratelimit/" + folder + "/" + name)
+                        .test(hints));
+    }
+
+    @Test
+    void expressionsCanReadAllFactsOfARequest() throws Exception {
+        Class<?> facts = Class.forName("io.ratelimit.web.servlet.ServletRequestFacts");
+        for (Method fact : RequestFacts.class.getMethods()) {
+            Method read = facts.getMethod(fact.getName(), fact.getParameterTypes());
+            assertThat(reflection().onMethodInvocation(fact)).accepts(hints);
+            assertThat(reflection().onMethodInvocation(read)).accepts(hints);
+        }
+    }
+
+    static Stream<Method> methodsOfValues() throws Exception {
+        return Stream.of(
+                String.class.getMethod("startsWith", String.class),
+                Set.class.getMethod("contains", Object.class),
+                Collections.emptySet().getClass().getMethod("size"),
+                Collections.unmodifiableSet(Set.of()).getClass().getMethod("contains", Object.class));
+    }
+
+    @ParameterizedTest
+    @MethodSource("methodsOfValues")
+    void expressionsCanCallMethodsOfValues(Method method) {
+        assertThat(reflection().onMethodInvocation(method)).accepts(hints);
+    }
+
+    @Test
+    void anApplicationWithAnotherCaffeineCanBeProcessed() {
+        RuntimeHints without = new RuntimeHints();
+        new RateLimitRuntimeHints().registerHints(without, ClassLoader.getPlatformClassLoader());
+        assertThat(without.reflection().typeHints())
+                .noneMatch(hint -> hint.getType().getName().contains("caffeine"));
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.ratelimit.aot;
+
+import org.jspecify.annotations.NullMarked;
