@@ -46,7 +46,8 @@ class GatewayTests {
     }
 
     private RunningApplication gateway(String policies) {
-        return RunningApplication.start(Gateway.class, """
+        return RunningApplication.start(
+                Gateway.class, """
                 spring.cloud.gateway.server.webmvc.routes:
                   - id: orders
                     uri: http://127.0.0.1:%1$d
@@ -100,7 +101,8 @@ class GatewayTests {
 
     @Test
     void aPathVariableOfTheRouteIsAKey() {
-        try (RunningApplication gateway = gateway("per-item: { key: path-variable:item, rate: 1/1h, paths: '/shop/items/{item}' }")) {
+        try (RunningApplication gateway =
+                gateway("per-item: { key: path-variable:item, rate: 1/1h, paths: '/shop/items/{item}' }")) {
             Client client = gateway.client();
 
             assertThat(client.statuses(2, "/shop/items/1")).containsExactly(200, 429);

@@ -61,7 +61,8 @@ class RedisConnectionDetailsTests {
     static class Application {
 
         @Bean
-        DataRedisConnectionDetails details(@org.springframework.beans.factory.annotation.Value("${details.port}") int port) {
+        DataRedisConnectionDetails details(
+                @org.springframework.beans.factory.annotation.Value("${details.port}") int port) {
             return new DataRedisConnectionDetails() {
                 @Override
                 public Standalone getStandalone() {

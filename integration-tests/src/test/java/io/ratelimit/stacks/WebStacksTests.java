@@ -3,11 +3,11 @@ package io.ratelimit.stacks;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.jayway.jsonpath.JsonPath;
+import graphql.ErrorClassification;
 import graphql.GraphQLError;
 import graphql.GraphqlErrorBuilder;
-import graphql.ErrorClassification;
 import graphql.schema.DataFetchingEnvironment;
-import com.jayway.jsonpath.JsonPath;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.annotation.RateLimited;
@@ -139,7 +139,8 @@ class WebStacksTests {
             HttpResponse<String> handled = graphQl(application, "{ handled }");
             assertThat(handled.statusCode()).isEqualTo(200);
             assertThat(handled.body())
-                    .contains("\"handled\":null", "\"retryAfterMs\":3600000", "\"classification\":\"TOO_MANY_REQUESTS\"");
+                    .contains(
+                            "\"handled\":null", "\"retryAfterMs\":3600000", "\"classification\":\"TOO_MANY_REQUESTS\"");
         }
     }
 

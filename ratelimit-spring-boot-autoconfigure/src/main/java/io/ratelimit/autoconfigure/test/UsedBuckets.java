@@ -40,8 +40,7 @@ final class UsedBuckets implements ThrottleListener {
         @Override
         public void beforeTestMethod(TestContext test) {
             ApplicationContext context = test.getApplicationContext();
-            context.getBeanProvider(Throttlers.class)
-                    .ifAvailable(context.getBean(UsedBuckets.class)::reset);
+            context.getBeanProvider(Throttlers.class).ifAvailable(context.getBean(UsedBuckets.class)::reset);
         }
     }
 }
