@@ -44,11 +44,11 @@ class BackgroundTests {
         try (RunningApplication application = RunningApplication.start(Scheduling.class, POLICY)) {
             Jobs jobs = application.bean(Jobs.class);
 
-            Awaitility.await().until(() -> jobs.denied.get() >= 2);
-            assertThat(jobs.runs).hasValue(2);
+            Awaitility.await().until(() -> jobs.denied().get() >= 2);
+            assertThat(jobs.runs()).hasValue(2);
 
             application.time().advance(Duration.ofMinutes(30));
-            Awaitility.await().until(() -> jobs.runs.get() == 3);
+            Awaitility.await().until(() -> jobs.runs().get() == 3);
         }
     }
 
@@ -62,11 +62,11 @@ class BackgroundTests {
 
             CompletableFuture<Void> third = CompletableFuture.runAsync(() -> publisher.publishEvent("third"));
             Awaitility.await().until(() -> application.time().waiting() == 1);
-            assertThat(listeners.heard).hasValue(2);
+            assertThat(listeners.heard()).hasValue(2);
 
             application.time().advance(Duration.ofMinutes(30));
             third.join();
-            assertThat(listeners.heard).hasValue(3);
+            assertThat(listeners.heard()).hasValue(3);
         }
     }
 
@@ -139,6 +139,10 @@ class BackgroundTests {
 
         private final AtomicInteger heard = new AtomicInteger();
 
+        AtomicInteger heard() {
+            return heard;
+        }
+
         @EventListener
         @RateLimited(policy = "calls", maxWait = "1h")
         public void on(String event) {
@@ -162,7 +166,7 @@ class BackgroundTests {
 
         @Bean
         ThrottleListener denials(Jobs jobs) {
-            return decision -> jobs.denied.addAndGet(decision.allowed() ? 0 : 1);
+            return decision -> jobs.denied().addAndGet(decision.allowed() ? 0 : 1);
         }
     }
 
@@ -171,7 +175,15 @@ class BackgroundTests {
         private final AtomicInteger runs = new AtomicInteger();
         private final AtomicInteger denied = new AtomicInteger();
 
-        @Scheduled(fixedDelay = 1)
+        AtomicInteger runs() {
+            return runs;
+        }
+
+        AtomicInteger denied() {
+            return denied;
+        }
+
+        @Scheduled(fixedDelay = 10)
         @RateLimited("calls")
         public void run() {
             runs.incrementAndGet();
