@@ -65,6 +65,10 @@ public final class RunningApplication implements AutoCloseable {
         return context.getBean(type);
     }
 
+    public void publish(Object event) {
+        context.publishEvent(event);
+    }
+
     public ManualTimeSource time() {
         return bean(ManualTimeSource.class);
     }

@@ -21,8 +21,6 @@ import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.cloud.context.environment.EnvironmentChangeEvent;
-import org.springframework.context.ApplicationEventPublisher;
-import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.event.EventListener;
@@ -56,11 +54,10 @@ class BackgroundTests {
     void aListenerWaitsForItsTokens() {
         try (RunningApplication application = RunningApplication.start(Application.class, POLICY)) {
             Listeners listeners = application.bean(Listeners.class);
-            ApplicationEventPublisher publisher = application.bean(ConfigurableApplicationContext.class);
-            publisher.publishEvent("first");
-            publisher.publishEvent("second");
+            application.publish("first");
+            application.publish("second");
 
-            CompletableFuture<Void> third = CompletableFuture.runAsync(() -> publisher.publishEvent("third"));
+            CompletableFuture<Void> third = CompletableFuture.runAsync(() -> application.publish("third"));
             Awaitility.await().until(() -> application.time().waiting() == 1);
             assertThat(listeners.heard()).hasValue(2);
 
@@ -73,11 +70,10 @@ class BackgroundTests {
     @Test
     void aDeniedListenerThrowsToThePublisher() {
         try (RunningApplication application = RunningApplication.start(Application.class, POLICY)) {
-            ApplicationEventPublisher publisher = application.bean(ConfigurableApplicationContext.class);
-            publisher.publishEvent(1);
-            publisher.publishEvent(2);
+            application.publish(1);
+            application.publish(2);
 
-            assertThatThrownBy(() -> publisher.publishEvent(3))
+            assertThatThrownBy(() -> application.publish(3))
                     .isInstanceOfSatisfying(RateLimitExceededException.class, denied -> assertThat(denied.retryAfter())
                             .isEqualTo(Duration.ofMinutes(30)));
         }
@@ -114,9 +110,7 @@ class BackgroundTests {
                 .bean(ConfigurableEnvironment.class)
                 .getPropertySources()
                 .addFirst(new MapPropertySource("changed", changed));
-        application
-                .bean(ConfigurableApplicationContext.class)
-                .publishEvent(new EnvironmentChangeEvent(changed.keySet()));
+        application.publish(new EnvironmentChangeEvent(changed.keySet()));
     }
 
     private static BucketSpec spec(RunningApplication application) {

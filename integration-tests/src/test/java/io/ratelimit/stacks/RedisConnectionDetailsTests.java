@@ -38,7 +38,8 @@ class RedisConnectionDetailsTests {
                 details.port: %d
                 ratelimit:
                   backend: redis
-                  on-backend-failure: allow
+                  on-backend-failure: deny
+                  redis.timeout: 10s
                   policies.site: { rate: 1/1h }
                 """.formatted(redis.ports().get(0));
         try (RunningApplication one = RunningApplication.start(Application.class, yaml);
