@@ -12,15 +12,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 
 /** Sends requests to a port of the loopback address. */
-record Client(HttpClient http, int port) {
+public record Client(HttpClient http, int port) {
 
-    static Client of(int port) {
+    public static Client of(int port) {
         return new Client(
                 HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build(), port);
     }
 
     /** @param headers names and values in turn */
-    HttpResponse<String> get(String path, String... headers) {
+    public HttpResponse<String> get(String path, String... headers) {
         try {
             return http.send(request(path, headers), BodyHandlers.ofString());
         } catch (IOException failed) {
@@ -31,12 +31,12 @@ record Client(HttpClient http, int port) {
         }
     }
 
-    CompletableFuture<HttpResponse<String>> send(String path) {
+    public CompletableFuture<HttpResponse<String>> send(String path) {
         return http.sendAsync(request(path), BodyHandlers.ofString());
     }
 
     /** Returns the statuses of requests, one after the other. */
-    List<Integer> statuses(int requests, String path, String... headers) {
+    public List<Integer> statuses(int requests, String path, String... headers) {
         return IntStream.range(0, requests)
                 .mapToObj(request -> get(path, headers).statusCode())
                 .toList();

@@ -16,7 +16,7 @@ import org.springframework.context.ConfigurableApplicationContext;
  * An application on a free port of the loopback address, started from the text of its {@code application.yml}. Of the
  * libraries on the class path, those that would limit every application are off unless a property turns them on.
  */
-final class RunningApplication implements AutoCloseable {
+public final class RunningApplication implements AutoCloseable {
 
     private final ConfigurableApplicationContext context;
     private final Path directory;
@@ -26,12 +26,12 @@ final class RunningApplication implements AutoCloseable {
         this.directory = directory;
     }
 
-    static RunningApplication start(Class<?> configuration, String yaml, String... properties) {
+    public static RunningApplication start(Class<?> configuration, String yaml, String... properties) {
         return start(WebApplicationType.SERVLET, configuration, yaml, properties);
     }
 
     /** @param properties as {@code name=value} */
-    static RunningApplication start(
+    public static RunningApplication start(
             WebApplicationType type, Class<?> configuration, String yaml, String... properties) {
         Map<String, Object> defaults = new HashMap<>(Map.of(
                 "server.port", "0",
@@ -57,15 +57,19 @@ final class RunningApplication implements AutoCloseable {
         }
     }
 
-    Client client() {
+    public Client client() {
         return Client.of(((WebServerApplicationContext) context).getWebServer().getPort());
     }
 
-    <T> T bean(Class<T> type) {
+    public <T> T bean(Class<T> type) {
         return context.getBean(type);
     }
 
-    ManualTimeSource time() {
+    public void publish(Object event) {
+        context.publishEvent(event);
+    }
+
+    public ManualTimeSource time() {
         return bean(ManualTimeSource.class);
     }
 
