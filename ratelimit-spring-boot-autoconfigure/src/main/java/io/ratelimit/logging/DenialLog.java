@@ -23,9 +23,10 @@ public final class DenialLog implements ThrottleListener {
     private final LineSampler shadow;
 
     public DenialLog(TimeSource time) {
-        this.enforced = new LineSampler(time, (policy, denials) -> log(policy, denials, ""));
+        this.enforced = new LineSampler(time, (policy, denials) -> log(policy, "denied", denials, ""));
         this.shadow = new LineSampler(
-                time, (policy, denials) -> log(policy, denials, "; it is in shadow mode, so no call was rejected"));
+                time,
+                (policy, denials) -> log(policy, "shadow-denied", denials, "; it is in shadow mode, so no call was rejected"));
     }
 
     @Override
@@ -43,7 +44,11 @@ public final class DenialLog implements ThrottleListener {
         (policy.mode() == Mode.SHADOW ? shadow : enforced).count(policy.name());
     }
 
-    private static void log(String policy, long denials, String suffix) {
-        logger.info("Throttle policy '" + policy + "' denied " + denials + " since it was last logged" + suffix);
+    private static void log(String policy, String outcome, long denials, String suffix) {
+        LogFields.write(
+                policy,
+                outcome,
+                () -> logger.info(
+                        "Throttle policy '" + policy + "' denied " + denials + " since it was last logged" + suffix));
     }
 }

@@ -213,6 +213,25 @@ class HomePageTests {
         browser.nothingSticksOut();
     }
 
+    @Test
+    void theResultsAreInSightOnAPhoneWhicheverButtonIsTapped() throws IOException {
+        browser.size(360, 640);
+        for (String button : new String[] {"[data-scene=reports]", "#start", "[data-scene=upgrade]"}) {
+            browser.run("document.querySelector(arguments[0]).scrollIntoView({block: 'end'})", button);
+            browser.click(button);
+            assertThat(browser.run("return ['status', 'users'].every(id => { const at ="
+                            + " document.getElementById(id).getBoundingClientRect();"
+                            + " return at.top >= 0 && at.bottom <= innerHeight })"))
+                    .as(button)
+                    .isEqualTo(true);
+        }
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        play("upgrade");
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        browser.nothingSticksOut();
+        browser.picture("home-narrow");
+    }
+
     private void everyScene() {
         play("changes");
         browser.awaitText("#status", "item-changes");

@@ -1,0 +1,99 @@
+package io.ratelimit.logging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.jayway.jsonpath.JsonPath;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Throttlers;
+import io.ratelimit.web.servlet.TestServer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.MDC;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** The fields of log lines. */
+@ExtendWith(OutputCaptureExtension.class)
+class StructuredLogTests {
+
+    private static final String YAML = """
+            logging.structured.format.console: %s
+            ratelimit:
+              policies:
+                one: { rate: 1/1m, paths: /one }
+                candidate: { rate: 1/1m, paths: /two, mode: shadow }
+                costly: { rate: 9/1m, paths: /three, cost: "header('X-Cost').length() / 0" }
+            """;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ecs", "logstash"})
+    void structuredLinesHaveThePolicyAndTheOutcome(String format, CapturedOutput output) {
+        try (TestServer server = TestServer.open(YAML.formatted(format), Api.class).start()) {
+            for (String path : new String[] {"/one", "/one", "/two", "/two", "/three"}) {
+                server.http().get(path, "X-Cost: attacker\"\\n");
+            }
+            server.bean(Throttlers.class).get("one").reconfigure(BucketSpec.of("2/1m"));
+            server.advance(Duration.ofSeconds(10));
+        } finally {
+            resetLogging();
+        }
+        assertThat(fields(output, "'one' denied")).isEqualTo(Map.of("policy", "one", "outcome", "denied"));
+        assertThat(fields(output, "'candidate' denied"))
+                .isEqualTo(Map.of("policy", "candidate", "outcome", "shadow-denied"));
+        assertThat(fields(output, "'costly' could not determine")).isEqualTo(Map.of("policy", "costly"));
+        assertThat(fields(output, "'one' was changed")).isEqualTo(Map.of("policy", "one"));
+        assertThat(output.getOut()).doesNotContain("attacker");
+    }
+
+    @Test
+    void theEntriesOfTheThreadAreAfterwardsAsBefore() {
+        MDC.put("ratelimit.policy", "mine");
+        try {
+            LogFields.write("one", "denied", () -> assertThat(MDC.getCopyOfContextMap())
+                    .containsEntry("ratelimit.policy", "one")
+                    .containsEntry("ratelimit.outcome", "denied"));
+            assertThat(MDC.getCopyOfContextMap()).isEqualTo(Map.of("ratelimit.policy", "mine"));
+        } finally {
+            MDC.clear();
+        }
+    }
+
+    private static void resetLogging() {
+        TestServer.open("ratelimit.enabled: false").start().close();
+    }
+
+    private static Map<String, Object> fields(CapturedOutput output, String message) {
+        List<String> lines = output.getOut()
+                .lines()
+                .filter(line -> line.startsWith("{") && line.contains(message))
+                .toList();
+        assertThat(lines).as(message).isNotEmpty();
+        Map<String, Object> line = JsonPath.read(lines.get(0), "$");
+        Map<String, Object> found = new java.util.HashMap<>();
+        if (line.get("ratelimit") instanceof Map<?, ?> nested) {
+            nested.forEach((name, value) -> found.put(name.toString(), value));
+        }
+        for (String name : List.of("policy", "outcome")) {
+            if (line.containsKey("ratelimit." + name)) {
+                found.put(name, line.get("ratelimit." + name));
+            }
+        }
+        return found;
+    }
+
+    @RestController
+    static class Api {
+
+        @GetMapping({"/one", "/two", "/three"})
+        String get() {
+            return "";
+        }
+    }
+}
