@@ -133,7 +133,11 @@ public class RateLimitsEndpoint {
                 "RATE_LIMIT_CHANGED",
                 policy,
                 tier,
-                Map.of("before", change.before().toString(), "now", change.after().toString()));
+                Map.of(
+                        "before",
+                        change.before().toString(),
+                        "now",
+                        change.after().toString()));
         return new ChangeDescriptor(
                 policy,
                 tier,

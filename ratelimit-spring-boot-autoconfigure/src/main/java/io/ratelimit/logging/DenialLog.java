@@ -26,7 +26,8 @@ public final class DenialLog implements ThrottleListener {
         this.enforced = new LineSampler(time, (policy, denials) -> log(policy, "denied", denials, ""));
         this.shadow = new LineSampler(
                 time,
-                (policy, denials) -> log(policy, "shadow-denied", denials, "; it is in shadow mode, so no call was rejected"));
+                (policy, denials) ->
+                        log(policy, "shadow-denied", denials, "; it is in shadow mode, so no call was rejected"));
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Throttlers;
 import io.ratelimit.web.servlet.TestServer;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.MDC;
+import org.springframework.boot.logging.LoggingSystemProperty;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -35,7 +37,8 @@ class StructuredLogTests {
     @ParameterizedTest
     @ValueSource(strings = {"ecs", "logstash"})
     void structuredLinesHaveThePolicyAndTheOutcome(String format, CapturedOutput output) {
-        try (TestServer server = TestServer.open(YAML.formatted(format), Api.class).start()) {
+        try (TestServer server =
+                TestServer.open(YAML.formatted(format), Api.class).start()) {
             for (String path : new String[] {"/one", "/one", "/two", "/two", "/three"}) {
                 server.http().get(path, "X-Cost: attacker\"\\n");
             }
@@ -65,7 +68,9 @@ class StructuredLogTests {
         }
     }
 
+    /** Spring Boot keeps the format in a system property for all applications of the process. */
     private static void resetLogging() {
+        System.clearProperty(LoggingSystemProperty.CONSOLE_STRUCTURED_FORMAT.getEnvironmentVariableName());
         TestServer.open("ratelimit.enabled: false").start().close();
     }
 
@@ -76,7 +81,7 @@ class StructuredLogTests {
                 .toList();
         assertThat(lines).as(message).isNotEmpty();
         Map<String, Object> line = JsonPath.read(lines.get(0), "$");
-        Map<String, Object> found = new java.util.HashMap<>();
+        Map<String, Object> found = new HashMap<>();
         if (line.get("ratelimit") instanceof Map<?, ?> nested) {
             nested.forEach((name, value) -> found.put(name.toString(), value));
         }

@@ -23,10 +23,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
-import java.util.Optional;
-import java.util.TreeMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -60,8 +60,7 @@ class MonitoringFilesTests {
     private static final Path GRAFANA = Path.of("../docs/grafana/ratelimit.json");
     private static final Path ALERTS = Path.of("../docs/prometheus/ratelimit-alerts.yml");
     private static final Path ALERT_TESTS = Path.of("../docs/prometheus/ratelimit-alerts-test.yml");
-    private static final Pattern METRIC =
-            Pattern.compile("\\b((?:ratelimit|http_server)_\\w+)(?:\\{([^}]*)})?");
+    private static final Pattern METRIC = Pattern.compile("\\b((?:ratelimit|http_server)_\\w+)(?:\\{([^}]*)})?");
     private static final Pattern LABEL = Pattern.compile("(\\w+)\\s*(=~|=|!=)\\s*\"([^\"]*)\"");
     private static final String ADMIN = "Basic " + Base64.getEncoder().encodeToString("admin:admin".getBytes());
 
@@ -103,7 +102,8 @@ class MonitoringFilesTests {
         while (label.find()) {
             String value = label.group(3).startsWith("$") ? ".*" : label.group(3);
             Pattern wanted = Pattern.compile(".*\\b" + label.group(1) + "=\"(" + value + ")\".*");
-            assertThat(series).as("%s{%s}", metric, selector).anyMatch(line -> wanted.matcher(line).matches());
+            assertThat(series).as("%s{%s}", metric, selector).anyMatch(line -> wanted.matcher(line)
+                    .matches());
         }
     }
 
@@ -136,7 +136,8 @@ class MonitoringFilesTests {
                     metrics_path: /actuator/prometheus
                     basic_auth: { username: admin, password: admin }
                     static_configs: [{ targets: ["localhost:%d"] }]
-                """.formatted(ALERTS.toAbsolutePath().normalize(), port));
+                """.formatted(
+                        ALERTS.toAbsolutePath().normalize(), port));
         Process server = new ProcessBuilder(
                         prometheus.toString(),
                         "--config.file=" + directory.resolve("prometheus.yml"),
@@ -148,20 +149,25 @@ class MonitoringFilesTests {
         try {
             String api = "http://127.0.0.1:" + listens + "/api/v1";
             Map<String, String> unanswered = new TreeMap<>();
-            await().atMost(Duration.ofSeconds(90)).pollInterval(Duration.ofSeconds(1)).ignoreExceptions().until(() -> {
-                traffic();
-                unanswered.clear();
-                for (String expression : JsonPath.<List<String>>read(Files.readString(GRAFANA), "$..targets[*].expr")) {
-                    String answer = query(api, expression);
-                    if (JsonPath.<List<?>>read(answer, "$.data.result").isEmpty()) {
-                        unanswered.put(expression, answer);
-                    }
-                }
-                return unanswered.isEmpty()
-                        && JsonPath.<List<String>>read(get(api + "/rules"), "$..rules[*].health").stream()
-                                .allMatch("ok"::equals);
-            });
-            assertThat(JsonPath.<List<String>>read(get(api + "/rules"), "$..rules[*].name")).hasSize(6);
+            await().atMost(Duration.ofSeconds(90))
+                    .pollInterval(Duration.ofSeconds(1))
+                    .ignoreExceptions()
+                    .until(() -> {
+                        traffic();
+                        unanswered.clear();
+                        for (String expression :
+                                JsonPath.<List<String>>read(Files.readString(GRAFANA), "$..targets[*].expr")) {
+                            String answer = query(api, expression);
+                            if (JsonPath.<List<?>>read(answer, "$.data.result").isEmpty()) {
+                                unanswered.put(expression, answer);
+                            }
+                        }
+                        return unanswered.isEmpty()
+                                && JsonPath.<List<String>>read(get(api + "/rules"), "$..rules[*].health").stream()
+                                        .allMatch("ok"::equals);
+                    });
+            assertThat(JsonPath.<List<String>>read(get(api + "/rules"), "$..rules[*].name"))
+                    .hasSize(6);
         } finally {
             server.destroy();
             server.waitFor();
@@ -193,14 +199,16 @@ class MonitoringFilesTests {
                 new ArrayList<>(JsonPath.<List<String>>read(Files.readString(GRAFANA), "$..targets[*].expr"));
         try (InputStream rules = Files.newInputStream(ALERTS)) {
             Map<String, List<Map<String, List<Map<String, String>>>>> groups = new Yaml().load(rules);
-            groups.get("groups").forEach(group -> group.get("rules").forEach(rule -> expressions.add(rule.get("expr"))));
+            groups.get("groups")
+                    .forEach(group -> group.get("rules").forEach(rule -> expressions.add(rule.get("expr"))));
         }
         return expressions;
     }
 
     private String get(String url) throws Exception {
-        HttpRequest request =
-                HttpRequest.newBuilder(URI.create(url)).header("Authorization", ADMIN).build();
+        HttpRequest request = HttpRequest.newBuilder(URI.create(url))
+                .header("Authorization", ADMIN)
+                .build();
         return client.send(request, HttpResponse.BodyHandlers.ofString()).body();
     }
 
@@ -227,7 +235,9 @@ class MonitoringFilesTests {
                         .map(folder -> Path.of(folder, "prometheus"))
                         .filter(Files::isExecutable)
                         .findFirst();
-        assumeTrue(found.isPresent(), "There is no Prometheus: 'apt-get install prometheus' (Debian) or RATELIMIT_TEST_PROMETHEUS");
+        assumeTrue(
+                found.isPresent(),
+                "There is no Prometheus: 'apt-get install prometheus' (Debian) or RATELIMIT_TEST_PROMETHEUS");
         return found.orElseThrow();
     }
 }

@@ -79,10 +79,15 @@ public final class RateLimitDashboard {
      * @param span {@code hour} for the minutes of the last hour; otherwise the seconds of the last five minutes
      */
     @ReadOperation(produces = {"application/json", "text/javascript", "text/css"})
-    WebEndpointResponse<?> file(SecurityContext security, @Selector String file, @Nullable Long since, @Nullable String span) {
+    WebEndpointResponse<?> file(
+            SecurityContext security, @Selector String file, @Nullable Long since, @Nullable String span) {
         if (file.equals(DATA)) {
             long last = since == null ? 0 : Math.max(since, 0);
-            DashboardData data = reader.read("hour".equals(span) ? Step.MINUTE : Step.SECOND, last, paths.change(security), showsKeys.test(security));
+            DashboardData data = reader.read(
+                    "hour".equals(span) ? Step.MINUTE : Step.SECOND,
+                    last,
+                    paths.change(security),
+                    showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);

@@ -114,7 +114,8 @@ class DashboardReaderTests {
     void theAvailableTokensOfARemoteBucketAreThoseOfTheLastDecision() {
         Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL);
         DashboardReader reader = reader(throttlers, policy -> true);
-        assertThat(policy(reader.read(Step.SECOND, 0, CHANGE, false), "all").available()).isNull();
+        assertThat(policy(reader.read(Step.SECOND, 0, CHANGE, false), "all").available())
+                .isNull();
         throttlers.global("all").decide(4);
 
         PolicyData all = policy(reader.read(Step.SECOND, 0, CHANGE, false), "all");
@@ -139,8 +140,9 @@ class DashboardReaderTests {
         }
         DashboardReader reader = reader(throttlers, policy -> false);
 
-        DeniedKeyDescriptor hidden =
-                policy(reader.read(Step.SECOND, 0, CHANGE, false), "users").deniedKeys().get(0);
+        DeniedKeyDescriptor hidden = policy(reader.read(Step.SECOND, 0, CHANGE, false), "users")
+                .deniedKeys()
+                .get(0);
         assertThat(hidden.denied()).isEqualTo(3);
         assertThat(hidden.key().parts()).isNull();
         assertThat(hidden.key().hash()).matches("[0-9a-f]{16}");

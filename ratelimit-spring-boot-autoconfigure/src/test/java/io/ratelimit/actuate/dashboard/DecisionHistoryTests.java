@@ -77,7 +77,8 @@ class DecisionHistoryTests {
 
         assertThat(history.counts("candidate", ALLOWED, Step.SECOND, 0, 1)).containsExactly(1);
         assertThat(history.counts("candidate", DENIED, Step.SECOND, 0, 1)).containsExactly(0);
-        assertThat(history.counts("candidate", SHADOW_DENIED, Step.SECOND, 0, 1)).containsExactly(1);
+        assertThat(history.counts("candidate", SHADOW_DENIED, Step.SECOND, 0, 1))
+                .containsExactly(1);
         assertThat(history.counts("narrow", ALLOWED, Step.SECOND, 0, 1)).containsExactly(2);
     }
 
@@ -92,7 +93,8 @@ class DecisionHistoryTests {
         assertThat(history.counts("wide", FAILED, Step.SECOND, 0, 1)).containsExactly(1);
         assertThat(history.counts("wide", DENIED, Step.SECOND, 0, 1)).containsExactly(1);
         assertThat(history.counts("candidate", FAILED, Step.SECOND, 0, 1)).containsExactly(0);
-        assertThat(history.counts("candidate", SHADOW_DENIED, Step.SECOND, 0, 1)).containsExactly(0);
+        assertThat(history.counts("candidate", SHADOW_DENIED, Step.SECOND, 0, 1))
+                .containsExactly(0);
     }
 
     @Test
@@ -105,9 +107,7 @@ class DecisionHistoryTests {
         }
         int[] lately = history.counts("wide", ALLOWED, Step.SECOND, 10, 310);
 
-        assertThat(lately)
-                .hasSize(300)
-                .containsExactly(IntStream.range(10, 310).toArray());
+        assertThat(lately).hasSize(300).containsExactly(IntStream.range(10, 310).toArray());
         time.advance(SECOND);
         assertThat(history.counts("wide", ALLOWED, Step.SECOND, 10, 310))
                 .as("read while a second ends")
@@ -127,9 +127,8 @@ class DecisionHistoryTests {
 
         assertThat(history.second(Step.MINUTE)).isEqualTo(3_900);
         assertThat(history.counts("wide", ALLOWED, Step.MINUTE, 300, 3_900))
-                .containsExactly(IntStream.rangeClosed(6, 65)
-                        .map(minute -> minute * 60)
-                        .toArray());
+                .containsExactly(
+                        IntStream.rangeClosed(6, 65).map(minute -> minute * 60).toArray());
         assertThat(history.counts("narrow", ALLOWED, Step.MINUTE, 3_780, 3_900)).containsExactly(0, 0);
     }
 

@@ -47,7 +47,15 @@ class AuditTests {
             assertThat(events)
                     .extracting(AuditEvent::getData)
                     .containsExactly(
-                            Map.of("policy", "named", "tier", "pro", "before", "4/1d, capacity 4", "now", "3/1d, capacity 3"),
+                            Map.of(
+                                    "policy",
+                                    "named",
+                                    "tier",
+                                    "pro",
+                                    "before",
+                                    "4/1d, capacity 4",
+                                    "now",
+                                    "3/1d, capacity 3"),
                             Map.of("policy", "all", "before", "6/1m, capacity 6", "now", "6/1m, capacity 9"));
         }
     }
@@ -60,7 +68,9 @@ class AuditTests {
 
             List<AuditEvent> events = events(server, "RATE_LIMIT_RESET");
             assertThat(events).extracting(AuditEvent::getPrincipal).containsExactly("admin", "admin");
-            assertThat(events.get(0).getData()).containsOnlyKeys("policy", "key").containsEntry("policy", "named");
+            assertThat(events.get(0).getData())
+                    .containsOnlyKeys("policy", "key")
+                    .containsEntry("policy", "named");
             assertThat(events.get(0).getData().get("key").toString()).matches("[0-9a-f]{16}");
             assertThat(events.get(1).getData()).isEqualTo(Map.of("policy", "all"));
         }

@@ -64,7 +64,8 @@ class DashboardServerTests {
                         .results()
                         .findFirst()
                         .orElseThrow()
-                        .group(1) + "/blob/main/docs/dashboard.md";
+                        .group(1)
+                + "/blob/main/docs/dashboard.md";
         assertThat(Path.of("../docs/dashboard.md")).exists();
         assertThat(page.body()).containsOnlyOnce("href=\"" + docs + "\"");
         assertThat(page.body().replace("href=\"" + docs + "\"", ""))

@@ -54,7 +54,9 @@ public final class ErrorPages {
             return write(request, response, status, model);
         } catch (Exception failure) {
             if (failed.compareAndSet(false, true)) {
-                logger.warn("The application's error page for " + code + " failed; rejections use the built-in page", failure);
+                logger.warn(
+                        "The application's error page for " + code + " failed; rejections use the built-in page",
+                        failure);
             }
             if (response.isCommitted()) {
                 return true;

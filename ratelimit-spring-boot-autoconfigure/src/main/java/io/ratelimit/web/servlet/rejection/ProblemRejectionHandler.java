@@ -85,7 +85,8 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         }
         String detail = decision.describe("request");
         Form form = Form.of(request);
-        if (form != Form.PAGE || !pages.write(request, response, status.code(), model(request, decision, status, detail))) {
+        if (form != Form.PAGE
+                || !pages.write(request, response, status.code(), model(request, decision, status, detail))) {
             long retryNanos = decision.outcome().isTemporary() ? decision.retryNanos() : 0;
             RejectionBody.of(
                             form,
@@ -108,7 +109,9 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         model.put("path", request.getRequestURI());
         model.put(
                 "violatedPolicies",
-                decision.denials().stream().map(denial -> denial.policy().name()).toList());
+                decision.denials().stream()
+                        .map(denial -> denial.policy().name())
+                        .toList());
         if (decision.outcome().isTemporary()) {
             model.put("retryAfterMs", millis(decision));
         }

@@ -83,15 +83,19 @@ record RejectionBody(Form form, String content) {
      * @param problem supplies the problem
      */
     static RejectionBody of(Form form, String title, String detail, long retryNanos, Supplier<String> problem) {
-        return new RejectionBody(form, switch (form) {
-            case PROBLEM -> problem.get();
-            case TEXT -> detail + "\n";
-            case PAGE -> page(title, detail, retryNanos);
-        });
+        return new RejectionBody(
+                form,
+                switch (form) {
+                    case PROBLEM -> problem.get();
+                    case TEXT -> detail + "\n";
+                    case PAGE -> page(title, detail, retryNanos);
+                });
     }
 
     private static String page(String title, String detail, long retryNanos) {
-        String retry = retryNanos <= 0 ? "" : "<p>Please try again in " + duration(RateLimitHeaders.seconds(retryNanos)) + ".</p>";
+        String retry = retryNanos <= 0
+                ? ""
+                : "<p>Please try again in " + duration(RateLimitHeaders.seconds(retryNanos)) + ".</p>";
         return PAGE_TEMPLATE.formatted(title, title, retry, HtmlUtils.htmlEscape(detail));
     }
 

@@ -23,8 +23,8 @@ import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
-import org.springframework.web.filter.ServerHttpObservationFilter;
 import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.filter.ServerHttpObservationFilter;
 import org.springframework.web.servlet.HandlerMapping;
 
 /**
@@ -204,8 +204,7 @@ public final class Rejections {
             response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
             response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
             response.setHeader(HttpHeaders.RETRY_AFTER, "1");
-            RejectionBody.of(
-                            Form.of(request), "Service Unavailable", INTERRUPTED, 1, () -> INTERRUPTED_PROBLEM)
+            RejectionBody.of(Form.of(request), "Service Unavailable", INTERRUPTED, 1, () -> INTERRUPTED_PROBLEM)
                     .write(request, response);
             response.flushBuffer();
         } finally {

@@ -75,7 +75,9 @@ class ErrorPageTests {
     @Test
     void aRejectionThatTimeCantMendHasNoRetryTime() {
         try (TestServer server = server("")) {
-            assertThat(server.http().get("/never", ACCEPT).body()).contains("<h1>").doesNotContain("try again in");
+            assertThat(server.http().get("/never", ACCEPT).body())
+                    .contains("<h1>")
+                    .doesNotContain("try again in");
         }
     }
 

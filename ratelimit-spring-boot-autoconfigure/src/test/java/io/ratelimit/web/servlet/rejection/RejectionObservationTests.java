@@ -84,8 +84,13 @@ class RejectionObservationTests {
         server.http().get("/one");
         server.http().get("/one");
         next();
-        await().until(() -> server.bean(MeterRegistry.class).find("http.server.requests").tag("status", "429").timer() != null);
-        assertThat(tags(server)).allSatisfy(keys -> assertThat(keys).doesNotContain("ratelimit.policy", "ratelimit.outcome"));
+        await().until(() -> server.bean(MeterRegistry.class)
+                        .find("http.server.requests")
+                        .tag("status", "429")
+                        .timer()
+                != null);
+        assertThat(tags(server))
+                .allSatisfy(keys -> assertThat(keys).doesNotContain("ratelimit.policy", "ratelimit.outcome"));
     }
 
     /** The filter of docs/metrics.md. */
@@ -95,7 +100,8 @@ class RejectionObservationTests {
             tagged.http().get("/one");
             tagged.http().get("/one");
             await().until(() -> tags(tagged).size() == 2);
-            assertThat(tags(tagged)).allSatisfy(keys -> assertThat(keys).contains("ratelimit.policy", "ratelimit.outcome"));
+            assertThat(tags(tagged))
+                    .allSatisfy(keys -> assertThat(keys).contains("ratelimit.policy", "ratelimit.outcome"));
             assertThat(tagged.bean(MeterRegistry.class)
                             .get("http.server.requests")
                             .tag("ratelimit.policy", "one")

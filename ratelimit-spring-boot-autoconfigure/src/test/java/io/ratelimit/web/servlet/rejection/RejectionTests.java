@@ -194,7 +194,10 @@ class RejectionTests {
         } else if (type.startsWith("text/html")) {
             assertThat(refusal.body())
                     .startsWith("<!DOCTYPE html>")
-                    .contains("<h1>Too Many Requests</h1>", "Please try again in 60 seconds.", detail.replace("'", "&#39;"));
+                    .contains(
+                            "<h1>Too Many Requests</h1>",
+                            "Please try again in 60 seconds.",
+                            detail.replace("'", "&#39;"));
         } else {
             assertThat(refusal.body()).startsWith("{\"type\":");
         }
