@@ -5,19 +5,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.jayway.jsonpath.JsonPath;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.WithoutSecurity;
+import io.ratelimit.web.servlet.RawHttp;
 import io.ratelimit.web.servlet.TestServer;
-import java.time.Duration;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.MDC;
+import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.logging.LoggingSystemProperty;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
@@ -34,16 +41,20 @@ class StructuredLogTests {
                 costly: { rate: 9/1m, paths: /three, cost: "header('X-Cost').length() / 0" }
             """;
 
+    @TempDir
+    private Path directory;
+
     @ParameterizedTest
     @ValueSource(strings = {"ecs", "logstash"})
-    void structuredLinesHaveThePolicyAndTheOutcome(String format, CapturedOutput output) {
-        try (TestServer server =
-                TestServer.open(YAML.formatted(format), Api.class).start()) {
+    void structuredLinesHaveThePolicyAndTheOutcome(String format, CapturedOutput output) throws IOException {
+        Files.writeString(directory.resolve("application.yml"), YAML.formatted(format));
+        try (ConfigurableApplicationContext context = start(Api.class)) {
+            RawHttp http = new RawHttp(
+                    context.getEnvironment().getRequiredProperty("local.server.port", int.class), "127.0.0.1");
             for (String path : new String[] {"/one", "/one", "/two", "/two", "/three"}) {
-                server.http().get(path, "X-Cost: attacker\"\\n");
+                http.get(path, "X-Cost: attacker\"\\n");
             }
-            server.bean(Throttlers.class).get("one").reconfigure(BucketSpec.of("2/1m"));
-            server.advance(Duration.ofSeconds(10));
+            context.getBean(Throttlers.class).get("one").reconfigure(BucketSpec.of("2/1m"));
         } finally {
             resetLogging();
         }
@@ -68,10 +79,20 @@ class StructuredLogTests {
         }
     }
 
+    private ConfigurableApplicationContext start(Class<?>... sources) {
+        return new SpringApplicationBuilder(TestServer.Application.class)
+                .sources(sources)
+                .run(
+                        "--spring.config.location=" + directory + "/",
+                        "--server.port=0",
+                        "--spring.autoconfigure.exclude=" + WithoutSecurity.EXCLUDED);
+    }
+
     /** Spring Boot keeps the format in a system property for all applications of the process. */
-    private static void resetLogging() {
+    private void resetLogging() throws IOException {
         System.clearProperty(LoggingSystemProperty.CONSOLE_STRUCTURED_FORMAT.getEnvironmentVariableName());
-        TestServer.open("ratelimit.enabled: false").start().close();
+        Files.writeString(directory.resolve("application.yml"), "ratelimit.enabled: false");
+        start().close();
     }
 
     private static Map<String, Object> fields(CapturedOutput output, String message) {

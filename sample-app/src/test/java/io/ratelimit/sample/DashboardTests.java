@@ -104,7 +104,7 @@ class DashboardTests {
         assertThat(browser.text(".legend")).contains("would have been denied").doesNotContain("backend");
 
         browser.run(
-                "take({instance, second, from: second, seconds, change: {}, policies: [], backends: [{name: 'Redis',"
+                "take({instance, second, from: second, seconds, step, change: {}, policies: [], backends: [{name: 'Redis',"
                         + " condition: 'UP', since: '2026-01-02T03:04:05Z'}]})");
         assertThat(browser.text(".legend")).contains("refused as the backend failed");
     }
