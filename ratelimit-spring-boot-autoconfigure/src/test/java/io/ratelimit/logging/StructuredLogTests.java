@@ -47,7 +47,7 @@ class StructuredLogTests {
     @ParameterizedTest
     @ValueSource(strings = {"ecs", "logstash"})
     void structuredLinesHaveThePolicyAndTheOutcome(String format, CapturedOutput output) throws IOException {
-        Files.writeString(directory.resolve("application.yml"), YAML.formatted(format));
+        configure(YAML.formatted(format));
         try (ConfigurableApplicationContext context = start(Api.class)) {
             RawHttp http = new RawHttp(
                     context.getEnvironment().getRequiredProperty("local.server.port", int.class), "127.0.0.1");
@@ -82,17 +82,19 @@ class StructuredLogTests {
     private ConfigurableApplicationContext start(Class<?>... sources) {
         return new SpringApplicationBuilder(TestServer.Application.class)
                 .sources(sources)
-                .run(
-                        "--spring.config.location=" + directory + "/",
-                        "--server.port=0",
-                        "--spring.autoconfigure.exclude=" + WithoutSecurity.EXCLUDED);
+                .run("--spring.config.location=" + directory + "/", "--server.port=0");
     }
 
     /** Spring Boot keeps the format in a system property for all applications of the process. */
     private void resetLogging() throws IOException {
         System.clearProperty(LoggingSystemProperty.CONSOLE_STRUCTURED_FORMAT.getEnvironmentVariableName());
-        Files.writeString(directory.resolve("application.yml"), "ratelimit.enabled: false");
+        configure("ratelimit.enabled: false\n");
         start().close();
+    }
+
+    private void configure(String yaml) throws IOException {
+        String open = "spring.autoconfigure.exclude: " + WithoutSecurity.EXCLUDED;
+        Files.writeString(directory.resolve("application.yml"), yaml + open);
     }
 
     private static Map<String, Object> fields(CapturedOutput output, String message) {
