@@ -41,13 +41,23 @@ class StructuredLogTests {
                 costly: { rate: 9/1m, paths: /three, cost: "header('X-Cost').length() / 0" }
             """;
 
+    /** Replaces logback-test.xml as an application without a file of its own has it. */
+    private static final String LOGBACK = """
+            <configuration>
+                <include resource="org/springframework/boot/logging/logback/defaults.xml"/>
+                <include resource="org/springframework/boot/logging/logback/structured-console-appender.xml"/>
+                <root level="INFO"><appender-ref ref="CONSOLE"/></root>
+            </configuration>
+            """;
+
     @TempDir
     private Path directory;
 
     @ParameterizedTest
     @ValueSource(strings = {"ecs", "logstash"})
     void structuredLinesHaveThePolicyAndTheOutcome(String format, CapturedOutput output) throws IOException {
-        configure(YAML.formatted(format));
+        Path logback = Files.writeString(directory.resolve("logback.xml"), LOGBACK);
+        configure("logging.config: " + logback + "\n" + YAML.formatted(format));
         try (ConfigurableApplicationContext context = start(Api.class)) {
             RawHttp http = new RawHttp(
                     context.getEnvironment().getRequiredProperty("local.server.port", int.class), "127.0.0.1");
