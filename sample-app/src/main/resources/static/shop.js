@@ -44,7 +44,8 @@ class Run {
     this.open = 0;
     this.complete = false;
     say(`${name} …`);
-    if (byId('users').getBoundingClientRect().top > innerHeight) byId('users').scrollIntoView();
+    const { top, bottom } = byId('status').getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) byId('users').scrollIntoView();
   }
 
   send(who, request, { login = USERS[who].login, body } = {}) {

@@ -12,12 +12,15 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import java.nio.charset.StandardCharsets;
+import java.security.Principal;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -25,6 +28,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
+import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
@@ -57,6 +61,7 @@ public class RateLimitsEndpoint {
     private final BucketFinder bucketFinder;
     private final DescriptorFactory descriptors;
     private final Predicate<SecurityContext> showsKeys;
+    private final Consumer<AuditEvent> audit;
 
     /**
      * @param bucketFinder finds the bucket of a request's {@code key} parameters
@@ -65,6 +70,7 @@ public class RateLimitsEndpoint {
      * @param backend the remote backend; null if there is none
      * @param onBackend whether a policy has its buckets in the backend
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
+     * @param audit receives an event for each change of a limit and each reset of a bucket
      */
     public RateLimitsEndpoint(
             Throttlers throttlers,
@@ -73,11 +79,13 @@ public class RateLimitsEndpoint {
             Function<ThrottlePolicy, ScopeDescriptor> scopes,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend,
-            Predicate<SecurityContext> showsKeys) {
+            Predicate<SecurityContext> showsKeys,
+            Consumer<AuditEvent> audit) {
         this.throttlers = throttlers;
         this.bucketFinder = bucketFinder;
         this.descriptors = new DescriptorFactory(throttlers, deniedKeys, scopes, backend, onBackend);
         this.showsKeys = showsKeys;
+        this.audit = audit;
     }
 
     /** Returns all policies. */
@@ -108,7 +116,11 @@ public class RateLimitsEndpoint {
      */
     @WriteOperation
     ChangeDescriptor change(
-            @Selector String policy, @Nullable String rate, @Nullable String capacity, @Nullable String tier) {
+            SecurityContext security,
+            @Selector String policy,
+            @Nullable String rate,
+            @Nullable String capacity,
+            @Nullable String tier) {
         PolicyThrottler throttler = throttler(policy);
         checkTier(throttler.policy(), tier);
         LimitChange change = new LimitChange(rate, capacity);
@@ -117,6 +129,16 @@ public class RateLimitsEndpoint {
         } else {
             throttler.reconfigure(tier, change);
         }
+        audit(
+                security,
+                "RATE_LIMIT_CHANGED",
+                policy,
+                tier,
+                Map.of(
+                        "before",
+                        change.before().toString(),
+                        "now",
+                        change.after().toString()));
         return new ChangeDescriptor(
                 policy,
                 tier,
@@ -136,7 +158,27 @@ public class RateLimitsEndpoint {
         }
         throttlers.reset(charge);
         logger.info("Throttle policy '" + policy + "': a bucket was reset through the actuator");
-        return descriptors.reset(found, charge, showsKeys.test(security));
+        ResetDescriptor reset = descriptors.reset(found, charge, showsKeys.test(security));
+        KeyDescriptor bucket = reset.key();
+        audit(
+                security,
+                "RATE_LIMIT_RESET",
+                policy,
+                tier,
+                bucket == null ? Map.of() : Map.of("key", bucket.parts() == null ? bucket.hash() : bucket.parts()));
+        return reset;
+    }
+
+    /** Reports a change by the user, or by an empty name if the endpoint needs no authentication. */
+    private void audit(
+            SecurityContext security, String type, String policy, @Nullable String tier, Map<String, Object> details) {
+        Map<String, Object> data = new TreeMap<>(details);
+        data.put("policy", policy);
+        if (tier != null) {
+            data.put("tier", tier);
+        }
+        Principal user = security.getPrincipal();
+        audit.accept(new AuditEvent(user == null ? "" : user.getName(), type, data));
     }
 
     private PolicyThrottler throttler(String policy) {

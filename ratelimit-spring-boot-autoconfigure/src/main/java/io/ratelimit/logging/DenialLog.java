@@ -24,9 +24,11 @@ public final class DenialLog implements ThrottleListener {
 
     /** @param time the clock of the pauses between lines */
     public DenialLog(TimeSource time) {
-        this.enforced = new LineSampler(time, (policy, denials) -> log(policy, denials, ""));
+        this.enforced = new LineSampler(time, (policy, denials) -> log(policy, "denied", denials, ""));
         this.shadow = new LineSampler(
-                time, (policy, denials) -> log(policy, denials, "; it is in shadow mode, so no call was rejected"));
+                time,
+                (policy, denials) ->
+                        log(policy, "shadow-denied", denials, "; it is in shadow mode, so no call was rejected"));
     }
 
     @Override
@@ -44,7 +46,11 @@ public final class DenialLog implements ThrottleListener {
         (policy.mode() == Mode.SHADOW ? shadow : enforced).count(policy.name());
     }
 
-    private static void log(String policy, long denials, String suffix) {
-        logger.info("Throttle policy '" + policy + "' denied " + denials + " since it was last logged" + suffix);
+    private static void log(String policy, String outcome, long denials, String suffix) {
+        LogFields.write(
+                policy,
+                outcome,
+                () -> logger.info(
+                        "Throttle policy '" + policy + "' denied " + denials + " since it was last logged" + suffix));
     }
 }

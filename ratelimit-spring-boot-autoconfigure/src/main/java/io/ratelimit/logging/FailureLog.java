@@ -39,7 +39,10 @@ public final class FailureLog {
 
     private void log(String policy, long failures) {
         Failure failure = Objects.requireNonNull(latest.get(policy));
-        logger.warn("Throttle policy '" + policy + "' could not determine " + failure.what + " (" + failure.why
-                + "); failures since it was last logged: " + failures);
+        LogFields.write(
+                policy,
+                null,
+                () -> logger.warn("Throttle policy '" + policy + "' could not determine " + failure.what + " ("
+                        + failure.why + "); failures since it was last logged: " + failures));
     }
 }

@@ -18,10 +18,14 @@ public final class ReconfigurationLog implements ThrottleListener {
     @Override
     public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
         String policy = "Throttle policy '" + after.name() + "'";
-        log(policy, before.spec(), after.spec());
-        after.tiers()
-                .forEach((tier, spec) -> log(
-                        policy + " in tier '" + tier + "'", before.tiers().getOrDefault(tier, before.spec()), spec));
+        LogFields.write(after.name(), null, () -> {
+            log(policy, before.spec(), after.spec());
+            after.tiers()
+                    .forEach((tier, spec) -> log(
+                            policy + " in tier '" + tier + "'",
+                            before.tiers().getOrDefault(tier, before.spec()),
+                            spec));
+        });
     }
 
     private static void log(String limit, BucketSpec before, BucketSpec after) {

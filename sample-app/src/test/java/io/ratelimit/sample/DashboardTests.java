@@ -104,7 +104,7 @@ class DashboardTests {
         assertThat(browser.text(".legend")).contains("would have been denied").doesNotContain("backend");
 
         browser.run(
-                "take({instance, second, from: second, seconds, change: {}, policies: [], backends: [{name: 'Redis',"
+                "take({instance, second, from: second, seconds, step, change: {}, policies: [], backends: [{name: 'Redis',"
                         + " condition: 'UP', since: '2026-01-02T03:04:05Z'}]})");
         assertThat(browser.text(".legend")).contains("refused as the backend failed");
     }
@@ -214,6 +214,56 @@ class DashboardTests {
         assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
         browser.element("#find").sendKeys("99");
         browser.awaitText("#none", "None of the 50 policies is shown.");
+    }
+
+    @Test
+    void aLinkToAPolicyShowsAndFocusesItAlsoAfterAReload() {
+        String link = "http://localhost:" + port + "/actuator/ratelimitdashboard#tenant-33";
+        browser.click(card("tenant-33") + " h2 a");
+        assertThat(browser.run("return location.href")).isEqualTo(link);
+        assertIsInFocus("tenant-33");
+        browser.run("location.reload()");
+        browser.awaitText("#state", "Live");
+        assertIsInFocus("tenant-33");
+
+        browser.element("#find").sendKeys("tenant-1");
+        await().until(() -> visible().size() == 11);
+        browser.run("location.hash = 'global'");
+        await().untilAsserted(() -> assertIsInFocus("global"));
+        browser.run("location.hash = '%zz'");
+        assertIsInFocus("global");
+    }
+
+    private static void assertIsInFocus(String policy) {
+        assertThat(browser.run("const card = document.activeElement, at = card.getBoundingClientRect();"
+                        + " return at.top >= 0 && at.top < innerHeight ? card.dataset.policy : 'out of sight'"))
+                .isEqualTo(policy);
+    }
+
+    @Test
+    void anHourIsShownByTheMinuteAndThePageIsNeverBlank() {
+        for (int i = 0; i < 12 * 60; i++) {
+            throttlers.global("tenant-5").decide(1);
+            time.advance(SECOND);
+        }
+        browser.awaitText(card("tenant-5") + " .now", "1/s allowed, 300 in 5 min");
+        browser.run("span.value = 'hour'; span.dispatchEvent(new Event('change'))");
+        assertThat(browser.texts("#policies > li")).hasSize(50);
+        browser.awaitText(card("tenant-5") + " .now", "60/min allowed");
+        assertThat(browser.run(
+                        "const p = policies.get('tenant-5'); p.visible = true; p.draw(); return p.plot.data[4].length"))
+                .isEqualTo(60L);
+        time.advance(Duration.ofMinutes(2));
+        browser.awaitText(card("tenant-5") + " .now", "0/min allowed");
+
+        browser.run("span.value = 'minutes'; span.dispatchEvent(new Event('change'))");
+        browser.awaitText(card("tenant-5") + " .now", "/s allowed");
+        assertThat(browser.text("#window")).isEqualTo("the last five minutes");
+    }
+
+    @Test
+    void theNumbersAreExplainedByALink() {
+        assertThat(browser.element("#docs").getAttribute("href")).endsWith("/docs/dashboard.md");
     }
 
     @Test

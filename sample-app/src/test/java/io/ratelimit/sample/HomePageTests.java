@@ -213,6 +213,40 @@ class HomePageTests {
         browser.nothingSticksOut();
     }
 
+    @Test
+    void theResultsAreInSightOnAPhoneWhicheverButtonIsTapped() throws IOException {
+        browser.size(360, 640);
+        for (String button : new String[] {"[data-scene=reports]", "#start", "[data-scene=upgrade]"}) {
+            browser.run("document.querySelector(arguments[0]).scrollIntoView({block: 'end'})", button);
+            browser.click(button);
+            assertThat(browser.run("return ['users', 'status'].map(id => document.getElementById(id)"
+                            + ".getBoundingClientRect()).filter(at => at.top < -1 || at.bottom > innerHeight)"
+                            + ".map(at => at.top + ' to ' + at.bottom).join()"))
+                    .as("out of sight after " + button)
+                    .isEqualTo("");
+        }
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        play("upgrade");
+        browser.awaitText("#status", "Ten times the reports: 1 allowed");
+        browser.nothingSticksOut();
+        browser.picture("home-narrow");
+    }
+
+    @Test
+    void aBrowserThatIsRejectedGetsAPage() throws IOException {
+        browser.size(360, 640);
+        browser.login("alice");
+        for (int i = 0; i < 7; i++) {
+            browser.open("http://localhost:" + port + "/api/report");
+        }
+        browser.login(null);
+
+        assertThat(browser.text("h1")).isEqualTo("Too Many Requests");
+        assertThat(browser.text("p")).isEqualTo("Please try again in 10 seconds.");
+        browser.nothingSticksOut();
+        browser.picture("rejected");
+    }
+
     private void everyScene() {
         play("changes");
         browser.awaitText("#status", "item-changes");

@@ -14,6 +14,7 @@ import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Kind;
+import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -52,25 +53,26 @@ final class DashboardReader {
         this.onBackend = onBackend;
     }
 
-    /** Returns the present state, and the counts of the seconds after the given one. */
-    DashboardData read(long since, Change change, boolean showKeys) {
-        long second = history.second();
-        long first = Math.max(second - DecisionHistory.SECONDS, 0);
-        long from = since > second ? first : Math.max(since, first);
+    /** Returns the present state, and the counts of the steps after the given second. */
+    DashboardData read(Step step, long since, Change change, boolean showKeys) {
+        long second = history.second(step);
+        long first = Math.max(second - step.history(), 0);
+        long from = since > second ? first : Math.max(since - since % step.seconds(), first);
         deniedKeys.refresh(throttlers.all());
         return new DashboardData(
                 instance,
                 second,
                 from,
-                DecisionHistory.SECONDS,
+                step.history(),
+                step.seconds(),
                 change,
                 backend == null ? List.of() : List.of(BackendDescriptor.of(backend)),
                 throttlers.all().stream()
-                        .map(throttler -> policy(throttler, from, second, showKeys))
+                        .map(throttler -> policy(throttler, step, from, second, showKeys))
                         .toList());
     }
 
-    private PolicyData policy(PolicyThrottler throttler, long from, long second, boolean showKeys) {
+    private PolicyData policy(PolicyThrottler throttler, Step step, long from, long second, boolean showKeys) {
         ThrottlePolicy policy = throttler.policy();
         boolean lastSeen = onBackend.test(policy);
         return new PolicyData(
@@ -84,10 +86,10 @@ final class DashboardReader {
                 lastSeen,
                 throttlers.waiting(policy.name()),
                 policy.maxWait().isZero() ? 0 : policy.queueLimit(),
-                history.counts(policy.name(), Kind.ALLOWED, from, second),
-                history.counts(policy.name(), Kind.DENIED, from, second),
-                history.counts(policy.name(), Kind.SHADOW_DENIED, from, second),
-                history.counts(policy.name(), Kind.FAILED, from, second),
+                history.counts(policy.name(), Kind.ALLOWED, step, from, second),
+                history.counts(policy.name(), Kind.DENIED, step, from, second),
+                history.counts(policy.name(), Kind.SHADOW_DENIED, step, from, second),
+                history.counts(policy.name(), Kind.FAILED, step, from, second),
                 deniedKeys.top(policy.name()).stream()
                         .map(key -> DeniedKeyDescriptor.of(policy, key, showKeys))
                         .toList());
@@ -151,6 +153,7 @@ final class DashboardReader {
      * @param second the last second of the counts, numbered from the start
      * @param from the second before the first second of the counts
      * @param seconds the number of seconds that the page keeps
+     * @param step the seconds of each count: 1, or 60
      * @param change the information for the page's curl line
      */
     record DashboardData(
@@ -158,6 +161,7 @@ final class DashboardReader {
             long second,
             long from,
             int seconds,
+            int step,
             Change change,
             List<BackendDescriptor> backends,
             List<PolicyData> policies) {
@@ -172,7 +176,7 @@ final class DashboardReader {
         record Change(@Nullable String path, boolean writable, boolean authenticated) {}
 
         /**
-         * A policy and its decisions per second; a count of -1 is unknown.
+         * A policy and its decisions per step; a count of -1 is unknown.
          *
          * @param tiers the specs of the tiers by name
          * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies

@@ -7,8 +7,10 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
@@ -16,16 +18,14 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A listener that keeps the number of decisions in each of the last 300 seconds, for each policy. Decisions increment
- * counters, which are sampled once a second. A decision costs some nanoseconds for each policy, and a policy takes about
- * 5 KB. Thread-safe.
+ * A listener that keeps the number of decisions in each of the last 300 seconds and 60 whole minutes, for each policy.
+ * Decisions increment counters, which are sampled once a second. A decision costs some nanoseconds for each policy, and a
+ * policy takes about 6 KB. Thread-safe.
  *
  * <p>If a sample is late by a second or more, the missed seconds and the one after them are gaps: the counts of all of
- * them would otherwise appear as one peak.
+ * them would otherwise appear as one peak. A minute has the sum of its other seconds, and is a gap if all of them are.
  */
 public final class DecisionHistory implements ThrottleListener, AutoCloseable {
-
-    static final int SECONDS = 300;
 
     private static final long SECOND_NANOS = 1_000_000_000;
     private static final int GAP = -1;
@@ -33,7 +33,7 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
     private final TimeSource time;
     private final long start;
     private final Map<String, PolicyHistory> policies = new ConcurrentHashMap<>();
-    private final boolean[] gaps = new boolean[PolicyHistory.SLOTS];
+    private final Map<Step, boolean[]> gaps = new EnumMap<>(Step.class);
     private long second;
     private boolean afterGap;
     private boolean closed;
@@ -43,6 +43,42 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
     public DecisionHistory(TimeSource time) {
         this.time = time;
         this.start = time.nanoTime();
+        for (Step step : Step.values()) {
+            gaps.put(step, new boolean[step.slots()]);
+        }
+    }
+
+    /** The length of a counted time. */
+    enum Step {
+        SECOND(1, 300),
+        MINUTE(60, 60);
+
+        private final int seconds;
+        private final int kept;
+
+        Step(int seconds, int kept) {
+            this.seconds = seconds;
+            this.kept = kept;
+        }
+
+        int seconds() {
+            return seconds;
+        }
+
+        /** Returns the seconds that are kept in all. */
+        int history() {
+            return seconds * kept;
+        }
+
+        /** Returns the steps that are kept and four more, so that the oldest ones are not overwritten during a read. */
+        private int slots() {
+            return kept + 4;
+        }
+
+        /** Returns the slot of the step that ends with a second. */
+        private int slot(long second) {
+            return (int) (second / seconds % slots());
+        }
     }
 
     /** The kinds of decisions, from the view of one of the policies. */
@@ -120,7 +156,7 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
         }
         long last = endingSecond + late / SECOND_NANOS;
         boolean stalled = last > endingSecond;
-        for (long each = Math.max(endingSecond, last - SECONDS); each <= last; each++) {
+        for (long each = Math.max(endingSecond, last - Step.MINUTE.history()); each <= last; each++) {
             keep(each, stalled || afterGap);
         }
         second = last;
@@ -129,28 +165,51 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
     }
 
     private void keep(long each, boolean gap) {
-        gaps[PolicyHistory.slot(each)] = gap;
+        gaps(Step.SECOND)[Step.SECOND.slot(each)] = gap;
         policies.values().forEach(policy -> policy.sample(each, !gap));
+        if (each % Step.MINUTE.seconds() == 0) {
+            gaps(Step.MINUTE)[Step.MINUTE.slot(each)] = isGap(each - Step.MINUTE.seconds(), each);
+            policies.values().forEach(policy -> policy.endMinute(each));
+        }
     }
 
-    /** Returns the last complete second, numbered from the start; 0 before the first is complete. */
-    synchronized long second() {
-        return second;
+    /** Returns whether all seconds after the first argument, up to the last one, are gaps. */
+    private boolean isGap(long after, long last) {
+        for (long each = after + 1; each <= last; each++) {
+            if (!gaps(Step.SECOND)[Step.SECOND.slot(each)]) {
+                return false;
+            }
+        }
+        return true;
     }
 
-    /** Returns the decisions of a kind in each second after the first argument, up to the last one; -1 for a gap. */
-    synchronized int[] counts(String policy, Kind kind, long after, long last) {
+    private boolean[] gaps(Step step) {
+        return Objects.requireNonNull(gaps.get(step));
+    }
+
+    /** Returns the last second of the last complete step, numbered from the start; 0 before the first is complete. */
+    synchronized long second(Step step) {
+        return second - second % step.seconds();
+    }
+
+    /**
+     * Returns the decisions of a kind in each step after a second, up to the last second; -1 for a gap.
+     *
+     * @param after the last second of a step
+     * @param last the last second of a complete step
+     */
+    synchronized int[] counts(String policy, Kind kind, Step step, long after, long last) {
         PolicyHistory counted = policies.get(policy);
-        int[] counts = new int[(int) (last - after)];
-        Arrays.setAll(counts, i -> at(counted, kind, after + 1 + i));
+        int[] counts = new int[(int) ((last - after) / step.seconds())];
+        Arrays.setAll(counts, i -> at(counted, kind, step, after + (i + 1L) * step.seconds()));
         return counts;
     }
 
-    private int at(@Nullable PolicyHistory policy, Kind kind, long each) {
-        if (gaps[PolicyHistory.slot(each)]) {
+    private int at(@Nullable PolicyHistory policy, Kind kind, Step step, long each) {
+        if (gaps(step)[step.slot(each)]) {
             return GAP;
         }
-        return policy == null ? 0 : policy.at(kind, each);
+        return policy == null ? 0 : policy.at(kind, step, each);
     }
 
     /** Returns the tokens that the last decision left in the bucket of a global policy; negative before the first. */
@@ -160,20 +219,18 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
     }
 
     /**
-     * The decisions of one policy, with a count for each second. Counting is thread-safe; {@link #sample} and {@link #at} must
+     * The decisions of one policy, with a count for each second and each minute. Counting is thread-safe; {@link #sample} and {@link #at} must
      * be called by one thread at a time.
      */
     static final class PolicyHistory {
-
-        /** The seconds that are shown and four more, so that the oldest ones are not overwritten during a read. */
-        static final int SLOTS = DecisionHistory.SECONDS + 4;
 
         private static final Kind[] KINDS = Kind.values();
         private static final long UNKNOWN = -1;
 
         private final LongAdder[] counts = new LongAdder[KINDS.length];
         private final long[] sampled = new long[KINDS.length];
-        private final int[][] seconds = new int[KINDS.length][SLOTS];
+        private final int[][] seconds = new int[KINDS.length][Step.SECOND.slots()];
+        private final int[][] minutes = new int[KINDS.length][Step.MINUTE.slots()];
         private final AtomicLong lastRemaining = new AtomicLong(UNKNOWN);
 
         PolicyHistory() {
@@ -202,16 +259,23 @@ public final class DecisionHistory implements ThrottleListener, AutoCloseable {
                 long total = counts[kind].sum();
                 long added = total - sampled[kind];
                 sampled[kind] = total;
-                seconds[kind][slot(second)] = keep ? (int) Math.min(added, Integer.MAX_VALUE) : 0;
+                seconds[kind][Step.SECOND.slot(second)] = keep ? (int) Math.min(added, Integer.MAX_VALUE) : 0;
             }
         }
 
-        int at(Kind kind, long second) {
-            return seconds[kind.ordinal()][slot(second)];
+        /** Adds the counts of the minute that ends with a second. */
+        void endMinute(long second) {
+            for (int kind = 0; kind < KINDS.length; kind++) {
+                long sum = 0;
+                for (int i = 0; i < Step.MINUTE.seconds(); i++) {
+                    sum += seconds[kind][Step.SECOND.slot(second - i)];
+                }
+                minutes[kind][Step.MINUTE.slot(second)] = (int) Math.min(sum, Integer.MAX_VALUE);
+            }
         }
 
-        static int slot(long second) {
-            return (int) (second % SLOTS);
+        int at(Kind kind, Step step, long second) {
+            return (step == Step.SECOND ? seconds : minutes)[kind.ordinal()][step.slot(second)];
         }
     }
 }

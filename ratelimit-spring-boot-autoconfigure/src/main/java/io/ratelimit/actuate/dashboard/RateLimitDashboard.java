@@ -7,6 +7,7 @@ import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
+import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard.DashboardFiles.DashboardFile;
 import java.io.IOException;
 import java.io.InputStream;
@@ -77,12 +78,18 @@ public final class RateLimitDashboard {
      * Returns a file of the page, or the page's data.
      *
      * @param since the last second whose counts the page has
+     * @param span {@code hour} for the minutes of the last hour; otherwise the seconds of the last five minutes
      */
     @ReadOperation(produces = {"application/json", "text/javascript", "text/css"})
-    WebEndpointResponse<?> file(SecurityContext security, @Selector String file, @Nullable Long since) {
+    WebEndpointResponse<?> file(
+            SecurityContext security, @Selector String file, @Nullable Long since, @Nullable String span) {
         if (file.equals(DATA)) {
             long last = since == null ? 0 : Math.max(since, 0);
-            DashboardData data = reader.read(last, paths.change(security), showsKeys.test(security));
+            DashboardData data = reader.read(
+                    "hour".equals(span) ? Step.MINUTE : Step.SECOND,
+                    last,
+                    paths.change(security),
+                    showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);

@@ -25,6 +25,8 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.audit.AuditEventRepository;
+import org.springframework.boot.actuate.audit.listener.AuditApplicationEvent;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
 import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
@@ -43,6 +45,7 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
@@ -96,6 +99,8 @@ public final class RateLimitActuateAutoConfiguration {
                 ObjectProvider<RequestPolicies> requests,
                 ObjectProvider<RateLimitedOperations> operations,
                 ObjectProvider<Backend> backend,
+                ObjectProvider<AuditEventRepository> audit,
+                ApplicationEventPublisher events,
                 BucketStore store) {
             BucketLocator buckets = new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
                     .getObject()
@@ -112,7 +117,12 @@ public final class RateLimitActuateAutoConfiguration {
                             buckets::overrides),
                     backend.getIfAvailable(),
                     properties.onBackend(store),
-                    endpointProperties::showsKeys);
+                    endpointProperties::showsKeys,
+                    event -> {
+                        if (audit.stream().findAny().isPresent()) {
+                            events.publishEvent(new AuditApplicationEvent(event));
+                        }
+                    });
         }
     }
 

@@ -33,6 +33,7 @@ const number = n => n.toLocaleString('en');
 let instance = null;
 let second = 0;
 let seconds = 300;
+let step = 1;
 const policies = new Map();
 
 /** Returns the number of seconds with data: fewer than the page keeps shortly after the start. */
@@ -41,7 +42,10 @@ const shownSeconds = () => Math.min(second, seconds);
 function take(data) {
   if (instance !== null && data.instance !== instance) return false;
   instance = data.instance;
+  if (data.step !== wantedStep()) return true;
+  if (data.step !== step) policies.forEach(policy => policy.forget());
   seconds = data.seconds;
+  step = data.step;
   const names = new Set(data.policies.map(policy => policy.name));
   for (const [name, policy] of policies) {
     if (!names.has(name)) {
@@ -54,10 +58,20 @@ function take(data) {
     policies.get(policy.name).take(policy, place, data.from, data.change);
   });
   second = data.second;
-  write(byId('window'), second < seconds ? `since it started ${agoText(second)} ago` : 'the last five minutes');
+  write(byId('window'), windowText());
   byId('legend-failed').hidden = data.backends.length === 0 && [...policies.values()].every(policy => policy.totals.failed === 0);
   showBackends(data.backends);
   return true;
+}
+
+/** Returns the seconds that a count of the chosen span has. */
+const wantedStep = () => byId('span').value === 'hour' ? 60 : 1;
+
+const spanText = () => step === 1 ? 'the last five minutes' : 'the last hour';
+
+function windowText() {
+  if (second >= seconds) return step === 1 ? spanText() : 'the last 60 whole minutes';
+  return step === 1 || second > 0 ? `since it started ${agoText(second)} ago` : 'whose first minute is not over';
 }
 
 /** Drops all data, because it is from before a restart of the application. */
@@ -87,11 +101,14 @@ class Policy {
   build() {
     this.card = element('li', 'policy');
     this.card.dataset.policy = this.name;
-    const heading = element('h2', '', this.name);
+    this.card.tabIndex = -1;
+    const heading = element('h2');
+    const link = heading.appendChild(element('a', '', this.name));
+    link.href = this.hash = `#${encodeURIComponent(this.name)}`;
     this.mode = element('span', 'mode');
     heading.append(this.mode);
     this.facts = element('p', 'facts');
-    this.quiet = element('p', 'quiet', 'Nothing decided in the last five minutes.');
+    this.quiet = element('p', 'quiet');
     this.now = element('p', 'now');
     this.chart = element('div', 'chart');
     this.chart.setAttribute('role', 'img');
@@ -112,6 +129,13 @@ class Policy {
     this.card.append(heading, this.facts, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.change);
   }
 
+  /** Drops the counts, because those of another span follow. */
+  forget() {
+    for (const kind of KINDS) this.series[kind] = [];
+    this.plot?.destroy();
+    this.plot = null;
+  }
+
   remove() {
     watcher.unobserve(this.card);
     this.plot?.destroy();
@@ -122,13 +146,13 @@ class Policy {
   take(data, place, from, change) {
     this.data = data;
     this.place = place;
-    if (from !== this.from + this.series.allowed.length) {
+    if (from !== this.from + this.series.allowed.length * step) {
       this.from = from;
       for (const kind of KINDS) this.series[kind] = [];
     }
     for (const kind of KINDS) this.series[kind].push(...data[kind]);
-    const surplus = Math.max(this.series.allowed.length - seconds, 0);
-    this.from += surplus;
+    const surplus = Math.max(this.series.allowed.length - seconds / step, 0);
+    this.from += surplus * step;
     for (const kind of KINDS) {
       this.series[kind].splice(0, surplus);
       this.totals[kind] = this.series[kind].reduce((sum, n) => sum + Math.max(n, 0), 0);
@@ -184,6 +208,7 @@ class Policy {
         .filter(([, kind]) => kind === 'allowed' || this.totals[kind] > 0
             || kind === (this.data.mode === 'shadow' ? 'shadowDenied' : 'denied'));
     this.quiet.hidden = !this.isQuiet;
+    write(this.quiet, second < step ? 'The first minute is not over.' : `Nothing decided in ${spanText()}.`);
     this.now.hidden = this.isQuiet;
     while (this.now.children.length > shown.length) this.now.lastChild.remove();
     shown.forEach(([className, kind, what], i) => {
@@ -191,7 +216,7 @@ class Policy {
       part.className = className;
       if (part.children.length === 0) part.append(element('b'), '');
       write(part.firstChild, number(this.last(kind)));
-      part.lastChild.data = `/s ${what}, ${number(this.totals[kind])} in ${agoText(shownSeconds())}`;
+      part.lastChild.data = `/${step === 1 ? 's' : 'min'} ${what}, ${number(this.totals[kind])} in ${agoText(shownSeconds())}`;
     });
   }
 
@@ -246,10 +271,10 @@ class Policy {
   /** Returns cumulative sums, the largest first: each series that is drawn later covers the lower part of the previous ones. */
   columns() {
     const { allowed, denied, shadowDenied, failed } = this.series;
-    const missing = seconds - allowed.length;
+    const missing = seconds / step - allowed.length;
     const columns = [[], [], [], [], []];
     for (let i = -missing; i < allowed.length; i++) {
-      columns[0].push(this.from + 1 + i - second);
+      columns[0].push(this.from + (1 + i) * step - second);
       const known = i >= 0 && allowed[i] >= 0;
       const sums = known ? [allowed[i], denied[i], shadowDenied[i], failed[i]] : [];
       for (let kind = 0, sum = 0; kind < 4; kind++) {
@@ -266,8 +291,8 @@ class Policy {
     if (!this.plot) this.plot = new uPlot(options(this, width), this.columns(), this.chart);
     else if (this.plot.width !== width) this.plot.setSize({ width, height: CHART_HEIGHT });
     this.plot.setData(this.columns());
-    this.chart.setAttribute('aria-label', `In the last five minutes ${number(this.totals.allowed)} allowed,`
-        + ` ${number(this.denials)} ${this.data.mode === 'shadow' ? 'that would have been denied' : 'denied'}, by the second`);
+    this.chart.setAttribute('aria-label', `In ${spanText()} ${number(this.totals.allowed)} allowed,`
+        + ` ${number(this.denials)} ${this.data.mode === 'shadow' ? 'that would have been denied' : 'denied'}, by the ${step === 1 ? 'second' : 'minute'}`);
   }
 
   redraw() {
@@ -278,10 +303,10 @@ class Policy {
 
   /** Shows the counts of the second below the pointer. */
   point(i) {
-    const at = i - (seconds - this.series.allowed.length);
+    const at = i - (seconds / step - this.series.allowed.length);
     if (i === null || i === undefined) return write(this.at, '');
     if (at < 0 || this.series.allowed[at] < 0) return write(this.at, 'not known');
-    const ago = -(this.from + 1 + at - second);
+    const ago = second - (this.from + (1 + at) * step);
     const parts = [['allowed', 'allowed'], ['denied', 'denied'], ['shadowDenied', 'would have been denied'], ['failed', 'failed']]
         .filter(([kind], first) => first === 0 || this.series[kind][at] > 0)
         .map(([kind, what]) => `${number(this.series[kind][at])} ${what}`);
@@ -313,11 +338,11 @@ function options(policy, width) {
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: 'policies' } },
     hooks: { setCursor: [plot => policy.point(plot.cursor.idx)] },
     scales: {
-      x: { time: false, range: () => [1 - seconds, 0] },
+      x: { time: false, range: () => [step - seconds, 0] },
       y: { range: (plot, min, max) => [0, Math.max(max * 1.1, 4)] },
     },
     axes: [
-      { ...axis, size: 22, splits: () => [-240, -180, -120, -60, 0], values: (plot, splits) => splits.map(at => at === 0 ? 'now' : `${-at / 60} min`) },
+      { ...axis, size: 22, splits: () => [4, 3, 2, 1, 0].map(part => -part * seconds / 5), values: (plot, splits) => splits.map(at => at === 0 ? 'now' : `${-at / 60} min`) },
       { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000], space: 28,
         values: (plot, splits) => splits.map(n => n >= 10_000 ? `${n / 1000}k` : number(n)) },
     ],
@@ -390,6 +415,19 @@ function sort() {
   if (order.some((card, i) => list.children[i] !== card)) list.append(...order);
 }
 
+/** Shows the policy that the page's address names, whatever the filter, and focuses its card. */
+function showLinked() {
+  const linked = [...policies.values()].find(policy => policy.hash === location.hash);
+  if (!linked) return;
+  if (linked.card.hidden) {
+    byId('find').value = '';
+    byId('only').checked = false;
+    show();
+  }
+  linked.card.focus({ preventScroll: true });
+  linked.card.scrollIntoView();
+}
+
 /* ---- polling ---- */
 
 let timer = 0;
@@ -421,7 +459,8 @@ async function poll() {
 
 /** Requests the data; returns the text of a failure, or an empty text. */
 async function ask() {
-  const response = await fetch(`${DATA}${second > 0 ? `?since=${second}` : ''}`, {
+  const since = wantedStep() === step ? second : 0;
+  const response = await fetch(`${DATA}?span=${byId('span').value}${since > 0 ? `&since=${since}` : ''}`, {
     cache: 'no-store',
     redirect: 'manual',
     // X-Requested-With makes Spring Security answer 401 without a challenge, so the browser opens no login dialog.
@@ -435,8 +474,10 @@ async function ask() {
     forget();
     return ask();
   }
+  const first = seen === 0;
   seen = Date.now();
   show();
+  if (first) showLinked();
   return '';
 }
 
@@ -472,4 +513,6 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => poli
 byId('find').addEventListener('input', show);
 byId('only').addEventListener('change', show);
 byId('order').addEventListener('change', sort);
+byId('span').addEventListener('change', poll);
+addEventListener('hashchange', showLinked);
 poll();

@@ -22,6 +22,7 @@ import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DeniedKeysCache;
+import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -89,6 +90,15 @@ class DashboardReaderTests {
         assertThat(read(throttlers, 50).from()).as("older than the history").isEqualTo(100);
         assertThat(read(throttlers, 401).from()).as("from before a restart").isEqualTo(100);
         assertThat(read(throttlers, Long.MAX_VALUE).from()).isEqualTo(100);
+
+        DashboardData hour = reader(throttlers, policy -> false).read(Step.MINUTE, 0, CHANGE, false);
+        assertThat(hour.second()).isEqualTo(360);
+        assertThat(hour.step()).isEqualTo(60);
+        assertThat(policy(hour, "all").denied()).hasSize(6);
+        assertThat(policy(reader(throttlers, policy -> false).read(Step.MINUTE, 250, CHANGE, false), "all")
+                        .denied())
+                .as("the minutes after the fourth")
+                .hasSize(2);
     }
 
     @Test
@@ -104,10 +114,11 @@ class DashboardReaderTests {
     void theAvailableTokensOfARemoteBucketAreThoseOfTheLastDecision() {
         Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL);
         DashboardReader reader = reader(throttlers, policy -> true);
-        assertThat(policy(reader.read(0, CHANGE, false), "all").available()).isNull();
+        assertThat(policy(reader.read(Step.SECOND, 0, CHANGE, false), "all").available())
+                .isNull();
         throttlers.global("all").decide(4);
 
-        PolicyData all = policy(reader.read(0, CHANGE, false), "all");
+        PolicyData all = policy(reader.read(Step.SECOND, 0, CHANGE, false), "all");
         assertThat(all.available()).isEqualTo(5);
         assertThat(all.lastSeen()).isTrue();
     }
@@ -129,12 +140,13 @@ class DashboardReaderTests {
         }
         DashboardReader reader = reader(throttlers, policy -> false);
 
-        DeniedKeyDescriptor hidden =
-                policy(reader.read(0, CHANGE, false), "users").deniedKeys().get(0);
+        DeniedKeyDescriptor hidden = policy(reader.read(Step.SECOND, 0, CHANGE, false), "users")
+                .deniedKeys()
+                .get(0);
         assertThat(hidden.denied()).isEqualTo(3);
         assertThat(hidden.key().parts()).isNull();
         assertThat(hidden.key().hash()).matches("[0-9a-f]{16}");
-        assertThat(policy(reader.read(0, CHANGE, true), "users")
+        assertThat(policy(reader.read(Step.SECOND, 0, CHANGE, true), "users")
                         .deniedKeys()
                         .get(0)
                         .key()
@@ -149,7 +161,7 @@ class DashboardReaderTests {
         DashboardReader reader = new DashboardReader(
                 throttlers(BucketStore.local(time), ALL), history, deniedKeys, new FixedBackend(down), policy -> true);
 
-        assertThat(reader.read(0, CHANGE, false).backends())
+        assertThat(reader.read(Step.SECOND, 0, CHANGE, false).backends())
                 .containsExactly(
                         new BackendDescriptor("Redis", "DOWN", "2026-01-02T03:04:05Z", "no answer within 100 ms"));
     }
@@ -182,7 +194,7 @@ class DashboardReaderTests {
     }
 
     private DashboardData read(Throttlers throttlers, long since) {
-        return reader(throttlers, policy -> false).read(since, CHANGE, false);
+        return reader(throttlers, policy -> false).read(Step.SECOND, since, CHANGE, false);
     }
 
     private DashboardReader reader(Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {

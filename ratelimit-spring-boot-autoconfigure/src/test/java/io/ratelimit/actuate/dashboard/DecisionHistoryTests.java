@@ -20,6 +20,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.UpkeepTimeSource;
+import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -52,10 +53,10 @@ class DecisionHistoryTests {
         decide(3);
         time.advance(SECOND.multipliedBy(2));
 
-        assertThat(history.second()).isEqualTo(4);
-        assertThat(history.counts("narrow", ALLOWED, 0, 4)).containsExactly(1, 0, 1, 0);
-        assertThat(history.counts("narrow", DENIED, 0, 4)).containsExactly(0, 0, 2, 0);
-        assertThat(history.counts("narrow", DENIED, 2, 3)).containsExactly(2);
+        assertThat(history.second(Step.SECOND)).isEqualTo(4);
+        assertThat(history.counts("narrow", ALLOWED, Step.SECOND, 0, 4)).containsExactly(1, 0, 1, 0);
+        assertThat(history.counts("narrow", DENIED, Step.SECOND, 0, 4)).containsExactly(0, 0, 2, 0);
+        assertThat(history.counts("narrow", DENIED, Step.SECOND, 2, 3)).containsExactly(2);
     }
 
     @Test
@@ -64,8 +65,8 @@ class DecisionHistoryTests {
         decide(3);
         time.advance(SECOND);
 
-        assertThat(history.counts("wide", ALLOWED, 0, 1)).containsExactly(2);
-        assertThat(history.counts("wide", DENIED, 0, 1)).containsExactly(0);
+        assertThat(history.counts("wide", ALLOWED, Step.SECOND, 0, 1)).containsExactly(2);
+        assertThat(history.counts("wide", DENIED, Step.SECOND, 0, 1)).containsExactly(0);
     }
 
     @Test
@@ -74,10 +75,11 @@ class DecisionHistoryTests {
         decide(2);
         time.advance(SECOND);
 
-        assertThat(history.counts("candidate", ALLOWED, 0, 1)).containsExactly(1);
-        assertThat(history.counts("candidate", DENIED, 0, 1)).containsExactly(0);
-        assertThat(history.counts("candidate", SHADOW_DENIED, 0, 1)).containsExactly(1);
-        assertThat(history.counts("narrow", ALLOWED, 0, 1)).containsExactly(2);
+        assertThat(history.counts("candidate", ALLOWED, Step.SECOND, 0, 1)).containsExactly(1);
+        assertThat(history.counts("candidate", DENIED, Step.SECOND, 0, 1)).containsExactly(0);
+        assertThat(history.counts("candidate", SHADOW_DENIED, Step.SECOND, 0, 1))
+                .containsExactly(1);
+        assertThat(history.counts("narrow", ALLOWED, Step.SECOND, 0, 1)).containsExactly(2);
     }
 
     @Test
@@ -88,10 +90,11 @@ class DecisionHistoryTests {
         history.decided(denied(CANDIDATE, Outcome.BACKEND_FAILED));
         time.advance(SECOND);
 
-        assertThat(history.counts("wide", FAILED, 0, 1)).containsExactly(1);
-        assertThat(history.counts("wide", DENIED, 0, 1)).containsExactly(1);
-        assertThat(history.counts("candidate", FAILED, 0, 1)).containsExactly(0);
-        assertThat(history.counts("candidate", SHADOW_DENIED, 0, 1)).containsExactly(0);
+        assertThat(history.counts("wide", FAILED, Step.SECOND, 0, 1)).containsExactly(1);
+        assertThat(history.counts("wide", DENIED, Step.SECOND, 0, 1)).containsExactly(1);
+        assertThat(history.counts("candidate", FAILED, Step.SECOND, 0, 1)).containsExactly(0);
+        assertThat(history.counts("candidate", SHADOW_DENIED, Step.SECOND, 0, 1))
+                .containsExactly(0);
     }
 
     @Test
@@ -102,15 +105,47 @@ class DecisionHistoryTests {
             IntStream.range(0, i).forEach(each -> history.decided(allowed(WIDE)));
             time.advance(SECOND);
         }
-        int[] lately = history.counts("wide", ALLOWED, 10, 310);
+        int[] lately = history.counts("wide", ALLOWED, Step.SECOND, 10, 310);
 
-        assertThat(lately)
-                .hasSize(DecisionHistory.SECONDS)
-                .containsExactly(IntStream.range(10, 310).toArray());
+        assertThat(lately).hasSize(300).containsExactly(IntStream.range(10, 310).toArray());
         time.advance(SECOND);
-        assertThat(history.counts("wide", ALLOWED, 10, 310))
+        assertThat(history.counts("wide", ALLOWED, Step.SECOND, 10, 310))
                 .as("read while a second ends")
                 .isEqualTo(lately);
+    }
+
+    @Test
+    void theLastHourIsKeptByWholeMinutes() {
+        history.start();
+        for (int minute = 1; minute <= 65; minute++) {
+            for (int second = 0; second < 60; second++) {
+                IntStream.range(0, minute).forEach(each -> history.decided(allowed(WIDE)));
+                time.advance(SECOND);
+            }
+        }
+        time.advance(SECOND);
+
+        assertThat(history.second(Step.MINUTE)).isEqualTo(3_900);
+        assertThat(history.counts("wide", ALLOWED, Step.MINUTE, 300, 3_900))
+                .containsExactly(
+                        IntStream.rangeClosed(6, 65).map(minute -> minute * 60).toArray());
+        assertThat(history.counts("narrow", ALLOWED, Step.MINUTE, 3_780, 3_900)).containsExactly(0, 0);
+    }
+
+    @Test
+    void aMinuteHasTheSecondsThatWereReadAndIsAGapIfNoneWas() {
+        LateTimeSource late = new LateTimeSource();
+        DecisionHistory history = new DecisionHistory(late);
+        history.start();
+        for (int second = 1; second <= 30; second++) {
+            sampleAt(late, second, history, 2);
+        }
+        sampleAt(late, 190, history, 1_000);
+        for (int second = 191; second <= 240; second++) {
+            sampleAt(late, second, history, 3);
+        }
+
+        assertThat(history.counts("wide", ALLOWED, Step.MINUTE, 0, 240)).containsExactly(60, -1, -1, 49 * 3);
     }
 
     @Test
@@ -118,11 +153,11 @@ class DecisionHistoryTests {
         history.start();
         time.advance(SECOND);
         throttlers.add(ThrottlePolicy.of("later", BucketSpec.of("1/1d")));
-        assertThat(history.counts("later", ALLOWED, 0, 1)).containsExactly(0);
+        assertThat(history.counts("later", ALLOWED, Step.SECOND, 0, 1)).containsExactly(0);
         throttlers.global("later").decide(1);
         time.advance(SECOND);
 
-        assertThat(history.counts("later", ALLOWED, 0, 2)).containsExactly(0, 1);
+        assertThat(history.counts("later", ALLOWED, Step.SECOND, 0, 2)).containsExactly(0, 1);
     }
 
     @Test
@@ -145,8 +180,8 @@ class DecisionHistoryTests {
         sampleAt(late, 5.0, history, 1);
         sampleAt(late, 6.0, history, 2);
 
-        assertThat(history.second()).isEqualTo(6);
-        assertThat(history.counts("wide", ALLOWED, 0, 6)).containsExactly(1, -1, -1, -1, -1, 2);
+        assertThat(history.second(Step.SECOND)).isEqualTo(6);
+        assertThat(history.counts("wide", ALLOWED, Step.SECOND, 0, 6)).containsExactly(1, -1, -1, -1, -1, 2);
     }
 
     /** The pause is longer than the history. */
@@ -158,8 +193,9 @@ class DecisionHistoryTests {
         sampleAt(late, 1.0, history, 1);
         sampleAt(late, 3_600.0, history, 1);
 
-        assertThat(history.second()).isEqualTo(3_600);
-        assertThat(history.counts("wide", ALLOWED, 3_300, 3_600)).containsOnly(-1);
+        assertThat(history.second(Step.SECOND)).isEqualTo(3_600);
+        assertThat(history.counts("wide", ALLOWED, Step.SECOND, 3_300, 3_600)).containsOnly(-1);
+        assertThat(history.counts("wide", ALLOWED, Step.MINUTE, 60, 3_600)).containsOnly(-1);
         assertThat(late.scheduled).containsExactly(3_601_000_000_000L);
     }
 
@@ -173,7 +209,7 @@ class DecisionHistoryTests {
         }
 
         assertThat(late.scheduled).containsExactly(101_000_000_000L);
-        assertThat(history.counts("wide", ALLOWED, 0, 100)).containsOnly(1);
+        assertThat(history.counts("wide", ALLOWED, Step.SECOND, 0, 100)).containsOnly(1);
     }
 
     @Test

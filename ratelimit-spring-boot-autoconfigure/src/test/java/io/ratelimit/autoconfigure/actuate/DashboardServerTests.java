@@ -15,10 +15,13 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -56,7 +59,16 @@ class DashboardServerTests {
         HttpResponse<String> page = get(PAGE);
         assertThat(page.statusCode()).isEqualTo(200);
         assertThat(page.headers().firstValue("Content-Type")).hasValue("text/html;charset=UTF-8");
-        assertThat(page.body())
+        String docs = Pattern.compile("<repository.url>(.*)</repository.url>")
+                        .matcher(Files.readString(Path.of("../pom.xml")))
+                        .results()
+                        .findFirst()
+                        .orElseThrow()
+                        .group(1)
+                + "/blob/main/docs/dashboard.md";
+        assertThat(Path.of("../docs/dashboard.md")).exists();
+        assertThat(page.body()).containsOnlyOnce("href=\"" + docs + "\"");
+        assertThat(page.body().replace("href=\"" + docs + "\"", ""))
                 .contains(
                         "data-root=\"ratelimitdashboard\"",
                         "<script src=\"ratelimitdashboard/dashboard.js\" defer>",
@@ -110,6 +122,8 @@ class DashboardServerTests {
         assertThat(site.get("denied").toString()).isEqualTo("[1,0]");
         assertThat(policy(data("?since=1"), "site").get("denied").toString()).isEqualTo("[0]");
         assertThat(data("?since=-5").get("from").asLong()).isZero();
+        assertThat(data("?span=hour").get("step").asInt()).isEqualTo(60);
+        assertThat(data("?span=minutes").get("step").asInt()).isEqualTo(1);
         assertThat(get(PAGE + "/data?since=x").statusCode()).isEqualTo(400);
     }
 

@@ -17,6 +17,7 @@ import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RejectedCallResolver;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.ErrorPages;
 import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
@@ -39,6 +40,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
@@ -53,6 +55,7 @@ import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.ViewResolver;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExceptionResolver;
 import org.springframework.web.util.pattern.PathPatternParser;
@@ -79,10 +82,16 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    RejectionHandler rateLimitRejectionHandler() {
+    RejectionHandler rateLimitRejectionHandler(
+            ObjectProvider<ErrorViewResolver> pages, ObjectProvider<ViewResolver> views) {
         Map<String, Integer> statuses = new HashMap<>();
         properties.policies().forEach((name, policy) -> statuses.put(name, policy.status()));
-        return new ProblemRejectionHandler(FilterRegistrations.headers(properties), statuses);
+        return new ProblemRejectionHandler(
+                FilterRegistrations.headers(properties),
+                statuses,
+                new ErrorPages(
+                        SingletonSupplier.of(() -> pages.orderedStream().toList()),
+                        SingletonSupplier.of(() -> views.orderedStream().toList())));
     }
 
     @Bean

@@ -3,9 +3,11 @@ package io.ratelimit.web.servlet.rejection;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.util.Date;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,8 +16,9 @@ import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
 
 /**
- * The built-in handler: writes a problem (RFC 9457) of a type that the RateLimit headers draft registers, or one line of
- * text for clients that prefer it. Thread-safe.
+ * The built-in handler: writes a problem (RFC 9457) of a type that the RateLimit headers draft registers, one line of text
+ * for clients that prefer it, or a page for browsers: the application's own error page for the status if it has one.
+ * Thread-safe.
  *
  * <p>It needs no JSON library, because no part of the response comes from the client.
  */
@@ -28,6 +31,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
     private final LimitHeaders headers;
     private final Map<String, Status> statuses = new HashMap<>();
+    private final ErrorPages pages;
 
     /** A status code and its name. */
     private record Status(int code, String title) {
@@ -43,19 +47,22 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     }
 
     /**
-     * @param headers the headers in addition to {@code Retry-After} and {@code X-RetryAfterMs}
-     * @param statuses the response status of each policy, by name; 429 for policies that are missing
+     * Creates a handler that doesn't use the application's own error pages.
+     *
+     * @see #ProblemRejectionHandler(LimitHeaders, Map, ErrorPages)
      */
     public ProblemRejectionHandler(RateLimitHeaders headers, Map<String, Integer> statuses) {
-        this(new LimitHeaders(headers, Map.of()), statuses);
+        this(new LimitHeaders(headers, Map.of()), statuses, new ErrorPages(List::of, List::of));
     }
 
     /**
      * @param headers the headers in addition to {@code Retry-After} and {@code X-RetryAfterMs}
      * @param statuses the response status of each policy, by name; 429 for policies that are missing
+     * @param pages the application's own error pages
      */
-    public ProblemRejectionHandler(LimitHeaders headers, Map<String, Integer> statuses) {
+    public ProblemRejectionHandler(LimitHeaders headers, Map<String, Integer> statuses, ErrorPages pages) {
         this.headers = headers;
+        this.pages = pages;
         statuses.forEach((policy, status) -> this.statuses.put(policy, Status.of(status)));
     }
 
@@ -77,8 +84,38 @@ public final class ProblemRejectionHandler implements RejectionHandler {
             headers.write(denials, response);
         }
         String detail = decision.describe("request");
-        RejectionBody.of(request, detail, () -> problem(decision, denials, status, detail, millis))
-                .write(request, response);
+        Form form = Form.of(request);
+        if (form != Form.PAGE
+                || !pages.write(request, response, status.code(), model(request, decision, status, detail))) {
+            long retryNanos = decision.outcome().isTemporary() ? decision.retryNanos() : 0;
+            RejectionBody.of(
+                            form,
+                            status.title(),
+                            detail,
+                            retryNanos,
+                            () -> problem(decision, denials, status, detail, millis))
+                    .write(request, response);
+        }
+    }
+
+    /** Returns the attributes of an error page: those that Spring Boot's error pages have, the policies and the retry time. */
+    private static Map<String, Object> model(
+            HttpServletRequest request, Decision decision, Status status, String detail) {
+        Map<String, Object> model = new HashMap<>();
+        model.put("timestamp", new Date());
+        model.put("status", status.code());
+        model.put("error", status.title());
+        model.put("message", detail);
+        model.put("path", request.getRequestURI());
+        model.put(
+                "violatedPolicies",
+                decision.denials().stream()
+                        .map(denial -> denial.policy().name())
+                        .toList());
+        if (decision.outcome().isTemporary()) {
+            model.put("retryAfterMs", millis(decision));
+        }
+        return model;
     }
 
     /** Returns 429 also for a decision without answers, as that of another process. */

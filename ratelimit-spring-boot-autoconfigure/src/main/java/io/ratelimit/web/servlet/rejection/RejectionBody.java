@@ -8,46 +8,107 @@ import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.InvalidMediaTypeException;
 import org.springframework.http.MediaType;
+import org.springframework.web.util.HtmlUtils;
 
-/**
- * The body of a rejection: a problem (RFC 9457), or one line of text for clients that prefer text.
- *
- * @param text whether the body is the line of text
- */
-record RejectionBody(boolean text, String content) {
+/** The body of a rejection: a problem (RFC 9457), one line of text, or a page, as the client prefers. */
+record RejectionBody(Form form, String content) {
+
+    /** Contains no script and loads nothing, and is readable if the application's policy for content forbids the style. */
+    private static final String PAGE_TEMPLATE = """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <title>%s</title>
+            <style>
+            :root { color-scheme: light dark; font-family: system-ui, sans-serif; }
+            body { max-width: 30rem; margin: 20vh auto; padding: 0 1rem; line-height: 1.5; }
+            </style>
+            </head>
+            <body>
+            <h1>%s</h1>
+            %s
+            <p><small>%s</small></p>
+            </body>
+            </html>
+            """;
 
     /** The longest Accept header that is parsed, because a rejection has to stay cheap. Browsers send about 150 characters. */
     private static final int MAX_ACCEPT_LENGTH = 500;
 
-    /**
-     * Returns the body that the client of a request prefers.
-     *
-     * @param detail the line of text
-     * @param problem supplies the problem
-     */
-    static RejectionBody of(HttpServletRequest request, String detail, Supplier<String> problem) {
-        return prefersText(request.getHeader(HttpHeaders.ACCEPT))
-                ? new RejectionBody(true, detail + "\n")
-                : new RejectionBody(false, problem.get());
-    }
+    /** The forms of a body. */
+    enum Form {
+        PROBLEM("application/problem+json"),
+        TEXT("text/plain;charset=UTF-8"),
+        PAGE("text/html;charset=UTF-8");
 
-    /** Returns whether plain text has a higher quality than JSON. A malformed or too long header prefers the problem. */
-    private static boolean prefersText(@Nullable String accept) {
-        if (accept == null || accept.equals("*/*") || accept.length() > MAX_ACCEPT_LENGTH) {
-            return false;
+        private final String type;
+
+        Form(String type) {
+            this.type = type;
         }
-        try {
-            List<MediaType> ranges = MediaType.parseMediaTypes(accept);
+
+        /** Returns the form that the client of a request prefers. A malformed or too long header prefers the problem. */
+        static Form of(HttpServletRequest request) {
+            String accept = request.getHeader(HttpHeaders.ACCEPT);
+            if (accept == null || accept.equals("*/*") || accept.length() > MAX_ACCEPT_LENGTH) {
+                return PROBLEM;
+            }
+            try {
+                return of(MediaType.parseMediaTypes(accept));
+            } catch (InvalidMediaTypeException malformed) {
+                return PROBLEM;
+            }
+        }
+
+        /** Returns the form of the highest quality; of equal ones the problem, then the text. */
+        private static Form of(List<MediaType> ranges) {
             double json = Math.max(
                     quality(ranges, MediaType.APPLICATION_PROBLEM_JSON), quality(ranges, MediaType.APPLICATION_JSON));
-            return quality(ranges, MediaType.TEXT_PLAIN) > json;
-        } catch (InvalidMediaTypeException malformed) {
-            return false;
+            double text = quality(ranges, MediaType.TEXT_PLAIN);
+            double page = quality(ranges, MediaType.TEXT_HTML);
+            return page > Math.max(json, text) ? PAGE : text > json ? TEXT : PROBLEM;
         }
+    }
+
+    /**
+     * Returns the built-in body of a rejection.
+     *
+     * @param title the name of the status
+     * @param retryNanos the time after which the client may retry; zero or less if time doesn't help
+     * @param problem supplies the problem
+     */
+    static RejectionBody of(Form form, String title, String detail, long retryNanos, Supplier<String> problem) {
+        return new RejectionBody(
+                form,
+                switch (form) {
+                    case PROBLEM -> problem.get();
+                    case TEXT -> detail + "\n";
+                    case PAGE -> page(title, detail, retryNanos);
+                });
+    }
+
+    private static String page(String title, String detail, long retryNanos) {
+        String retry = retryNanos <= 0
+                ? ""
+                : "<p>Please try again in " + duration(RateLimitHeaders.seconds(retryNanos)) + ".</p>";
+        return PAGE_TEMPLATE.formatted(title, title, retry, HtmlUtils.htmlEscape(detail));
+    }
+
+    /** Returns a wait as people name it, in its largest unit and rounded up. */
+    private static String duration(long seconds) {
+        long[] sizes = {86_400, 3600, 60};
+        String[] units = {"day", "hour", "minute"};
+        for (int i = 0; i < sizes.length; i++) {
+            if (seconds > sizes[i]) {
+                return (seconds - 1) / sizes[i] + 1 + " " + units[i] + "s";
+            }
+        }
+        return seconds <= 1 ? "a second" : seconds + " seconds";
     }
 
     /** Returns the quality of the most specific range that includes the type (RFC 9110, 12.5.1). */
@@ -61,7 +122,7 @@ record RejectionBody(boolean text, String content) {
 
     void write(HttpServletRequest request, HttpServletResponse response) throws IOException {
         byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
-        response.setContentType(text ? "text/plain;charset=UTF-8" : "application/problem+json");
+        response.setContentType(form.type);
         response.setContentLength(bytes.length);
         if (!request.getMethod().equals("HEAD")) {
             write(response, bytes);

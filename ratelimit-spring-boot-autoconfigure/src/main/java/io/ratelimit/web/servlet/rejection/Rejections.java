@@ -1,25 +1,30 @@
 package io.ratelimit.web.servlet.rejection;
 
+import io.micrometer.common.KeyValue;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
 import jakarta.servlet.Filter;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Supplier;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.i18n.LocaleContextHolder;
 import org.springframework.http.HttpHeaders;
+import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.filter.ServerHttpObservationFilter;
 import org.springframework.web.servlet.HandlerMapping;
 
 /**
@@ -115,11 +120,26 @@ public final class Rejections {
     }
 
     private void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
+        ServerHttpObservationFilter.findObservationContext(request).ifPresent(context -> describe(decision, context));
         if (RequestContextHolder.getRequestAttributes() == null) {
             writeInContext(request, response, decision);
         } else {
             cors.apply(request, response);
             handler.reject(request, response, decision);
+        }
+    }
+
+    /**
+     * Adds the policy and the outcome to the observation of the request. The values are for spans only. Tags of the meter
+     * {@code http.server.requests} would have to be on all requests, and would change that meter for each application.
+     */
+    private static void describe(Decision decision, ServerRequestObservationContext context) {
+        context.addHighCardinalityKeyValue(KeyValue.of(
+                "ratelimit.outcome",
+                decision.outcome().name().toLowerCase(Locale.ROOT).replace('_', '-')));
+        if (!decision.answers().isEmpty()) {
+            context.addHighCardinalityKeyValue(KeyValue.of(
+                    "ratelimit.policy", decision.decisiveDenial().policy().name()));
         }
     }
 
@@ -184,7 +204,8 @@ public final class Rejections {
             response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
             response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
             response.setHeader(HttpHeaders.RETRY_AFTER, "1");
-            RejectionBody.of(request, INTERRUPTED, () -> INTERRUPTED_PROBLEM).write(request, response);
+            RejectionBody.of(Form.of(request), "Service Unavailable", INTERRUPTED, 1, () -> INTERRUPTED_PROBLEM)
+                    .write(request, response);
             response.flushBuffer();
         } finally {
             if (interrupted) {

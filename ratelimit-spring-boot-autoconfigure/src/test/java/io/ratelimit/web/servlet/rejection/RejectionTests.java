@@ -167,32 +167,38 @@ class RejectionTests {
     @CsvSource(
             delimiter = '|',
             value = {
-                "text/plain | true",
-                "TEXT/Plain | true",
-                "text/* | true",
-                "text/plain;q=0.5, application/json;q=0.4 | true",
-                "text/plain, application/problem+json;q=0.9, */*;q=0.1 | true",
-                "text/plain;charset=utf-8, */*;q=0.8 | true",
-                "*/* | false",
-                "application/json, text/plain | false",
-                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8 | false",
-                "text/html | false",
-                "image/png | false",
-                "text/plain;q=0 | false",
-                "text/plain;q=0.2, */*;q=0.8 | false",
-                "text/*;q=0.9, text/plain;q=0.1, application/*;q=0.5 | false",
+                "text/plain | text/plain;charset=UTF-8",
+                "TEXT/Plain | text/plain;charset=UTF-8",
+                "text/* | text/plain;charset=UTF-8",
+                "text/plain;q=0.5, application/json;q=0.4 | text/plain;charset=UTF-8",
+                "text/plain, application/problem+json;q=0.9, */*;q=0.1 | text/plain;charset=UTF-8",
+                "text/plain;charset=utf-8, */*;q=0.8 | text/plain;charset=UTF-8",
+                "*/* | application/problem+json",
+                "application/json, text/plain | application/problem+json",
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8 | text/html;charset=UTF-8",
+                "text/html | text/html;charset=UTF-8",
+                "image/png | application/problem+json",
+                "text/plain;q=0 | application/problem+json",
+                "text/plain;q=0.2, */*;q=0.8 | application/problem+json",
+                "text/*;q=0.9, text/plain;q=0.1, application/*;q=0.5 | text/html;charset=UTF-8",
             })
-    void aClientThatPrefersTextGetsTheDetailAsText(String accept, boolean text) {
+    void aClientGetsTheFormThatItPrefers(String accept, String type) {
         server.http().get("/one");
         Response refusal = server.http().get("/one", "Accept: " + accept);
 
         assertThat(refusal.status()).isEqualTo(429);
-        if (text) {
-            assertThat(refusal.header("Content-Type")).isEqualTo("text/plain;charset=UTF-8");
+        assertThat(refusal.header("Content-Type")).isEqualTo(type);
+        String detail = "The request is throttled by 'one' policy, please retry after 60000 ms.";
+        if (type.startsWith("text/plain")) {
+            assertThat(refusal.body()).isEqualTo(detail + "\n");
+        } else if (type.startsWith("text/html")) {
             assertThat(refusal.body())
-                    .isEqualTo("The request is throttled by 'one' policy, please retry after 60000 ms.\n");
+                    .startsWith("<!DOCTYPE html>")
+                    .contains(
+                            "<h1>Too Many Requests</h1>",
+                            "Please try again in 60 seconds.",
+                            detail.replace("'", "&#39;"));
         } else {
-            assertThat(refusal.header("Content-Type")).isEqualTo("application/problem+json");
             assertThat(refusal.body()).startsWith("{\"type\":");
         }
         assertThat(refusal.header("Content-Length"))
