@@ -58,7 +58,9 @@ class ThrottlersTests {
     void areFoundByTheNamesOfTheirPolicies() {
         Throttlers throttlers = throttlers(GLOBAL, USER);
         assertThat(throttlers.get("global")).isInstanceOf(GlobalThrottler.class);
-        assertThat(throttlers.get("per-user")).isInstanceOf(PartitionedThrottler.class).isNotInstanceOf(Throttler.class);
+        assertThat(throttlers.get("per-user"))
+                .isInstanceOf(PartitionedThrottler.class)
+                .isNotInstanceOf(Throttler.class);
         assertThat(throttlers.get("per-user").policy()).isEqualTo(USER);
         assertThat(throttlers.all()).extracting(PolicyThrottler::policy).containsExactly(GLOBAL, USER);
     }
