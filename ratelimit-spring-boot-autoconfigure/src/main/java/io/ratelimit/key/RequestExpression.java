@@ -1,6 +1,7 @@
 package io.ratelimit.key;
 
 import static io.ratelimit.key.expression.ExpressionCheck.BEAN;
+import static java.util.Objects.requireNonNull;
 
 import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.expression.Arithmetic;
@@ -110,7 +111,7 @@ final class RequestExpression {
     private static MethodResolver reading(Map<String, KeyResolver> beans) {
         return (context, target, name, types) -> target instanceof RequestFacts && name.equals("bean")
                 ? (sameContext, facts, arguments) ->
-                        new TypedValue(beans.get((String) arguments[0]).resolve((RequestFacts) facts))
+                        new TypedValue(requireNonNull(beans.get(arguments[0])).resolve((RequestFacts) facts))
                 : null;
     }
 
