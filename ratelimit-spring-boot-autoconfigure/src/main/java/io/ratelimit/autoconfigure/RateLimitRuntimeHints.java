@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.key.RequestFacts;
 import java.util.Collections;
+import java.util.LinkedList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -58,6 +59,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
                 Collections.emptySet().getClass(),
                 Collections.unmodifiableSet(Set.of()).getClass(),
                 List.class,
+                Collections.unmodifiableCollection(List.of()).getClass(),
+                Collections.unmodifiableList(new LinkedList<>()).getClass(),
                 Collections.unmodifiableList(List.of()).getClass());
         Stream.concat(Stream.of(facts), values.map(TypeReference::of))
                 .forEach(type -> reflection.registerType(type, MemberCategory.INVOKE_PUBLIC_METHODS));

@@ -46,7 +46,9 @@ final class RedisConnections implements AutoCloseable {
             StatefulConnection<byte[], byte[]> connection, RedisClusterAsyncCommands<byte[], byte[]> commands) {
 
         void close() {
-            connection.closeAsync();
+            if (connection.isOpen()) {
+                connection.closeAsync();
+            }
         }
     }
 
@@ -167,8 +169,8 @@ final class RedisConnections implements AutoCloseable {
 
     /** Closes all connections. Calls fail until {@link #start}. */
     void stop() {
-        shared.close();
         factory.stop();
+        shared.close();
     }
 
     @Override

@@ -31,7 +31,7 @@ class RateLimitRuntimeHintsTests {
     @ValueSource(strings = {"redis", "actuate/dashboard"})
     void eachFileIsInTheImage(String folder) throws Exception {
         Resource[] files =
-                new PathMatchingResourcePatternResolver().getResources("classpath:io/ratelimit/" + folder + "/*.*");
+                new PathMatchingResourcePatternResolver().getResources("classpath*:io/ratelimit/" + folder + "/*.*");
         assertThat(Arrays.stream(files).map(Resource::getFilename).filter(name -> !name.endsWith(".class")))
                 .isNotEmpty()
                 .allMatch(name -> resource()

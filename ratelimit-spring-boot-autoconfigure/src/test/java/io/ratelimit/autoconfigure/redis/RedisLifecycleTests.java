@@ -61,7 +61,10 @@ class RedisLifecycleTests {
             assertThat(application.condition()).isEqualTo(Condition.DOWN);
 
             own.start();
-            await().untilAsserted(() -> assertThat(application.condition()).isEqualTo(Condition.UP));
+            await().untilAsserted(() -> {
+                application.status("/a");
+                assertThat(application.condition()).isEqualTo(Condition.UP);
+            });
         }
     }
 }
