@@ -100,7 +100,7 @@ class BackgroundTests {
         }
         try (RunningApplication application = RunningApplication.start(Refreshing.class, POLICY)) {
             change(application, "30/1h");
-            assertThat(spec(application)).isEqualTo(BucketSpec.of("30/1h").withCapacity(2));
+            assertThat(spec(application)).isEqualTo(BucketSpec.of("30/1h"));
         }
     }
 
