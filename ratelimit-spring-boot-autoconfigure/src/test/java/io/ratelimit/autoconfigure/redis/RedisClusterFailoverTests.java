@@ -89,7 +89,7 @@ class RedisClusterFailoverTests {
 
     /** Waits until an instance takes from buckets in the cluster. */
     private void awaitUse(RedisProcess redis, RedisApplication application) {
-        await().ignoreExceptions().atMost(Duration.ofSeconds(10)).until(() -> {
+        await().ignoreExceptions().atMost(Duration.ofSeconds(30)).until(() -> {
             long before = redis.ask(commands -> commands.dbsize());
             for (int i = 0; i < 10; i++) {
                 application.status("/a?user=stranger" + strangers.incrementAndGet());
