@@ -246,4 +246,29 @@ class RedisOracleTests {
         micros.addAndGet(30_000_000);
         assertThat(script.take(List.of(after)).remaining()).isEqualTo(9);
     }
+
+    /** As {@code LateReturnsTests} shows it in memory. */
+    @Test
+    void aSlowerSpecGrantsNoReturnedTokensBeforeTheyWouldHaveCome() {
+        RedisKeys keys = TestRedis.keys();
+        AtomicLong micros = new AtomicLong(START);
+        BucketStore script = script(keys, micros);
+        InMemoryTransactions java = new InMemoryTransactions(keys, false);
+        BucketSpec fast = BucketSpec.of("10/1s");
+        BucketSpec slow = BucketSpec.of("1/1h").withCapacity(10);
+        List<Answer> first = List.of();
+        for (long cost : new long[] {10, 8, 2}) {
+            List<Charge> charges = List.of(charge(fast, "user0", cost, Duration.ofSeconds(9)));
+            Decision decision = script.reserve(charges);
+            assertThat(java.take(charges, true, micros.get())).isEqualTo(decision);
+            assertThat(decision.allowed()).isTrue();
+            first = cost == 8 ? decision.answers() : first;
+        }
+        script.giveBack(first);
+        java.giveBack(first, micros.get());
+        List<Charge> charges = List.of(charge(slow, "user0", 1, Duration.ZERO));
+        Decision decision = script.take(charges);
+        assertThat(java.take(charges, false, micros.get())).isEqualTo(decision);
+        assertThat(decision.retryNanos()).isGreaterThan(Duration.ofHours(1).toNanos());
+    }
 }

@@ -1,0 +1,47 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.math.BigInteger;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+class TickScaleTests {
+
+    /** A tick gained by each change would add up to tokens. */
+    @Test
+    void noConversionGainsAPartOfAToken() {
+        SplittableRandom random = new SplittableRandom(1);
+        for (int i = 0; i < 20_000; i++) {
+            BucketSpec spec = Specs.smallSpec(random).withRefill(BucketSpec.Refill.GREEDY);
+            TickScale from = TickScale.of(spec, 0);
+            TickScale to = TickScale.of(Specs.smallSpec(random), 0);
+            long missing = random.nextLong(from.full() + 1);
+            long converted = to.convertMissing(from, missing, random.nextLong(Long.MAX_VALUE / 4));
+            assertThat(product(to.full() - converted, from.price(1)))
+                    .isLessThanOrEqualTo(product(from.full() - missing, to.price(1)));
+        }
+    }
+
+    /** To interval refill: less the part of the batch that counts as earned, which may exceed the tokens. */
+    @Test
+    void noWorthIsRoundedUp() {
+        SplittableRandom random = new SplittableRandom(1);
+        for (int i = 0; i < 20_000; i++) {
+            BucketSpec spec = Specs.smallSpec(random).withRefill(BucketSpec.Refill.INTERVAL);
+            TickScale from = TickScale.of(Specs.smallSpec(random).withRefill(BucketSpec.Refill.GREEDY), 0);
+            TickScale to = TickScale.of(spec, 0);
+            long missing = random.nextLong(from.full() + 1);
+            long nanos = random.nextLong(Long.MAX_VALUE / 4);
+            long period = spec.rate().period().toNanos();
+            BigInteger earned = product(spec.rate().tokens(), nanos % period).multiply(product(from.price(1), to.price(1)));
+            BigInteger worth = product(from.full() - missing, to.price(1)).multiply(BigInteger.valueOf(period)).subtract(earned);
+            long kept = to.full() - to.worthMissing(from, missing, nanos);
+            assertThat(product(kept, from.price(1)).multiply(BigInteger.valueOf(period))).isLessThanOrEqualTo(worth);
+        }
+    }
+
+    private static BigInteger product(long a, long b) {
+        return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
+    }
+}
