@@ -35,6 +35,7 @@ public final class GrantOracle {
     private final Map<BucketSpec, Long> inForce = new LinkedHashMap<>();
     private final List<Grant> grants = new ArrayList<>();
     private final BigInteger step;
+    private BigInteger forgotten = BigInteger.ZERO;
     private BigInteger level;
     private long levelAt;
 
@@ -48,6 +49,7 @@ public final class GrantOracle {
         private BigInteger perNano = BigInteger.ZERO;
         private BigInteger capacity = BigInteger.ZERO;
         private BigInteger kept;
+        private BigInteger forgotten = BigInteger.ZERO;
         private @Nullable BigInteger excess;
 
         private Grant(long due, BigInteger kept) {
@@ -76,13 +78,11 @@ public final class GrantOracle {
      * @param specs all specs that the bucket will have
      * @param ticksPerToken the ticks of a token under each spec, so that parts of a token given back can be counted
      * @param clockStep the nanoseconds of a clock step if tokens come back one by one
-     * @param forgetsFull whether a bucket that is full is also full under a spec with a larger capacity
      */
     public GrantOracle(
             Collection<BucketSpec> specs,
             Collection<Long> ticksPerToken,
             long clockStep,
-            boolean forgetsFull,
             long now) {
         BigInteger common = BigInteger.ONE;
         for (BucketSpec spec : specs) {
@@ -93,9 +93,8 @@ public final class GrantOracle {
         }
         this.unit = common;
         BigInteger step = BigInteger.ZERO;
-        long largest = specs.stream().mapToLong(BucketSpec::capacity).max().orElseThrow();
         for (BucketSpec spec : specs) {
-            BigInteger capacity = tokens(forgetsFull ? largest : spec.capacity());
+            BigInteger capacity = tokens(spec.capacity());
             long period = spec.rate().period().toNanos();
             BigInteger perNano = tokens(spec.rate().tokens()).divide(BigInteger.valueOf(period));
             long stepNanos = spec.refill() == Refill.INTERVAL ? period : clockStep;
@@ -127,6 +126,11 @@ public final class GrantOracle {
         }
     }
 
+    /** Counts that a full bucket was forgotten: under a spec with a larger capacity it is full again. */
+    public void forgotten(BucketSpec full, BucketSpec larger) {
+        forgotten = forgotten.add(tokens(Math.max(larger.capacity() - full.capacity(), 0)));
+    }
+
     /** Adds a grant under a spec, and checks all windows that contain it. */
     public Grant granted(BucketSpec spec, long cost, long now, long due, String step) {
         use(spec, now);
@@ -134,6 +138,8 @@ public final class GrantOracle {
         inForce.keySet().forEach(counted -> grant.count(counted, specs.get(counted)));
         inForce.merge(spec, due, Math::max);
         inForce.entrySet().removeIf(other -> !other.getKey().equals(spec) && other.getValue() <= now);
+        grant.forgotten = forgotten;
+        forgotten = BigInteger.ZERO;
         int place = grants.size();
         while (place > 0 && grants.get(place - 1).due > due) {
             place--;
@@ -162,7 +168,7 @@ public final class GrantOracle {
             if (i > 0) {
                 Grant before = grants.get(i - 1);
                 BigInteger refill = grant.perNano.multiply(BigInteger.valueOf(grant.due - before.due));
-                excess = before.excess.subtract(refill).max(excess);
+                excess = before.excess.subtract(refill).subtract(grant.forgotten).max(excess);
             }
             excess = excess.add(grant.kept);
             grant.excess = excess;

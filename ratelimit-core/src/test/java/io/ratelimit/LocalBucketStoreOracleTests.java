@@ -48,7 +48,7 @@ class LocalBucketStoreOracleTests {
         Map<BucketSpec, Long> ticks = new LinkedHashMap<>();
         specs.forEach(used -> ticks.put(used, TickScale.of(used, 0).price(1)));
         List<GrantOracle> oracles = IntStream.range(0, KEYS)
-                .mapToObj(key -> new GrantOracle(specs, ticks.values(), 1, false, time.nanoTime()))
+                .mapToObj(key -> new GrantOracle(specs, ticks.values(), 1, time.nanoTime()))
                 .toList();
         List<Taken> taken = new ArrayList<>();
         for (int i = 0; i < RUN; i++) {

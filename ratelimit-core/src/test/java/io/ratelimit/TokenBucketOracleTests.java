@@ -45,7 +45,7 @@ class TokenBucketOracleTests {
         TokenBucket bucket = TokenBucket.of(spec, time);
         Map<BucketSpec, Long> ticks = new LinkedHashMap<>();
         specs.forEach(used -> ticks.put(used, TickScale.of(used, 0).price(1)));
-        GrantOracle oracle = new GrantOracle(specs, ticks.values(), 1, false, time.nanoTime());
+        GrantOracle oracle = new GrantOracle(specs, ticks.values(), 1, time.nanoTime());
         List<Taken> taken = new ArrayList<>();
         for (int i = 0; i < RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);

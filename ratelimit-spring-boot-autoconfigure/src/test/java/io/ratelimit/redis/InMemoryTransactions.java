@@ -49,6 +49,11 @@ final class InMemoryTransactions {
         return reading(now).bucket(key(charge), RedisTickScale.of(charge.spec()));
     }
 
+    /** Returns whether there is no value, as of a full bucket. */
+    boolean isForgotten(Charge charge, long now) {
+        return bucket(charge, now).missing() == 0 && value(charge) == null;
+    }
+
     byte @Nullable [] value(Charge charge) {
         return values.get(key(charge));
     }
