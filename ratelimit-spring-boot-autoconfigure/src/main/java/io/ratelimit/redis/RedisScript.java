@@ -124,7 +124,9 @@ final class RedisScript {
             if (text != null) {
                 output.now = (long) text.getDouble();
                 output.numbers[2 * read] = (long) text.getDouble();
-                output.numbers[2 * read + 1] = text.hasRemaining() ? (long) text.getDouble() : 0;
+                // A take at once replies the value that it wrote: then the text of a spec follows, which is no number
+                // of eight bytes, or one between 0 and 1.
+                output.numbers[2 * read + 1] = text.remaining() == Double.BYTES ? (long) text.getDouble() : 0;
                 read++;
             }
         }

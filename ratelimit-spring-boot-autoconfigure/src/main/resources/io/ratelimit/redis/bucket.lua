@@ -66,7 +66,8 @@ ARGV     for each bucket numbers as in a value, followed by the spec
          then take (the default), look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket the time and the missing ticks, as in a value; if the tokens are short, the missing
-ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then.
+ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take at once
+         replies the value that it wrote, with the spec, since to cut it off would cost more.
 ]]
 
 local MOST = 8e15

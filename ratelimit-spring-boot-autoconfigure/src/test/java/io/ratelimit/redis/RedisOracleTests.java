@@ -278,4 +278,15 @@ class RedisOracleTests {
         assertThat(java.take(charges, false, micros.get())).isEqualTo(decision);
         assertThat(decision.retryNanos()).isGreaterThan(Duration.ofHours(1).toNanos());
     }
+
+    /** Its text in the value is shorter than a number. */
+    @Test
+    void aBucketOfTheShortestSpecIsAnswered() {
+        BucketStore script = script(TestRedis.keys(), new AtomicLong(START));
+        BucketSpec spec = BucketSpec.of("1000000/1s").withCapacity(5);
+        List<Charge> both = List.of(charge(spec, "user0", 4, Duration.ZERO), charge(spec, "user1", 1, Duration.ZERO));
+        assertThat(script.take(both).remaining()).isEqualTo(1);
+        assertThat(script.take(both.subList(0, 1)).allowed()).isFalse();
+        assertThat(script.take(both.subList(1, 2)).remaining()).isEqualTo(3);
+    }
 }
