@@ -15,7 +15,11 @@ import org.junit.jupiter.api.Test;
 class TestingPageTests {
 
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```java$\\R(.*?)^```$");
-    private static final Path SOURCES = Path.of("src/test/java/io/ratelimit/sample");
+    private static final List<Path> TESTS = List.of(
+            Path.of("src/test/java/io/ratelimit/sample/ReportLimitTests.java"),
+            Path.of("src/test/java/io/ratelimit/sample/ReportLimitMvcTests.java"),
+            Path.of("src/test/java/io/ratelimit/sample/LimitArithmeticTests.java"),
+            Path.of("../integration-tests/src/test/java/io/ratelimit/testing/OrderLimitTests.java"));
 
     @Test
     void allCodeOfThePageIsInATest() throws IOException {
@@ -45,9 +49,7 @@ class TestingPageTests {
     }
 
     private static boolean isPartOfATest(String block) {
-        return List.of("ReportLimitTests", "ReportLimitMvcTests", "LimitArithmeticTests").stream()
-                .anyMatch(test ->
-                        withoutLayout(read(SOURCES.resolve(test + ".java"))).contains(withoutLayout(block)));
+        return TESTS.stream().anyMatch(test -> withoutLayout(read(test)).contains(withoutLayout(block)));
     }
 
     private static String read(Path file) {

@@ -63,6 +63,7 @@ class OldestSpringBootTests {
                 "--spring.data.redis.port=" + port,
                 "--management.endpoints.web.exposure.include=ratelimits,health,metrics",
                 "--management.endpoint.health.show-components=always",
+                "--ratelimit.redis.timeout=10s",
                 "--ratelimit.policies.per-ip.key=ip",
                 "--ratelimit.policies.per-ip.rate=3/1h",
                 "--ratelimit.policies.per-ip.paths=/address",

@@ -14,7 +14,7 @@ import org.springframework.test.web.servlet.assertj.MockMvcTester;
 
 @WebMvcTest
 @AutoConfigureRateLimit
-class SliceWithLimitsTests {
+class OrderLimitTests {
 
     @Autowired
     private MockMvcTester mvc;
