@@ -37,7 +37,8 @@ class OpenApiTests {
 
     private static Map<String, Object> document(Class<?> configuration, String... properties) {
         try (RunningApplication application = RunningApplication.start(configuration, YAML, properties)) {
-            return JsonPath.parse(application.client().get("/v3/api-docs").body()).json();
+            return JsonPath.parse(application.client().get("/v3/api-docs").body())
+                    .json();
         }
     }
 
@@ -79,16 +80,17 @@ class OpenApiTests {
 
         Map<String, Object> response = read(document, "$.paths['/exports'].get.responses.429");
         assertThat(response).containsOnlyKeys("description", "headers", "content");
-        assertThat(JsonPath.<String>read(response, "$.headers['Retry-After'].schema.type")).isEqualTo("integer");
-        assertThat(JsonPath.<String>read(response, "$.headers['X-RetryAfterMs'].schema.type")).isEqualTo("integer");
+        assertThat(JsonPath.<String>read(response, "$.headers['Retry-After'].schema.type"))
+                .isEqualTo("integer");
+        assertThat(JsonPath.<String>read(response, "$.headers['X-RetryAfterMs'].schema.type"))
+                .isEqualTo("integer");
         assertThat(JsonPath.<String>read(response, "$.content['application/problem+json'].schema['$ref']"))
                 .isEqualTo("#/components/schemas/RateLimitProblem");
         assertThat(JsonPath.<String>read(
                         document, "$.components.schemas.RateLimitProblem.properties.retryAfterMs.type"))
                 .isEqualTo("integer");
         assertThat(JsonPath.<String>read(
-                        document,
-                        "$.components.schemas.RateLimitProblem.properties['violated-policies'].items.type"))
+                        document, "$.components.schemas.RateLimitProblem.properties['violated-policies'].items.type"))
                 .isEqualTo("string");
     }
 

@@ -103,7 +103,8 @@ class RateLimitRuntimeHintsTests {
     @Test
     void expressionsAreCompiledWhereSpringDoesSoOnRequest() throws Exception {
         assertThat(reflection()
-                        .onMethodInvocation(SimpleEvaluationContext.Builder.class.getMethod("withCompilationSupported")))
+                        .onMethodInvocation(
+                                SimpleEvaluationContext.Builder.class.getMethod("withCompilationSupported")))
                 .accepts(hints);
     }
 
