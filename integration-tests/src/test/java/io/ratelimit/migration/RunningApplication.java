@@ -37,6 +37,7 @@ public final class RunningApplication implements AutoCloseable {
                 "server.port", "0",
                 "server.address", "127.0.0.1",
                 "bucket4j.enabled", "false",
+                "springdoc.api-docs.enabled", "false",
                 "spring.cloud.gateway.server.webflux.enabled", "false",
                 "spring.autoconfigure.exclude",
                         "org.springframework.cloud.gateway.config.GatewayRedisAutoConfiguration"));

@@ -30,6 +30,14 @@ final class RateLimitedOperation {
         this.constant = methodCharges.stream().allMatch(MethodCharge::isConstant);
     }
 
+    /** Returns the policies without a fallback. */
+    List<ThrottlePolicy> rejecting() {
+        return methodCharges.stream()
+                .filter(charge -> charge.fallback() == null)
+                .map(MethodCharge::policy)
+                .toList();
+    }
+
     /** Returns the charges of a call with these arguments. */
     List<Charge> charges(@Nullable Object[] arguments) {
         if (!constant) {

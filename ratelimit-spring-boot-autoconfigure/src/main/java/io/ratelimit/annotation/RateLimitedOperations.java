@@ -140,6 +140,13 @@ public final class RateLimitedOperations {
         return (isInline ? "" : charge.describeKey()) + charge.describeWait();
     }
 
+    /** Returns the policies that may reject calls of a bean's method: all that limit it and have no fallback there. */
+    public List<ThrottlePolicy> rejecting(Method method, Class<?> type) {
+        return RateLimitedScanner.find(method, type).isEmpty()
+                ? List.of()
+                : operation(method, type).rejecting();
+    }
+
     private Stream<LimitedMethod> methods(String policy) {
         return methods.getOrDefault(policy, Set.of()).stream();
     }

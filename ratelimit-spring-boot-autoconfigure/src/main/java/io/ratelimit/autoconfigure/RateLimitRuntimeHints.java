@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.key.RequestFacts;
+import java.lang.reflect.RecordComponent;
 import java.util.Collections;
 import java.util.LinkedList;
 import java.util.List;
@@ -12,8 +13,10 @@ import org.springframework.aot.hint.ReflectionHints;
 import org.springframework.aot.hint.RuntimeHints;
 import org.springframework.aot.hint.RuntimeHintsRegistrar;
 import org.springframework.aot.hint.TypeReference;
+import org.springframework.core.ResolvableType;
 import org.springframework.expression.spel.support.SimpleEvaluationContext;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.ReflectionUtils;
 
 /**
  * The resources and the reflection that a native image can't see in the code. Spring contributes the properties, the
@@ -38,15 +41,39 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
             "BaseMpscLinkedArrayQueue",
             "BBHeader$ReadAndWriteCounterRef");
 
+    /** Types that are looked up by name, and those whose methods {@code UserName} searches. */
+    private static final List<String> OPTIONAL = List.of(
+            "org.slf4j.MDC",
+            "org.springframework.security.authentication.AbstractAuthenticationToken",
+            "org.springframework.security.core.Authentication",
+            "org.springframework.security.core.CredentialsContainer");
+
     @Override
     public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
         hints.resources().registerPattern("io/ratelimit/redis/bucket.lua");
         hints.resources().registerPattern("io/ratelimit/actuate/dashboard/*");
+        registerValues(hints.reflection(), ResolvableType.forClass(RateLimitProperties.class));
+        OPTIONAL.forEach(name -> hints.reflection().registerTypeIfPresent(classLoader, name, type -> {}));
         registerExpressions(hints.reflection());
         CACHES.stream()
                 .map(name -> CAFFEINE + name)
                 .filter(name -> ClassUtils.isPresent(name, classLoader)) // the application may have another version
                 .forEach(name -> registerWithParents(hints.reflection(), name, classLoader));
+    }
+
+    /** Registers the types of properties that Spring converts from text by the type's method {@code of(String)}. */
+    private static void registerValues(ReflectionHints reflection, ResolvableType property) {
+        Class<?> type = property.toClass();
+        if (ReflectionUtils.findMethod(type, "of", String.class) != null) {
+            reflection.registerType(type, MemberCategory.INVOKE_PUBLIC_METHODS);
+        } else if (type.isRecord()) {
+            for (RecordComponent component : type.getRecordComponents()) {
+                registerValues(reflection, ResolvableType.forType(component.getGenericType()));
+            }
+        }
+        for (ResolvableType element : property.getGenerics()) {
+            registerValues(reflection, element);
+        }
     }
 
     /** Registers the facts of a request, and the values of facts with the methods that expressions may call. */
@@ -64,7 +91,7 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
                 Collections.unmodifiableList(List.of()).getClass());
         Stream.concat(Stream.of(facts), values.map(TypeReference::of))
                 .forEach(type -> reflection.registerType(type, MemberCategory.INVOKE_PUBLIC_METHODS));
-        reflection.registerType(SimpleEvaluationContext.Builder.class, MemberCategory.INVOKE_DECLARED_METHODS);
+        reflection.registerType(SimpleEvaluationContext.Builder.class, MemberCategory.INVOKE_PUBLIC_METHODS);
     }
 
     private static void registerWithParents(

@@ -4,7 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.springframework.aot.hint.predicate.RuntimeHintsPredicates.reflection;
 import static org.springframework.aot.hint.predicate.RuntimeHintsPredicates.resource;
 
+import io.ratelimit.Rate;
+import io.ratelimit.RetryJitter;
+import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestTier;
+import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Collections;
@@ -14,9 +23,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.MDC;
 import org.springframework.aot.hint.RuntimeHints;
 import org.springframework.core.io.Resource;
 import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
+import org.springframework.expression.spel.support.SimpleEvaluationContext;
+import org.springframework.security.authentication.AbstractAuthenticationToken;
+import org.springframework.security.core.Authentication;
 
 /** The hints for native images. {@code AheadOfTimeTests} compares them with what the sample application needs. */
 class RateLimitRuntimeHintsTests {
@@ -61,6 +74,38 @@ class RateLimitRuntimeHintsTests {
     @MethodSource("methodsOfValues")
     void expressionsCanCallMethodsOfValues(Method method) {
         assertThat(reflection().onMethodInvocation(method)).accepts(hints);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            classes = {
+                IpNetwork.class,
+                KeyPart.class,
+                MaxWait.class,
+                Rate.class,
+                RejectionDelay.class,
+                RequestCondition.class,
+                RequestCost.class,
+                RequestTier.class,
+                RetryJitter.class
+            })
+    void propertiesAreConvertedFromText(Class<?> type) throws Exception {
+        assertThat(reflection().onMethodInvocation(type.getMethod("of", String.class)))
+                .accepts(hints);
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {MDC.class, Authentication.class, AbstractAuthenticationToken.class})
+    void optionalTypesAreFoundByName(Class<?> type) {
+        assertThat(reflection().onType(type)).accepts(hints);
+    }
+
+    @Test
+    void expressionsAreCompiledWhereSpringDoesSoOnRequest() throws Exception {
+        assertThat(reflection()
+                        .onMethodInvocation(
+                                SimpleEvaluationContext.Builder.class.getMethod("withCompilationSupported")))
+                .accepts(hints);
     }
 
     @Test

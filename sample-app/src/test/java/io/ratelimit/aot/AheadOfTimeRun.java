@@ -1,10 +1,13 @@
 package io.ratelimit.aot;
 
-import io.ratelimit.annotation.RateLimited;
+import io.ratelimit.aot.AheadOfTimeApplication.Order;
+import io.ratelimit.aot.AheadOfTimeApplication.Orders;
 import io.ratelimit.sample.SampleApplication;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.StackWalker.StackFrame;
 import java.lang.reflect.Field;
+import java.lang.reflect.Member;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -17,23 +20,23 @@ import java.nio.file.Path;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
 import javax.tools.StandardJavaFileManager;
 import javax.tools.ToolProvider;
+import org.springframework.aot.agent.RecordedInvocation;
+import org.springframework.aot.agent.RecordedInvocationsListener;
+import org.springframework.aot.agent.RecordedInvocationsPublisher;
 import org.springframework.aot.hint.MemberCategory;
 import org.springframework.aot.hint.RuntimeHints;
 import org.springframework.aot.hint.TypeReference;
-import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.aot.hint.predicate.RuntimeHintsPredicates;
-import org.springframework.aot.test.agent.RuntimeHintsInvocations;
-import org.springframework.aot.test.agent.RuntimeHintsRecorder;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringApplicationAotProcessor;
 import org.springframework.context.ConfigurableApplicationContext;
-import org.springframework.context.annotation.Configuration;
-import org.springframework.context.annotation.Import;
 import org.springframework.context.aot.AbstractAotProcessor.Settings;
 
 /**
@@ -60,16 +63,73 @@ final class AheadOfTimeRun {
         processor.process();
         compile(generated);
         System.setProperty("spring.aot.enabled", "true");
-        RuntimeHintsInvocations recorded = RuntimeHintsRecorder.record(() -> run(settings));
-        recorded.assertThat().notMatching(processor.hints).satisfies(invocations -> {
-            for (Object invocation : invocations) {
-                System.out.println("UNMATCHED " + invocation.toString().replace("\n", " | "));
-            }
-        });
+        Queue<RecordedInvocation> recorded = new ConcurrentLinkedQueue<>();
+        RecordedInvocationsListener listener = recorded::add;
+        RecordedInvocationsPublisher.addListener(listener);
+        run(settings);
+        RecordedInvocationsPublisher.removeListener(listener);
+        System.out.println("RECORDED " + recorded.size());
+        recorded.stream()
+                .filter(invocation -> isOurs(invocation) && !matches(invocation, processor.hints))
+                .map(AheadOfTimeRun::describe)
+                .distinct()
+                .forEach(System.out::println);
         for (String factories : List.of("LocalCacheFactory", "NodeFactory")) {
             printUnmatchedCaches(factories, processor.hints);
         }
         System.exit(0);
+    }
+
+    /** The agent fails for classes that no hint can name, such as those of lambda expressions. */
+    @SuppressWarnings("removal")
+    private static boolean matches(RecordedInvocation invocation, RuntimeHints hints) {
+        try {
+            return invocation.matches(hints);
+        } catch (IllegalArgumentException unnamed) {
+            return false;
+        }
+    }
+
+    /**
+     * Returns whether ratelimit made the call, or had one of its own members called or resources read. Spring itself looks
+     * for methods of all beans and properties, and so does the scanner for annotations: what is missing there is skipped.
+     */
+    @SuppressWarnings("removal")
+    private static boolean isOurs(RecordedInvocation invocation) {
+        String caller = invocation
+                .getStackFrames()
+                .map(StackFrame::getClassName)
+                .filter(name -> !name.startsWith("java.") && !name.startsWith("org.springframework.util."))
+                .findFirst()
+                .orElse("");
+        String subject = subject(invocation);
+        return isOurs(caller) && !caller.endsWith("RateLimitedScanner")
+                || invocation.getMethodReference().toString().startsWith("java.lang.reflect.") && isOurs(subject)
+                || subject.startsWith("io/ratelimit/");
+    }
+
+    private static boolean isOurs(String type) {
+        return type.startsWith("io.ratelimit.")
+                && !type.startsWith(SampleApplication.class.getPackageName())
+                && !type.startsWith(AheadOfTimeRun.class.getPackageName());
+    }
+
+    /** Returns the class of the member that was used, or the name that was looked up. */
+    @SuppressWarnings("removal")
+    private static String subject(RecordedInvocation invocation) {
+        Object subject = invocation.isStatic() ? invocation.getArgument(0) : invocation.getInstance();
+        if (subject instanceof Member member) {
+            return member.getDeclaringClass().getName();
+        }
+        return subject instanceof Class<?> type
+                ? type.getName()
+                : invocation.getArguments().stream().findFirst().orElse("").toString();
+    }
+
+    @SuppressWarnings("removal")
+    private static String describe(RecordedInvocation invocation) {
+        return "UNMATCHED " + invocation.getMethodReference() + " " + subject(invocation) + " from "
+                + invocation.getStackFrames().limit(8).toList();
     }
 
     /** Prints the classes that Caffeine chose by the options of builders, and that lack a hint. */
@@ -92,7 +152,7 @@ final class AheadOfTimeRun {
 
         Processor(Path generated, String[] settings) {
             super(
-                    Application.class,
+                    AheadOfTimeApplication.class,
                     Settings.builder()
                             .sourceOutput(generated)
                             .resourceOutput(generated)
@@ -123,8 +183,15 @@ final class AheadOfTimeRun {
         }
     }
 
+    /** Finds the generated code by the name of the main class, which Spring Boot would take from the stack. */
+    private static SpringApplication application() {
+        SpringApplication application = new SpringApplication(AheadOfTimeApplication.class);
+        application.setMainApplicationClass(AheadOfTimeApplication.class);
+        return application;
+    }
+
     private static void run(String[] settings) {
-        try (ConfigurableApplicationContext context = SpringApplication.run(Application.class, settings)) {
+        try (ConfigurableApplicationContext context = application().run(settings)) {
             int port = context.getEnvironment().getRequiredProperty("local.server.port", Integer.class);
             new AheadOfTimeRun(port).requests();
             Orders orders = context.getBean(Orders.class);
@@ -184,27 +251,6 @@ final class AheadOfTimeRun {
             throw new UncheckedIOException(failed);
         } catch (InterruptedException interrupted) {
             throw new IllegalStateException(interrupted);
-        }
-    }
-
-    @Configuration(proxyBeanMethods = false)
-    @Import({SampleApplication.class, Orders.class})
-    static class Application {
-
-        public static void main(String[] settings) {
-            SpringApplication.run(Application.class, settings);
-        }
-    }
-
-    record Order(String customer, int pieces) {}
-
-    /** An application registers the types whose properties its expressions read. */
-    @RegisterReflectionForBinding(Order.class)
-    static class Orders {
-
-        @RateLimited(name = "orders", rate = "5/1m", key = "#order.customer", cost = "#order.pieces")
-        String place(Order order) {
-            return "placed";
         }
     }
 }

@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.springframework.http.server.PathContainer;
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** The policies that the filter enforces. Narrowest first: by the number of parts in the key, then by name. */
@@ -97,6 +98,20 @@ public final class RequestPolicies {
         if (policy.covers(facts, current)) {
             listener.eventOccurred(current, ThrottleListener.Event.EXEMPT);
         }
+    }
+
+    /**
+     * Returns the policies that may reject requests to an endpoint, narrowest first.
+     *
+     * @param pattern a pattern below the path of the {@code DispatcherServlet}, as in {@code /items/{id}}
+     */
+    public List<ThrottlePolicy> rejecting(String method, String pattern) {
+        PathContainer path = endpoints.path(pattern);
+        boolean exempt = endpoints.isExempt(method, pattern);
+        return all.stream()
+                .filter(policy -> (!exempt || policy.keepsCharges()) && policy.covers(method, path))
+                .map(RequestPolicy::policy)
+                .toList();
     }
 
     /** Returns the policy of a charge. */

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.PathContainer.Separator;
 import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
 
 /**
  * A policy as the filter enforces it: the requests that it covers, and the bucket and cost of each. Immutable.
@@ -131,10 +132,25 @@ public final class RequestPolicy {
     }
 
     private boolean coversMethod(ServletRequestFacts request) {
-        String method = request.method();
-        return request.isPreflight()
-                ? methods.contains("OPTIONS")
-                : methods.isEmpty() || methods.contains(method) || method.equals("HEAD") && methods.contains("GET");
+        return request.isPreflight() ? methods.contains("OPTIONS") : covers(request.method());
+    }
+
+    private boolean covers(String method) {
+        return methods.isEmpty() || methods.contains(method) || method.equals("HEAD") && methods.contains("GET");
+    }
+
+    /** Returns whether the policy may cover requests to an endpoint. The condition is not considered. */
+    boolean covers(String method, PathContainer pattern) {
+        return covers(method)
+                && !matches(excludePaths, pattern)
+                && (isIncluded(pattern) || paths.stream().anyMatch(path -> isBelow(path, pattern)));
+    }
+
+    /** Returns whether a path, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
+    private static boolean isBelow(PathPattern path, PathContainer endpoint) {
+        return PathPatternParser.defaultInstance
+                .parse(endpoint.value())
+                .matches(PathContainer.parsePath(path.getPatternString()));
     }
 
     /**

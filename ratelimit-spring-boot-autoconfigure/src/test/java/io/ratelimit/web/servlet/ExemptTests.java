@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.annotation.RateLimitExempt;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
@@ -75,6 +76,17 @@ class ExemptTests {
         assertThat(server.http().request(method, path).status()).isEqualTo(status);
         assertThat(server.available("site")).isEqualTo(free ? 100 : 99);
         assertThat(server.available("guard")).as("whose early phase is written").isEqualTo(99);
+    }
+
+    @Test
+    void onlyAWrittenEarlyPhaseMayRejectAnExemptEndpoint() {
+        RequestPolicies policies = server.bean(RequestPolicies.class);
+        assertThat(policies.rejecting("GET", "/free"))
+                .extracting(ThrottlePolicy::name)
+                .containsExactly("guard");
+        assertThat(policies.rejecting("GET", "/charged"))
+                .extracting(ThrottlePolicy::name)
+                .containsExactly("user", "guard", "site");
     }
 
     @Test

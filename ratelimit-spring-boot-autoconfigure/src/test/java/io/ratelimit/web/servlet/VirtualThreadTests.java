@@ -60,7 +60,8 @@ class VirtualThreadTests {
             expected.add(Integer.toString(i));
         }
         assertThat(server.http().get("/free").body()).startsWith("VirtualThread[");
-        assertThat(server.http().get("/line/refused").body()).contains("Too many requests wait for 'line' policy");
+        assertThat(server.http().get("/line/refused").body())
+                .contains("Too many requests already wait for 'line' policy");
 
         for (int i = 1; i <= WAITING; i++) {
             int due = i + 1;

@@ -22,6 +22,7 @@ import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
+import io.swagger.v3.oas.models.OpenAPI;
 import jakarta.servlet.Filter;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.springdoc.core.customizers.GlobalOpenApiCustomizer;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -237,6 +239,20 @@ public final class RateLimitWebServletAutoConfiguration {
     /** Returns whether something authenticates requests between the two phases. */
     private boolean authenticates(BeanFactory beans) {
         return properties.filter().afterAuthenticationOrder() != null || beans.containsBean(SPRING_SECURITY);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({GlobalOpenApiCustomizer.class, OpenAPI.class})
+    static class SpringdocConfiguration {
+
+        @Bean
+        RejectedResponses rateLimitRejectedResponses(
+                RateLimitProperties properties,
+                ObjectProvider<RequestPolicies> requests,
+                ObjectProvider<RateLimitedOperations> calls,
+                RejectionHandler handler) {
+            return new RejectedResponses(properties, requests, calls, handler);
+        }
     }
 
     @Configuration(proxyBeanMethods = false)

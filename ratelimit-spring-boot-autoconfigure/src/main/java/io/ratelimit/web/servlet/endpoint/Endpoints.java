@@ -59,6 +59,16 @@ public final class Endpoints {
         return true;
     }
 
+    /** Returns whether requests to an endpoint are exempt, by its pattern below the servlet's path. */
+    public boolean isExempt(String method, String pattern) {
+        return index.isExempt(method, PathContainer.parsePath(pattern));
+    }
+
+    /** Returns a pattern below the context path, as a path, by the pattern below the servlet's path. */
+    public PathContainer path(String pattern) {
+        return PathContainer.parsePath(servletPath.value() + pattern);
+    }
+
     /** Returns the exempt endpoints whose exemption has no effect, because another endpoint may get their requests. */
     public Collection<String> ineffectiveExemptions() {
         return index.ineffectiveExemptions();
