@@ -79,11 +79,7 @@ public final class GrantOracle {
      * @param ticksPerToken the ticks of a token under each spec, so that parts of a token given back can be counted
      * @param clockStep the nanoseconds of a clock step if tokens come back one by one
      */
-    public GrantOracle(
-            Collection<BucketSpec> specs,
-            Collection<Long> ticksPerToken,
-            long clockStep,
-            long now) {
+    public GrantOracle(Collection<BucketSpec> specs, Collection<Long> ticksPerToken, long clockStep, long now) {
         BigInteger common = BigInteger.ONE;
         for (BucketSpec spec : specs) {
             common = commonMultiple(common, spec.rate().period().toNanos());
@@ -168,7 +164,8 @@ public final class GrantOracle {
             if (i > 0) {
                 Grant before = grants.get(i - 1);
                 BigInteger refill = grant.perNano.multiply(BigInteger.valueOf(grant.due - before.due));
-                excess = before.excess.subtract(refill).subtract(grant.forgotten).max(excess);
+                excess =
+                        before.excess.subtract(refill).subtract(grant.forgotten).max(excess);
             }
             excess = excess.add(grant.kept);
             grant.excess = excess;

@@ -34,10 +34,14 @@ class TickScaleTests {
             long missing = random.nextLong(from.full() + 1);
             long nanos = random.nextLong(Long.MAX_VALUE / 4);
             long period = spec.rate().period().toNanos();
-            BigInteger earned = product(spec.rate().tokens(), nanos % period).multiply(product(from.price(1), to.price(1)));
-            BigInteger worth = product(from.full() - missing, to.price(1)).multiply(BigInteger.valueOf(period)).subtract(earned);
+            BigInteger earned =
+                    product(spec.rate().tokens(), nanos % period).multiply(product(from.price(1), to.price(1)));
+            BigInteger worth = product(from.full() - missing, to.price(1))
+                    .multiply(BigInteger.valueOf(period))
+                    .subtract(earned);
             long kept = to.full() - to.worthMissing(from, missing, nanos);
-            assertThat(product(kept, from.price(1)).multiply(BigInteger.valueOf(period))).isLessThanOrEqualTo(worth);
+            assertThat(product(kept, from.price(1)).multiply(BigInteger.valueOf(period)))
+                    .isLessThanOrEqualTo(worth);
         }
     }
 
