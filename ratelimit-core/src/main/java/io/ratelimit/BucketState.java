@@ -54,6 +54,9 @@ final class BucketState {
     /** The time of the last write to the owner's map, in the owner's unit. A lost update only causes another write. */
     int renewedAt;
 
+    /** The hash of the key, written before the state gets into a {@link BucketIndex}. */
+    long keyHash;
+
     BucketState(TickScale scale, long nanos) {
         this(scale, nanos, 0);
     }
@@ -468,6 +471,10 @@ final class BucketState {
     /** Closes this state: no thread takes from it any more. */
     void close() {
         fullAt = CLOSED;
+    }
+
+    boolean isClosed() {
+        return fullAt == CLOSED;
     }
 
     TickScale scale() {
