@@ -2,11 +2,14 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.github.benmanes.caffeine.cache.Scheduler;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
@@ -69,6 +72,25 @@ class BucketIndexTests {
         index.remove(second);
         assertThat(index.get(0)).isSameAs(first);
         assertThat(index.get(1L << 32)).isNull();
+    }
+
+    /** A state in the index would keep its scale, and so the spec. */
+    @Test
+    void anEvictedBucketAndAResetOneLeaveTheIndex() {
+        AtomicLong clock = new AtomicLong();
+        PolicyBuckets buckets =
+                new PolicyBuckets(10, SipHash.withRandomKey(), clock::get, Scheduler.disabledScheduler(), clock::get);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("1/1s"), "user");
+        buckets.bucket(Charge.of(policy, "alice", 1), clock.get());
+        buckets.bucket(new Charge(policy, BucketSpec.of("2/1s"), "bob", 1), clock.get());
+        assertThat(buckets.specs()).isEqualTo(2);
+        buckets.reset("bob");
+        clock.set(Duration.ofDays(1).toNanos());
+        assertThat(buckets.size()).isZero();
+        for (int i = 0; i < 50 && buckets.specs() > 0; i++) {
+            System.gc();
+        }
+        assertThat(buckets.specs()).isZero();
     }
 
     /** Random calls beside a map: the index may forget, but what it returns is what the map has. */
