@@ -119,7 +119,9 @@ class BucketIndexTests {
                         .isNull();
             } else {
                 BucketState indexed = index.get(hash);
-                assertThat(indexed).as("seed %d, step %d", run.getCurrentRepetition(), i).isIn(null, state);
+                assertThat(indexed)
+                        .as("seed %d, step %d", run.getCurrentRepetition(), i)
+                        .isIn(null, state);
                 found += indexed == null ? 0 : 1;
                 asked++;
             }

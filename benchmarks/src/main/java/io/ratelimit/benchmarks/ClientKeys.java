@@ -38,7 +38,9 @@ public final class ClientKeys {
         ZIPF {
             @Override
             int[] of(int count, int length) {
-                double[] sums = IntStream.rangeClosed(1, count).mapToDouble(rank -> 1.0 / rank).toArray();
+                double[] sums = IntStream.rangeClosed(1, count)
+                        .mapToDouble(rank -> 1.0 / rank)
+                        .toArray();
                 Arrays.parallelPrefix(sums, Double::sum);
                 return new SplittableRandom(42)
                         .doubles(length, 0, sums[count - 1])
