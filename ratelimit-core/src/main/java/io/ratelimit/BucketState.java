@@ -20,8 +20,9 @@ final class BucketState {
      * the bucket is full in 400 ms would make that 600 ms, 100 ms more than an empty bucket needs. These 100 ms are
      * both the denial and the time to wait.
      *
-     * Moments are counted in ticks (TickScale), so that no operation rounds. Threads race on one compare-and-exchange;
-     * a thread that loses continues from the winner's value. The number publishes nothing but itself.
+     * Moments are counted in ticks (TickScale), so that no operation rounds. Threads race on one compare-and-set; a
+     * thread that loses pauses for about a microsecond and continues from the winner's value. The number publishes
+     * nothing but itself.
      *
      * A call that may wait takes tokens ahead: the bucket is then full later than an empty one would be. The excess is
      * the bucket's debt, and also the wait (Backlog). A state that was closed, for another spec or because its key is
@@ -33,6 +34,9 @@ final class BucketState {
 
     /** The result of a take with a cost above the capacity. */
     static final long NEVER_FITS = Long.MIN_VALUE + 1;
+
+    /** About half a microsecond to one and a half, depending on the processor. */
+    private static final int SPINS_AFTER_LOSS = 32;
 
     private static final VarHandle FULL_AT;
 
@@ -54,6 +58,9 @@ final class BucketState {
     /** The time of the last write to the owner's map, in the owner's unit. A lost update only causes another write. */
     int renewedAt;
 
+    /** The hash of the key, written before the state gets into a {@link BucketIndex}. */
+    long keyHash;
+
     BucketState(TickScale scale, long nanos) {
         this(scale, nanos, 0);
     }
@@ -68,7 +75,7 @@ final class BucketState {
 
     /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
     long take(long cost, long nanos) {
-        return take(cost, nanos, 0, fullAt);
+        return take(cost, nanos, 0);
     }
 
     /**
@@ -79,31 +86,30 @@ final class BucketState {
      *     {@link #CLOSED}
      */
     long take(long cost, long nanos, long maxWaitNanos) {
-        return take(cost, nanos, maxWaitNanos, fullAt);
-    }
-
-    private long take(long cost, long nanos, long maxWaitNanos, long lastSeen) {
         if (!scale.fits(cost)) {
             return NEVER_FITS;
         }
         long now = scale.at(nanos);
         long price = scale.price(cost);
         long maxMissing = scale.full() - price;
-        long seen = lastSeen;
-        while (seen != CLOSED) {
+        for (long seen = fullAt; seen != CLOSED; seen = fullAt) {
             long missing = missing(seen, now);
             if (missing > maxMissing && !comesWithin(missing - maxMissing, nanos, maxWaitNanos)) {
                 return maxMissing - missing;
             }
-            long witness = (long) FULL_AT.compareAndExchange(this, seen, now + missing + price);
-            if (witness == seen) {
+            if (FULL_AT.compareAndSet(this, seen, now + missing + price)) {
                 return missing + price;
             }
-            // Not read again: that would fetch the cache line while the winner uses it, and two threads take twice as
-            // long.
-            seen = witness;
+            backOff();
         }
         return CLOSED;
+    }
+
+    /** Leaves the cache line to the winner for some of its takes: each change of its owner costs more than a take. */
+    private static void backOff() {
+        for (int i = 0; i < SPINS_AFTER_LOSS; i++) {
+            Thread.onSpinWait();
+        }
     }
 
     private boolean comesWithin(long missing, long nanos, long maxWaitNanos) {
@@ -117,7 +123,7 @@ final class BucketState {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
-            long taken = take(cost, nanos, 0, before);
+            long taken = take(cost, nanos, 0);
             if (isFinal(taken) || wasShort(before, cost, nanos, 0)) {
                 return taken;
             }
@@ -130,7 +136,7 @@ final class BucketState {
             long returnedBefore = returned;
             long before = fullAt;
             long nanos = time.nanoTime();
-            long taken = take(cost, nanos, maxWaitNanos, before);
+            long taken = take(cost, nanos, maxWaitNanos);
             if (isFinal(taken) || wasShort(before, cost, nanos, maxWaitNanos)) {
                 return taken == CLOSED ? null : result.create(this, cost, taken, nanos, maxWaitNanos, returnedBefore);
             }
@@ -468,6 +474,10 @@ final class BucketState {
     /** Closes this state: no thread takes from it any more. */
     void close() {
         fullAt = CLOSED;
+    }
+
+    boolean isClosed() {
+        return fullAt == CLOSED;
     }
 
     TickScale scale() {

@@ -46,6 +46,7 @@ final class ExpiringBuckets {
     private final long start;
     private final Cache<String, BucketState> cache;
     private final VarExpiration<String, BucketState> expiration;
+    private final BucketIndex index = new BucketIndex();
     private final Cache<BucketSpec, TickScale> scales =
             Caffeine.newBuilder().weakValues().executor(Runnable::run).build();
 
@@ -58,15 +59,36 @@ final class ExpiringBuckets {
                 .ticker(ticker)
                 .scheduler(scheduler)
                 .expireAfter(new Lifetime())
-                .evictionListener(ExpiringBuckets::close)
+                .evictionListener(this::close)
                 .build();
         this.expiration = cache.policy().expireVariably().orElseThrow();
     }
 
-    private static void close(@Nullable String key, @Nullable BucketState state, RemovalCause cause) {
+    private void close(@Nullable String key, @Nullable BucketState state, RemovalCause cause) {
         if (state != null) {
-            state.close();
+            close(state);
         }
+    }
+
+    private void close(BucketState state) {
+        state.close();
+        index.remove(state);
+    }
+
+    /**
+     * Returns the bucket of a key by the key's hash, if it was {@link #indexed} under it and needn't be renewed; or
+     * null. It may be closed by the time it is used.
+     */
+    @Nullable
+    BucketState get(long keyHash) {
+        BucketState state = index.get(keyHash);
+        return state == null || isYoung(state) ? state : null;
+    }
+
+    /** Lets {@link #get(long)} find a bucket, and returns it. */
+    BucketState indexed(long keyHash, BucketState state) {
+        index.put(keyHash, state, size());
+        return state;
     }
 
     /** Returns the bucket of a key, or null. It may be closed by the time it is used. */
@@ -152,7 +174,7 @@ final class ExpiringBuckets {
 
     void reset(String key) {
         cache.asMap().computeIfPresent(key, (sameKey, state) -> {
-            state.close();
+            close(state);
             return null;
         });
     }

@@ -43,14 +43,20 @@ final class PolicyBuckets {
 
     /** Returns the bucket of a charge under the charge's spec. It may be closed by the time it is used. */
     BucketState bucket(Charge charge, long nanos) {
+        long keyHash = hash.hash64(charge.key());
+        BucketState bucket = buckets.get(keyHash);
+        return bucket != null && hasSpec(bucket, charge.spec()) ? bucket : lookUp(charge, keyHash, nanos);
+    }
+
+    private BucketState lookUp(Charge charge, long keyHash, long nanos) {
         String key = storedKey(charge.key());
         while (true) {
             BucketState bucket = buckets.get(key);
             if (bucket != null && hasSpec(bucket, charge.spec())) {
-                return bucket;
+                return buckets.indexed(keyHash, bucket);
             }
             if (bucket != null || !mustShare(charge.key())) {
-                return open(key, charge, nanos, bucket == null);
+                return buckets.indexed(keyHash, open(key, charge, nanos, bucket == null));
             }
             BucketState shared = sharedBucket(charge, nanos);
             if (buckets.get(key) == null) {

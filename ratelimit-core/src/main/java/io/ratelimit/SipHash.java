@@ -5,13 +5,18 @@ import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 
 /**
- * SipHash-2-4 over the UTF-16 of a text, low byte first, in its forms of 64 and of 128 bits (Aumasson and Bernstein,
- * <em>SipHash: a fast short-input PRF</em>; the long form as in the authors' reference code). Without the key a client
- * can neither predict a hash nor construct two texts whose hashes collide.
+ * SipHash-2-4 of a text, in its forms of 64 and of 128 bits (Aumasson and Bernstein, <em>SipHash: a fast short-input
+ * PRF</em>; the long form as in the authors' reference code). The input is the text's UTF-16, low byte first. The short
+ * form reads a text of Latin-1 as one byte a char, which takes half the time. Without the key a client can neither
+ * predict a hash nor construct two texts whose hashes collide.
  */
 final class SipHash {
 
     private static final int CHARS_PER_WORD = 4;
+    private static final int BYTES_PER_WORD = 8;
+
+    /** Keeps the hash of a text's UTF-16 apart from that of a Latin-1 text with the same bytes. */
+    private static final long FORM_WIDE = 1;
 
     private final long k0;
     private final long k1;
@@ -28,6 +33,11 @@ final class SipHash {
 
     long hash64(String text) {
         State state = new State(k0, k1, 0);
+        return state.absorbLatin1(text) ? state.finish(0xff) : wideHash64(text);
+    }
+
+    private long wideHash64(String text) {
+        State state = new State(k0, k1, FORM_WIDE);
         state.absorb(text);
         return state.finish(0xff);
     }
@@ -60,6 +70,29 @@ final class SipHash {
                 absorb(word(text, i, CHARS_PER_WORD));
             }
             absorb(word(text, whole, text.length() - whole) | (2L * text.length()) << 56);
+        }
+
+        /** Absorbs one byte a char; returns false if a char doesn't fit, and then the state has no use. */
+        boolean absorbLatin1(String text) {
+            int whole = text.length() - text.length() % BYTES_PER_WORD;
+            int all = 0;
+            for (int i = 0; i < whole; i += BYTES_PER_WORD) {
+                long word = 0;
+                for (int j = 0; j < BYTES_PER_WORD; j++) {
+                    char c = text.charAt(i + j);
+                    all |= c;
+                    word |= (long) c << (8 * j);
+                }
+                absorb(word);
+            }
+            long last = (long) text.length() << 56;
+            for (int i = whole; i < text.length(); i++) {
+                char c = text.charAt(i);
+                all |= c;
+                last |= (long) c << (8 * (i - whole));
+            }
+            absorb(last);
+            return all < 256;
         }
 
         private static long word(String text, int start, int chars) {

@@ -27,7 +27,8 @@
  * <p><b>Expiry</b> ({@code ExpiringBuckets}). A key may only be forgotten when its bucket is full, because a new key
  * gets a full bucket. An entry therefore lives for twice the time that its spec needs from empty to full, and use in the
  * second half of that life renews it. No bucket is evicted because there are many. An evicted state is closed, and a
- * thread that still holds it looks the key up again.
+ * thread that still holds it looks the key up again. {@code BucketIndex} leads from the hash of a key straight to its
+ * state, past the map that owns the states; there too a closed state is looked up again.
  *
  * <p><b>Overflow</b> ({@code PolicyBuckets}). At {@code max-keys} a new key shares one of 4,096 overflow buckets,
  * chosen by a hash with a random key. When there is room again, the key gets its own bucket, short of what its overflow

@@ -17,7 +17,10 @@ class SipHashTests {
     /** The key 00 01 … 0f of the authors' test vectors. */
     private final SipHash hash = new SipHash(0x0706050403020100L, 0x0f0e0d0c0b0a0908L);
 
-    /** Vectors of the authors' vectors.h: the input is 00 01 02 …; a text has an even number of bytes. */
+    /**
+     * Vectors of the authors' vectors.h: the input is 00 01 02 …, for the short form as a text of Latin-1, for the long
+     * one as UTF-16, which has an even number of bytes.
+     */
     @ParameterizedTest
     @CsvSource({
         "0, 310e0edd47db6f72, a3817f04ba25a8e66df67214c7550293",
@@ -39,20 +42,36 @@ class SipHashTests {
         "62, 575ff28e60381be5, 5853542321f567a005d547a4f04759bd",
     })
     void agreesWithTheTestVectorsOfItsAuthors(int length, String hash64, String hash128) {
-        String text = textOfBytes(length);
-        ByteBuffer result =
-                ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(hash.hash64(text));
-        assertThat(HexFormat.of().formatHex(result.array())).isEqualTo(hash64);
-        assertThat(hex(hash.hash128(text))).isEqualTo(hash128);
-    }
-
-    /** The text whose UTF-16, low byte first, is 00 01 02 … */
-    private static String textOfBytes(int length) {
         byte[] bytes = new byte[length];
         for (int i = 0; i < length; i++) {
             bytes[i] = (byte) i;
         }
-        return new String(bytes, StandardCharsets.UTF_16LE);
+        String latin1 = new String(bytes, StandardCharsets.ISO_8859_1);
+        ByteBuffer result =
+                ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(hash.hash64(latin1));
+        assertThat(HexFormat.of().formatHex(result.array())).isEqualTo(hash64);
+        assertThat(hex(hash.hash128(new String(bytes, StandardCharsets.UTF_16LE))))
+                .isEqualTo(hash128);
+    }
+
+    @Test
+    void aTextOfWideCharsHashesUnlikeTheLatin1TextOfTheSameBytes() {
+        assertThat(hash.hash64("\u0101\u0201")).isNotEqualTo(hash.hash64("\1\1\1\2"));
+        assertThat(hash.hash64("\u0100\0")).isNotEqualTo(hash.hash64("\0\1\0\0"));
+    }
+
+    @Test
+    void everyCharOfAWideTextCounts() {
+        Set<Long> hashes = new HashSet<>();
+        for (int i = 0; i < 20; i++) {
+            String text = "aaaaaaaaaaaaaaaaaaaa";
+            assertThat(hashes.add(hash.hash64(text.substring(0, i) + '\u0400' + text.substring(i + 1))))
+                    .as("char %d", i)
+                    .isTrue();
+            assertThat(hashes.add(hash.hash64('\u0400' + text.substring(0, i) + 'b' + text.substring(i + 1))))
+                    .as("char %d", i)
+                    .isTrue();
+        }
     }
 
     /** The hash as bytes, low byte of each word first. */

@@ -2,6 +2,7 @@ package io.ratelimit.benchmarks;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
+import com.google.common.util.concurrent.RateLimiter;
 import io.github.bucket4j.Bucket;
 import io.github.bucket4j.BucketConfiguration;
 import io.github.bucket4j.caffeine.Bucket4jCaffeine;
@@ -12,33 +13,34 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.TokenBucket;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
- * A bucket for each key, made when the key is first seen: the floors, ours, and what others offer or tell to build. All
- * give each key 10,000 tokens a second and a million at once, more than a run takes.
+ * A bucket for each key, created when the key is first seen: the floor, ours, and what others offer or recommend. All
+ * give each key a million tokens a second and a million at once, more than a run takes.
  */
 public enum KeyedLimiter {
-    /** The floor of all floors: a look-up, no bucket. */
-    MAP_GET(KeyedLimiter::mapGet),
-    /** The same bucket in a map that never forgets. */
-    BARE_MAP(KeyedLimiter::bareMap),
+    /** The floor: a map that never forgets, with the least that could be a bucket, and true or false as the result. */
+    MAP_OF_LONGS(KeyedLimiter::mapOfLongs),
     /** Called as by the filter. */
     RATELIMIT(KeyedLimiter::ratelimit),
     /** Written by hand, as bucket4j's documentation recommends for local buckets. */
     BUCKET4J_IN_CAFFEINE(KeyedLimiter::bucket4jInCaffeine),
     /** The Caffeine module of bucket4j. */
     BUCKET4J_CAFFEINE_MODULE(KeyedLimiter::bucket4jCaffeineModule),
+    /** Written by hand: Guava's limiter has no keys. */
+    GUAVA_IN_CAFFEINE(KeyedLimiter::guavaInCaffeine),
     /** The registry never removes a limiter. */
     RESILIENCE4J_REGISTRY(KeyedLimiter::resilience4jRegistry);
 
-    private static final int RATE = 10_000;
+    private static final int RATE = 1_000_000;
+    private static final long NANOS_PER_TOKEN = 1_000_000_000L / RATE;
     private static final int CAPACITY = 1_000_000;
     private static final int MAX_KEYS = 2_000_000;
 
@@ -57,18 +59,26 @@ public enum KeyedLimiter {
         return BucketSpec.of(RATE + "/1s").withCapacity(CAPACITY);
     }
 
-    private static Predicate<String> mapGet() {
-        ConcurrentMap<String, Boolean> map = new ConcurrentHashMap<>();
-        return key -> map.get(key) != null || map.put(key, true) == null;
+    private static Predicate<String> mapOfLongs() {
+        ConcurrentMap<String, AtomicLong> map = new ConcurrentHashMap<>();
+        return key -> {
+            AtomicLong fullAt = map.get(key);
+            return take(fullAt != null ? fullAt : map.computeIfAbsent(key, absent -> new AtomicLong()));
+        };
     }
 
-    private static Predicate<String> bareMap() {
-        ConcurrentMap<String, TokenBucket> map = new ConcurrentHashMap<>();
-        BucketSpec spec = spec();
-        return key -> {
-            TokenBucket bucket = map.get(key);
-            return (bucket != null ? bucket : map.computeIfAbsent(key, absent -> TokenBucket.of(spec))).tryAcquire(1);
-        };
+    private static boolean take(AtomicLong fullAt) {
+        long now = System.nanoTime();
+        while (true) {
+            long seen = fullAt.get();
+            long next = Math.max(seen, now) + NANOS_PER_TOKEN;
+            if (next - now > CAPACITY * NANOS_PER_TOKEN) {
+                return false;
+            }
+            if (fullAt.weakCompareAndSetVolatile(seen, next)) {
+                return true;
+            }
+        }
     }
 
     private static Predicate<String> ratelimit() {
@@ -97,6 +107,14 @@ public enum KeyedLimiter {
                         ExpirationAfterWriteStrategy.basedOnTimeForRefillingBucketUpToMax(Duration.ofMinutes(1)))
                 .build();
         return key -> manager.getProxy(key, () -> configuration).tryConsume(1);
+    }
+
+    private static Predicate<String> guavaInCaffeine() {
+        Cache<String, RateLimiter> cache = Caffeine.newBuilder()
+                .expireAfterAccess(Duration.ofHours(1))
+                .maximumSize(MAX_KEYS)
+                .build();
+        return key -> cache.get(key, absent -> RateLimiter.create(RATE)).tryAcquire();
     }
 
     private static Predicate<String> resilience4jRegistry() {

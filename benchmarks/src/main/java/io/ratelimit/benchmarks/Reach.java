@@ -3,10 +3,15 @@ package io.ratelimit.benchmarks;
 import static io.ratelimit.benchmarks.Markdown.number;
 import static io.ratelimit.benchmarks.Markdown.ratio;
 
-import java.util.stream.DoubleStream;
+import java.util.EnumSet;
+import java.util.Locale;
+import java.util.Set;
 
 /** The goals and the measured values, row by row. */
 final class Reach {
+
+    private static final Set<KeyedLimiter> PEERS =
+            EnumSet.complementOf(EnumSet.of(KeyedLimiter.MAP_OF_LONGS, KeyedLimiter.RATELIMIT));
 
     private final Results results;
 
@@ -17,8 +22,9 @@ final class Reach {
     void write(Markdown text) {
         text.table("What was to be reached", "work", "at most", "reached");
         bucket(text);
-        text.row("100,000 keys, two threads, uniform", KEYS, keys(100_000));
-        text.row("1,000,000 keys, two threads, uniform", KEYS, keys(1_000_000));
+        keys(text, 100_000, ClientKeys.Order.UNIFORM, "1.0 × the map of longs; 3 × as fast as the best peer");
+        keys(text, 100_000, ClientKeys.Order.ZIPF, "1.0 × the map of longs; 2 × as fast as the best peer");
+        keys(text, 1_000_000, ClientKeys.Order.UNIFORM, "0.8 × the map of longs");
         memory(text);
         filter(text);
         listener(text);
@@ -31,9 +37,6 @@ final class Reach {
                         + number(results.startupMillis("resilience4j"), 0) + ")");
         results.redis().reach(text);
     }
-
-    private static final String KEYS =
-            "1.5 × the bare map; 1.8 × as fast as the best peer, 3 × as fast as bucket4j in Caffeine";
 
     private void bucket(Markdown text) {
         text.row(
@@ -48,36 +51,36 @@ final class Reach {
         Measurement ours = two("tryAcquireAllowed", ClockStep.NANOSECOND);
         text.row(
                 "one bucket, two threads, allowed",
-                "0.50 × bucket4j's default",
-                ratio(ours.ratioTo(two("bucket4jAllowed"))) + " (" + ratio(ours.ratioTo(two("bucket4jWithLockAllowed")))
-                        + " its lock)");
+                "1.0 × the best peer",
+                ratio(ours.ratioTo(two("resilience4jAllowed"))) + " Resilience4j ("
+                        + ratio(ours.ratioTo(two("bucket4jWithLockAllowed"))) + " bucket4j with its lock, "
+                        + ratio(ours.ratioTo(two("guavaAllowed"))) + " Guava)");
     }
 
     private String denied(ClockStep step) {
         return ratio(one("tryAcquireDenied", step).ratioTo(one("nanoTime")));
     }
 
-    private String keys(int count) {
-        double ours = key(count, KeyedLimiter.RATELIMIT);
-        double handMade = key(count, KeyedLimiter.BUCKET4J_IN_CAFFEINE);
-        double best = DoubleStream.of(
-                        handMade,
-                        key(count, KeyedLimiter.BUCKET4J_CAFFEINE_MODULE),
-                        key(count, KeyedLimiter.RESILIENCE4J_REGISTRY))
+    private void keys(Markdown text, int count, ClientKeys.Order order, String goal) {
+        double ours = key(count, KeyedLimiter.RATELIMIT, order);
+        double best = PEERS.stream()
+                .mapToDouble(peer -> key(count, peer, order))
                 .min()
-                .orElse(Double.NaN);
-        return ratio(ours / key(count, KeyedLimiter.BARE_MAP)) + "; " + ratio(best / ours) + " as fast, "
-                + ratio(handMade / ours) + " as fast";
+                .orElseThrow();
+        text.row(
+                "%,d keys, two threads, %s".formatted(count, order.name().toLowerCase(Locale.ROOT)),
+                goal,
+                ratio(ours / key(count, KeyedLimiter.MAP_OF_LONGS, order)) + "; " + ratio(best / ours) + " as fast");
     }
 
-    private double key(int count, KeyedLimiter limiter) {
-        return Measurement.of(results.keys(), "decide", count, limiter).nanos();
+    private double key(int count, KeyedLimiter limiter, ClientKeys.Order order) {
+        return Measurement.of(results.keys(), "decide", count, limiter, order).nanos();
     }
 
     private void memory(Markdown text) {
         text.row(
                 "memory a key beyond the key's own string",
-                "120 bytes",
+                "130 bytes",
                 number(results.memory().median(KeyedLimiter.RATELIMIT.name(), 0), 0) + " bytes (bucket4j in Caffeine: "
                         + number(results.memory().median(KeyedLimiter.BUCKET4J_IN_CAFFEINE.name(), 0), 0) + ")");
         text.row(

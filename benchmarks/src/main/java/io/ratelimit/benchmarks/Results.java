@@ -21,6 +21,7 @@ import java.util.stream.Stream;
  * @param twoThreads one bucket
  * @param striped one limit, by the number of threads that take from it
  * @param keys many buckets
+ * @param keysTouched many buckets, with the heap touched before the run
  * @param filter requests through the filters
  * @param annotation calls of annotated methods
  * @param listener decisions, by their listeners
@@ -35,6 +36,7 @@ record Results(
         List<Measurement> twoThreads,
         Map<Integer, List<Measurement>> striped,
         List<Measurement> keys,
+        List<Measurement> keysTouched,
         List<Measurement> filter,
         List<Measurement> annotation,
         List<Measurement> listener,
@@ -57,6 +59,7 @@ record Results(
                 Measurement.read(directory.resolve("bucket-two-threads.json")),
                 readStriped(directory),
                 Measurement.read(directory.resolve("keys.json")),
+                Measurement.read(directory.resolve("keys-touched.json")),
                 Measurement.read(directory.resolve("filter.json")),
                 Measurement.read(directory.resolve("annotation.json")),
                 Measurement.read(directory.resolve("listener.json")),
@@ -146,11 +149,36 @@ record Results(
         if (keys.isEmpty()) {
             return;
         }
-        text.table("Many keys, two threads, any key next", "call", "ns", "±", "to the bare map", "bytes");
+        text.table(
+                "Many keys, two threads",
+                "keys, limiter, order",
+                "ns",
+                "±",
+                "to the map of longs",
+                "bytes",
+                "ns, heap touched before",
+                "to the map of longs");
         for (Measurement one : keys) {
-            Object count = one.parameters().get(0);
-            row(text, one, one.ratioTo(Measurement.of(keys, "decide", count, KeyedLimiter.BARE_MAP)));
+            Measurement touched =
+                    Measurement.of(keysTouched, one.name(), one.parameters().toArray());
+            text.row(
+                    String.join(", ", one.parameters()).toLowerCase(Locale.ROOT),
+                    number(one.nanos(), 1),
+                    number(one.error(), 1),
+                    ratio(toMapOfLongs(one, keys)),
+                    number(one.bytes(), 0),
+                    number(touched.nanos(), 1),
+                    ratio(toMapOfLongs(touched, keysTouched)));
         }
+    }
+
+    private static double toMapOfLongs(Measurement one, List<Measurement> keys) {
+        return one.ratioTo(Measurement.of(
+                keys,
+                one.name(),
+                one.parameters().get(0),
+                KeyedLimiter.MAP_OF_LONGS,
+                one.parameters().get(2)));
     }
 
     private static void row(Markdown text, Measurement one, double ratio) {

@@ -23,7 +23,7 @@ class BenchmarkTests {
     void everyBenchmarkRunsOnceAndItsResultHasAPlaceInTheText() throws Exception {
         assertThat(run("Bucket.*Benchmark", "bucket-one-thread.json")).hasSize(4 * 3 + 2 + 8);
         assertThat(run("StripedBenchmark", "striped-2-threads.json")).hasSize(2 * 3);
-        assertThat(run("KeysBenchmark", "keys.json")).hasSize(KeyedLimiter.values().length);
+        assertThat(run("KeysBenchmark", "keys.json")).hasSize(2 * KeyedLimiter.values().length);
         assertThat(run("Filter.*Benchmark", "filter.json")).hasSize(3 + 2);
         assertThat(run("AnnotationBenchmark", "annotation.json")).hasSize(4);
         assertThat(run("ListenerBenchmark", "listener.json")).hasSize(2 * Listening.values().length);
@@ -34,7 +34,7 @@ class BenchmarkTests {
                 .containsPattern(
                         "meters and keys denied most, for a decision .* \\| 60 ns \\| -?[0-9.]+ / -?[0-9.]+ ns")
                 .containsPattern("constantKey \\| .*")
-                .contains("| decide, 1000, ratelimit |")
+                .containsPattern("\\| 1000, ratelimit, zipf \\| .* \\| [0-9.]+ × \\| .*")
                 .containsPattern("allowed, 8 \\| 2 \\| .* \\| [0-9.]+ ×")
                 .contains("start-up | 60 ms more than without | – ms");
     }
