@@ -129,10 +129,29 @@ public final class RequestKey {
             return Charge.of(policy, tier, GLOBAL, cost);
         }
         @Nullable String[] texts = new String[parts.size()];
-        for (int i = 0; i < texts.length && request != null; i++) {
-            texts[i] = resolve(parts.get(i), policy, request);
+        if (request != null && resolve(policy, request, texts)) {
+            return charge(policy, texts, cost, tier);
         }
         return charge(policy, texts, cost, () -> request, tier);
+    }
+
+    /**
+     * Resolves the parts of a key.
+     *
+     * @param texts receives the composed parts, or if one is missing, the texts
+     * @return false if a part is missing
+     */
+    private boolean resolve(ThrottlePolicy policy, RequestFacts request, @Nullable String[] texts) {
+        for (int i = 0; i < texts.length; i++) {
+            texts[i] = resolve(parts.get(i), policy, request);
+        }
+        if (lacksPart(texts)) {
+            return false;
+        }
+        for (int i = 0; i < texts.length; i++) {
+            texts[i] = parts.get(i).part(texts[i], policy.ignoreCase(), request);
+        }
+        return true;
     }
 
     /**

@@ -25,7 +25,7 @@ final class RequestLedger {
 
     private static final String ATTRIBUTE = RequestLedger.class.getName();
 
-    private List<Answer> taken = new ArrayList<>();
+    private List<Answer> taken = List.of();
     private int enteredPhases;
     private boolean enteredByError;
     private boolean authenticated;
@@ -78,7 +78,7 @@ final class RequestLedger {
     /** Records the tokens that an allowed decision took, including those of policies in shadow mode. */
     void add(Decision decision, RequestPolicies policies, LimitHeaders headers) {
         this.policies = policies;
-        taken.addAll(decision.taken());
+        taken = taken.isEmpty() ? decision.taken() : joined(taken, decision.taken());
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
@@ -89,6 +89,13 @@ final class RequestLedger {
                 tightest = answer;
             }
         }
+    }
+
+    private static List<Answer> joined(List<Answer> first, List<Answer> second) {
+        List<Answer> joined = new ArrayList<>(first.size() + second.size());
+        joined.addAll(first);
+        joined.addAll(second);
+        return joined;
     }
 
     private static double share(Answer answer) {
