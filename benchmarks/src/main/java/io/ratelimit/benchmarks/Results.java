@@ -194,7 +194,14 @@ record Results(
         if (growth.isEmpty()) {
             return;
         }
-        text.table("Growth, an allowed request through both filters", "of", "how many", "ns", "±", "to the fewest", "bytes");
+        text.table(
+                "Growth, an allowed request through both filters",
+                "of",
+                "how many",
+                "ns",
+                "±",
+                "to the fewest",
+                "bytes");
         for (Measurement one : growth) {
             Object kind = one.parameters().get(1);
             Measurement fewest = growth.stream()

@@ -128,11 +128,23 @@ public final class RequestKey {
         if (parts.isEmpty()) {
             return Charge.of(policy, tier, GLOBAL, cost);
         }
+        if (parts.size() == 1 && overrides.isEmpty() && request != null) {
+            return chargeOnePart(policy, cost, request, tier);
+        }
         @Nullable String[] texts = new String[parts.size()];
         if (request != null && resolve(policy, request, texts)) {
             return charge(policy, texts, cost, tier);
         }
         return charge(policy, texts, cost, () -> request, tier);
+    }
+
+    private @Nullable Charge chargeOnePart(
+            ThrottlePolicy policy, long cost, RequestFacts request, @Nullable String tier) {
+        KeyPart part = parts.get(0);
+        String text = resolve(part, policy, request);
+        return text == null || text.isBlank()
+                ? charge(policy, new String[1], cost, () -> request, tier)
+                : Charge.of(policy, tier, part.part(text, policy.ignoreCase(), request), cost);
     }
 
     /**

@@ -79,7 +79,9 @@ final class ServletRequestFacts implements RequestFacts {
             String path = LongPath.withoutMiddle(uri.substring(contextLength()));
             return isPlain()
                     ? List.of(RequestPath.plain(path))
-                    : List.of(RequestPath.of(PathContainer.parsePath(LongPath.withoutParameters(path))), pathOfContainer());
+                    : List.of(
+                            RequestPath.of(PathContainer.parsePath(LongPath.withoutParameters(path))),
+                            pathOfContainer());
         } catch (IllegalArgumentException unreadable) {
             return List.of();
         }

@@ -94,13 +94,13 @@ class FormContentTests {
                 TestServer.open(yaml, Api.class, BoundApplication.class).start()) {
             assertThat(server.http().request("PUT", "/form").status()).isEqualTo(200);
             for (String accept : List.of("TEXT/html", "text/*, text/plain;q=0.5")) {
-                assertThat(server.http().get("/form", "Accept: " + accept, "Accept-Language: fr").body())
+                assertThat(server.http()
+                                .get("/form", "Accept: " + accept, "Accept-Language: fr")
+                                .body())
                         .as(accept)
                         .isEqualTo("/form fr");
             }
-            assertThat(server.http()
-                            .get("/else", "Origin: http://page")
-                            .header("Access-Control-Allow-Origin"))
+            assertThat(server.http().get("/else", "Origin: http://page").header("Access-Control-Allow-Origin"))
                     .isEqualTo("http://page");
         }
     }

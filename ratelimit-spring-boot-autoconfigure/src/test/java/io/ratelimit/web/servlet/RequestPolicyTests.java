@@ -145,7 +145,8 @@ class RequestPolicyTests {
                     List.of(text.contains(";") || text.contains("//") ? RequestPath.of(path) : RequestPath.plain(text));
             assertThat(index.covering(readings).stream().mapToObj(all::get))
                     .as("seed %d, request %d, %s", run.getCurrentRepetition(), i, text)
-                    .containsExactlyElementsOf(all.stream().filter(policy -> policy.covers(path)).toList());
+                    .containsExactlyElementsOf(
+                            all.stream().filter(policy -> policy.covers(path)).toList());
         }
     }
 

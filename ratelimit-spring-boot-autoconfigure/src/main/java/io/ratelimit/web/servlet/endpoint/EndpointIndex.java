@@ -40,17 +40,18 @@ final class EndpointIndex {
      * differ only in these, the first one that admits the method is the endpoint.
      */
 
-    private final PathIndex<Ranked> index = new PathIndex<>();
-    private final Map<String, Integer> methods = new HashMap<>();
-    private final Set<String> patterns = new TreeSet<>();
-    private final Map<String, Name> names = new HashMap<>();
-    private final Set<String> ineffectiveExemptions = new TreeSet<>();
-    private final boolean hasExempt;
-
     /** The method of all requests whose method no endpoint names. */
     private static final String OTHER = "";
 
     private static final int NEVER = Integer.MAX_VALUE;
+
+    private final PathIndex<Ranked> index = new PathIndex<>();
+    private final Map<String, Integer> methods = new HashMap<>();
+    private final int otherMethods;
+    private final Set<String> patterns = new TreeSet<>();
+    private final Map<String, Name> names = new HashMap<>();
+    private final Set<String> ineffectiveExemptions = new TreeSet<>();
+    private final boolean hasExempt;
 
     private EndpointIndex(List<MappedEndpoints> read) {
         List<MappedEndpoints> mappings = withExemptionsRemoved(read);
@@ -71,13 +72,14 @@ final class EndpointIndex {
         for (String method : methods) {
             this.methods.put(method, this.methods.size());
         }
+        otherMethods = this.methods.getOrDefault(OTHER, 0);
         List<List<Ranked>> ranked = new ArrayList<>();
         for (MappedEndpoints mapping : mappings) {
             ranked.add(ranked(mapping));
         }
         this.methods.forEach((method, number) -> rank(ranked, method, number));
-        ranked.forEach(endpoints ->
-                endpoints.forEach(one -> index.add(one.endpoint().pattern(), one)));
+        ranked.forEach(
+                endpoints -> endpoints.forEach(one -> index.add(one.endpoint().pattern(), one)));
         List<Endpoint> exempt = exempt(read);
         for (Endpoint endpoint : exempt) {
             if (!isEffective(endpoint)) {
@@ -133,8 +135,8 @@ final class EndpointIndex {
 
     /** Returns whether requests for an exempt endpoint are free. Tries its pattern's text as a path. */
     private boolean isEffective(Endpoint endpoint) {
-        RequestPath path = RequestPath.of(
-                PathContainer.parsePath(endpoint.pattern().getPatternString()));
+        RequestPath path =
+                RequestPath.of(PathContainer.parsePath(endpoint.pattern().getPatternString()));
         Set<String> methods = endpoint.methods().isEmpty() ? Set.of("GET", "POST") : endpoint.methods();
         return !endpoint.pattern().matches(path.parsed())
                 || methods.stream().allMatch(method -> isExempt(method, path));
@@ -172,21 +174,23 @@ final class EndpointIndex {
         }
         PathPattern pattern = endpoint.endpoint().pattern();
         PathPattern.PathMatchInfo match = pattern.matchAndExtract(path.parsed());
-        match = match != null ? match : pattern.matchAndExtract(path.withoutTrailingSlash().parsed());
+        match = match != null
+                ? match
+                : pattern.matchAndExtract(path.withoutTrailingSlash().parsed());
         return match == null ? Map.of() : match.getUriVariables();
     }
 
     private @Nullable Ranked find(String method, RequestPath path) {
         int number = number(method);
         Ranked endpoint = new Best(number, path).find(index);
-        RequestPath shorter = endpoint == null || endpoint.key(method).equals(Endpoints.NONE) ? path.withoutTrailingSlash() : path;
+        RequestPath shorter =
+                endpoint == null || endpoint.key(method).equals(Endpoints.NONE) ? path.withoutTrailingSlash() : path;
         Ranked other = shorter == path ? null : new Best(number, shorter).find(index);
         return other == null ? endpoint : other;
     }
 
     private int number(String method) {
-        Integer number = methods.get(method);
-        return number == null ? methods.get(OTHER) : number;
+        return methods.getOrDefault(method, otherMethods);
     }
 
     /**

@@ -137,7 +137,8 @@ public final class PathIndex<T> {
             }
         }
         boolean severalSegments = segment.startsWith("{*");
-        return !severalSegments && (needsCharacter || variables == 1 && segment.startsWith("{") && segment.endsWith("}"));
+        return !severalSegments
+                && (needsCharacter || variables == 1 && segment.startsWith("{") && segment.endsWith("}"));
     }
 
     /** Returns the index of a variable's closing brace; -1 if there is none, as when its expression contains a slash. */
@@ -190,6 +191,7 @@ public final class PathIndex<T> {
                     && segment.indexOf(':') < 0;
         }
 
+        /** Returns the value of the pattern. */
         public T value() {
             return value;
         }

@@ -23,8 +23,10 @@ public enum RateLimitHeaders {
                 Answer answer = answers.get(0);
                 PolicyText policy = PolicyText.of(answer);
                 response.setHeader("RateLimit-Policy", policy.text);
-                response.setHeader("RateLimit", limit(new StringBuilder(policy.name.length() + 32), answer)
-                        .toString());
+                response.setHeader(
+                        "RateLimit",
+                        limit(new StringBuilder(policy.name.length() + 32), answer)
+                                .toString());
                 return;
             }
             StringBuilder policies = new StringBuilder(64 * answers.size());

@@ -25,10 +25,24 @@ class PathIndexTests {
 
     private static final List<String> WORDS = List.of("a", "b", "ab", "A", "7", "x.txt", "\u00e9", "\u0130", "i");
     private static final List<String> WILDCARDS = List.of(
-            "{v%d}", "{v%d}", "*", "{v%d:\\d+}", "{v%d:[a-z]{1,2}}", "a*", "?", "?b", "*.txt", "{v%d}-{w%<d}",
-            "{v%d}{w%<d}", "*{v%d}", "{v%d:.*}{w%<d:.*}", "{v%d}.txt", "**a");
+            "{v%d}",
+            "{v%d}",
+            "*",
+            "{v%d:\\d+}",
+            "{v%d:[a-z]{1,2}}",
+            "a*",
+            "?",
+            "?b",
+            "*.txt",
+            "{v%d}-{w%<d}",
+            "{v%d}{w%<d}",
+            "*{v%d}",
+            "{v%d:.*}{w%<d:.*}",
+            "{v%d}.txt",
+            "**a");
     private static final List<String> SENT = List.of(
-            "a", "b", "ab", "A", "7", "x.txt", "%C3%A9", "%C4%B0", "i", "I", "", "", ";v=1", "a;b=c", "%61", "a%2fb", "a-b", "aa");
+            "a", "b", "ab", "A", "7", "x.txt", "%C3%A9", "%C4%B0", "i", "I", "", "", ";v=1", "a;b=c", "%61", "a%2fb",
+            "a-b", "aa");
 
     private static int matched;
 
@@ -85,7 +99,9 @@ class PathIndexTests {
     }
 
     private String path() {
-        return IntStream.range(0, random.nextInt(6)).mapToObj(i -> "/" + pick(SENT)).collect(Collectors.joining())
+        return IntStream.range(0, random.nextInt(6))
+                        .mapToObj(i -> "/" + pick(SENT))
+                        .collect(Collectors.joining())
                 + pick(List.of("", "", "", "/", "//"));
     }
 

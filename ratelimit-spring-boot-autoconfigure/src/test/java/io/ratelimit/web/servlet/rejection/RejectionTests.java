@@ -84,7 +84,8 @@ class RejectionTests {
                     .isEqualTo("{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\","
                             + "\"title\":\"Too Many Requests\",\"status\":429,"
                             + "\"detail\":\"The request is throttled by 'one' policy, please retry after "
-                            + seconds + "000 ms.\",\"violated-policies\":[\"one\"],\"retryAfterMs\":" + seconds + "000}");
+                            + seconds + "000 ms.\",\"violated-policies\":[\"one\"],\"retryAfterMs\":" + seconds
+                            + "000}");
             server.advance(Duration.ofSeconds(seconds == 60 ? 1 : 50));
         }
     }
