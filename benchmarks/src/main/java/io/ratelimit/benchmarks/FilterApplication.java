@@ -6,6 +6,7 @@ import io.ratelimit.web.servlet.RateLimitFilter;
 import jakarta.servlet.Filter;
 import java.util.List;
 import java.util.Map;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.Banner;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
@@ -32,7 +33,11 @@ public class FilterApplication {
     /** A request that reaches one of the mappings with a variable. */
     static final String URI = "/api/resource17/4711";
 
-    private static final int RESOURCES = 25;
+    /** The property with the patterns of the mappings, in which a number replaces {@code %d}. */
+    static final String MAPPINGS = "benchmark.mappings";
+
+    /** The property with how many mappings each pattern has. */
+    static final String COUNT = "benchmark.count";
 
     /** The filters in their order. */
     static List<Filter> filters(Map<String, Object> properties) {
@@ -59,19 +64,25 @@ public class FilterApplication {
     }
 
     @Bean
-    RequestMappingHandlerMapping mappings() throws NoSuchMethodException {
-        RequestMappingHandlerMapping mappings = new RequestMappingHandlerMapping();
-        for (int i = 0; i < RESOURCES; i++) {
-            map(mappings, "/api/resource" + i);
-            map(mappings, "/api/resource" + i + "/{id}");
-        }
-        return mappings;
+    RequestMappingHandlerMapping mappings(
+            @Value("${" + MAPPINGS + ":/api/resource%d,/api/resource%d/{id}}") String patterns,
+            @Value("${" + COUNT + ":25}") int count)
+            throws NoSuchMethodException {
+        return mappingsOf(patterns, count);
     }
 
-    private void map(RequestMappingHandlerMapping mappings, String path) throws NoSuchMethodException {
-        RequestMappingInfo info =
-                RequestMappingInfo.paths(path).methods(RequestMethod.GET).build();
-        mappings.registerMapping(info, this, FilterApplication.class.getDeclaredMethod("handle"));
+    static RequestMappingHandlerMapping mappingsOf(String patterns, int count) throws NoSuchMethodException {
+        RequestMappingHandlerMapping mappings = new RequestMappingHandlerMapping();
+        for (String pattern : patterns.split(",")) {
+            for (int i = 0; i < count; i++) {
+                RequestMappingInfo info = RequestMappingInfo.paths(pattern.formatted(i))
+                        .methods(RequestMethod.GET)
+                        .build();
+                mappings.registerMapping(
+                        info, new FilterApplication(), FilterApplication.class.getDeclaredMethod("handle"));
+            }
+        }
+        return mappings;
     }
 
     void handle() {}

@@ -23,6 +23,7 @@ import java.util.stream.Stream;
  * @param keys many buckets
  * @param keysTouched many buckets, with the heap touched before the run
  * @param filter requests through the filters
+ * @param growth requests through the filters, by the number of policies or mappings
  * @param annotation calls of annotated methods
  * @param listener decisions, by their listeners
  * @param memory bytes a key, by {@link KeyedLimiter}
@@ -38,6 +39,7 @@ record Results(
         List<Measurement> keys,
         List<Measurement> keysTouched,
         List<Measurement> filter,
+        List<Measurement> growth,
         List<Measurement> annotation,
         List<Measurement> listener,
         Samples memory,
@@ -61,6 +63,7 @@ record Results(
                 Measurement.read(directory.resolve("keys.json")),
                 Measurement.read(directory.resolve("keys-touched.json")),
                 Measurement.read(directory.resolve("filter.json")),
+                readGrowth(directory),
                 Measurement.read(directory.resolve("annotation.json")),
                 Measurement.read(directory.resolve("listener.json")),
                 Samples.read(directory.resolve("memory.tsv")),
@@ -77,6 +80,12 @@ record Results(
         return striped;
     }
 
+    private static List<Measurement> readGrowth(Path directory) {
+        return Stream.of("growth-request.json", "growth-paths.json", "growth-mappings.json")
+                .flatMap(file -> Measurement.read(directory.resolve(file)).stream())
+                .toList();
+    }
+
     String toMarkdown() throws IOException {
         Markdown text = new Markdown();
         text.line("# Results").line("").line(machine()).line("");
@@ -91,6 +100,7 @@ record Results(
         striped(text);
         keys(text);
         filter(text);
+        growth(text);
         annotation(text);
         listener(text);
         memory(text);
@@ -205,6 +215,35 @@ record Results(
     double beyondFloor(Measurement request) {
         double clock = Measurement.of(filter, "nanoTime").nanos();
         return request.nanos() - Measurement.of(filter, "stubs").nanos() - 2 * clock;
+    }
+
+    /** The parameters are how many, and of what. */
+    private void growth(Markdown text) {
+        if (growth.isEmpty()) {
+            return;
+        }
+        text.table(
+                "Growth, an allowed request through both filters",
+                "of",
+                "how many",
+                "ns",
+                "±",
+                "to the fewest",
+                "bytes");
+        for (Measurement one : growth) {
+            Object kind = one.parameters().get(1);
+            Measurement fewest = growth.stream()
+                    .filter(other -> other.parameters().get(1).equals(kind))
+                    .findFirst()
+                    .orElse(one);
+            text.row(
+                    kind.toString().toLowerCase(Locale.ROOT).replace('_', ' '),
+                    one.parameters().get(0),
+                    number(one.nanos(), 0),
+                    number(one.error(), 0),
+                    ratio(one.ratioTo(fewest)),
+                    number(one.bytes(), 0));
+        }
     }
 
     private void annotation(Markdown text) {

@@ -25,6 +25,7 @@ class BenchmarkTests {
         assertThat(run("StripedBenchmark", "striped-2-threads.json")).hasSize(2 * 3);
         assertThat(run("KeysBenchmark", "keys.json")).hasSize(2 * KeyedLimiter.values().length);
         assertThat(run("Filter.*Benchmark", "filter.json")).hasSize(3 + 2);
+        assertThat(run("GrowthBenchmark", "growth-paths.json")).hasSize(4);
         assertThat(run("AnnotationBenchmark", "annotation.json")).hasSize(4);
         assertThat(run("ListenerBenchmark", "listener.json")).hasSize(2 * Listening.values().length);
 
@@ -33,6 +34,7 @@ class BenchmarkTests {
                 .containsPattern("headers included, allowed \\| .* \\| -?[0-9.]+ µs")
                 .containsPattern(
                         "meters and keys denied most, for a decision .* \\| 60 ns \\| -?[0-9.]+ / -?[0-9.]+ ns")
+                .containsPattern("policies with disjoint paths \\| 1000 \\| .* \\| 1.00 ×")
                 .containsPattern("constantKey \\| .*")
                 .containsPattern("\\| 1000, ratelimit, zipf \\| .* \\| [0-9.]+ × \\| .*")
                 .containsPattern("allowed, 8 \\| 2 \\| .* \\| [0-9.]+ ×")

@@ -1,5 +1,6 @@
 package io.ratelimit.key;
 
+import io.ratelimit.Keys;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -26,6 +27,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
         NEEDS_USER
     }
 
+    private static final String ENDPOINT = "endpoint";
     private static final String PARTS = "ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME,"
             + " path-variable:NAME, bean:NAME or expression:SPEL";
     private static final String BEAN = "bean:";
@@ -51,7 +53,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
         return switch (text) {
             case "ip" -> new KeyPart(text, RequestFacts::ip, Availability.IMMEDIATE, false);
             case "user" -> new KeyPart(text, RequestFacts::user, Availability.NEEDS_USER, false);
-            case "endpoint" -> new KeyPart(text, RequestFacts::endpoint, Availability.IMMEDIATE, false);
+            case ENDPOINT -> new KeyPart(text, RequestFacts::endpoint, Availability.IMMEDIATE, false);
             case "method" -> new KeyPart(text, request -> methodOf(request.method()), Availability.IMMEDIATE, false);
             case "session" -> new KeyPart(text, RequestFacts::session, Availability.MAY_CHANGE, true);
             default -> named(text, text.indexOf(':') + 1);
@@ -140,6 +142,11 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
             return "GET";
         }
         return METHODS.contains(method) ? method : "other";
+    }
+
+    /** Returns the part of the key for a text that the resolver returned. */
+    String part(String text, boolean ignoreCase, RequestFacts request) {
+        return ignoreCase && name.equals(ENDPOINT) ? request.foldedEndpoint() : Keys.part(text, ignoreCase);
     }
 
     private static void check(boolean valid, String text, String kind, String example) {

@@ -1,5 +1,6 @@
 package io.ratelimit.key;
 
+import io.ratelimit.Keys;
 import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
 import java.util.Set;
@@ -22,6 +23,11 @@ public interface RequestFacts {
      * without an endpoint.
      */
     String endpoint();
+
+    /** Returns the {@link #endpoint} as a part of keys that ignore case. */
+    default String foldedEndpoint() {
+        return Keys.part(endpoint(), true);
+    }
 
     /**
      * Returns the client's address in canonical form: dotted IPv4, or an IPv6 network such as

@@ -128,11 +128,42 @@ public final class RequestKey {
         if (parts.isEmpty()) {
             return Charge.of(policy, tier, GLOBAL, cost);
         }
+        if (parts.size() == 1 && overrides.isEmpty() && request != null) {
+            return chargeOnePart(policy, cost, request, tier);
+        }
         @Nullable String[] texts = new String[parts.size()];
-        for (int i = 0; i < texts.length && request != null; i++) {
-            texts[i] = resolve(parts.get(i), policy, request);
+        if (request != null && resolve(policy, request, texts)) {
+            return charge(policy, texts, cost, tier);
         }
         return charge(policy, texts, cost, () -> request, tier);
+    }
+
+    private @Nullable Charge chargeOnePart(
+            ThrottlePolicy policy, long cost, RequestFacts request, @Nullable String tier) {
+        KeyPart part = parts.get(0);
+        String text = resolve(part, policy, request);
+        return text == null || text.isBlank()
+                ? charge(policy, new String[1], cost, () -> request, tier)
+                : Charge.of(policy, tier, part.part(text, policy.ignoreCase(), request), cost);
+    }
+
+    /**
+     * Resolves the parts of a key.
+     *
+     * @param texts receives the composed parts, or if one is missing, the texts
+     * @return false if a part is missing
+     */
+    private boolean resolve(ThrottlePolicy policy, RequestFacts request, @Nullable String[] texts) {
+        for (int i = 0; i < texts.length; i++) {
+            texts[i] = resolve(parts.get(i), policy, request);
+        }
+        if (lacksPart(texts)) {
+            return false;
+        }
+        for (int i = 0; i < texts.length; i++) {
+            texts[i] = parts.get(i).part(texts[i], policy.ignoreCase(), request);
+        }
+        return true;
     }
 
     /**

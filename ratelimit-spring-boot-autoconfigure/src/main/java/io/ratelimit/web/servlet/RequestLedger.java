@@ -25,7 +25,8 @@ final class RequestLedger {
 
     private static final String ATTRIBUTE = RequestLedger.class.getName();
 
-    private List<Answer> taken = new ArrayList<>();
+    private List<Answer> taken = List.of(); // by the first phase that charged the request
+    private List<Answer> takenLater = List.of();
     private int enteredPhases;
     private boolean enteredByError;
     private boolean authenticated;
@@ -78,7 +79,11 @@ final class RequestLedger {
     /** Records the tokens that an allowed decision took, including those of policies in shadow mode. */
     void add(Decision decision, RequestPolicies policies, LimitHeaders headers) {
         this.policies = policies;
-        taken.addAll(decision.taken());
+        if (taken.isEmpty()) {
+            taken = decision.taken();
+        } else {
+            takenLater = decision.taken();
+        }
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
@@ -126,7 +131,7 @@ final class RequestLedger {
     boolean refundsAuthenticated() {
         RequestPolicies policies = this.policies;
         if (policies != null) {
-            for (Answer answer : taken) {
+            for (Answer answer : allTaken()) {
                 RefundOn refundOn = policies.of(answer.charge()).refundOn();
                 if (refundOn != null && refundOn.isAuthenticated()) {
                     return true;
@@ -147,10 +152,18 @@ final class RequestLedger {
         if (policies != null) {
             List<Answer> returned = new ArrayList<>();
             List<Answer> kept = new ArrayList<>();
-            taken.forEach(answer -> (returnsTokens.test(policies.of(answer.charge())) ? returned : kept).add(answer));
+            allTaken().forEach(answer -> (returnsTokens.test(policies.of(answer.charge())) ? returned : kept)
+                    .add(answer));
             taken = kept;
+            takenLater = List.of();
             throttlers.giveBack(returned);
         }
+    }
+
+    private List<Answer> allTaken() {
+        List<Answer> all = new ArrayList<>(taken);
+        all.addAll(takenLater);
+        return all;
     }
 
     /** Sets the exception of the last call that was denied or interrupted; null forgets it. */

@@ -8,6 +8,7 @@ import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
@@ -20,7 +21,7 @@ import org.springframework.web.servlet.DispatcherServlet;
 public final class RequestPolicies {
 
     private final List<RequestPolicy> all;
-    private final Map<Phase, List<RequestPolicy>> byPhase = new EnumMap<>(Phase.class);
+    private final Map<Phase, PolicyPaths> byPhase = new EnumMap<>(Phase.class);
     private final Map<String, RequestPolicy> byName = new HashMap<>();
     private final boolean refunds;
     private final Endpoints endpoints;
@@ -45,7 +46,7 @@ public final class RequestPolicies {
         }
         this.refunds = anyRefunds;
         for (Phase phase : Phase.values()) {
-            byPhase.put(phase, enforcedIn(phase));
+            byPhase.put(phase, new PolicyPaths(enforcedIn(phase)));
         }
     }
 
@@ -62,7 +63,7 @@ public final class RequestPolicies {
                 enforced.add(policy);
             }
         }
-        return List.copyOf(enforced);
+        return enforced;
     }
 
     /** Returns all policies, narrowest first. */
@@ -72,30 +73,41 @@ public final class RequestPolicies {
 
     /** Returns the charges of a request by the policies of a phase that cover it. */
     List<Charge> charges(Phase phase, HttpServletRequest request, RequestLedger ledger) {
-        List<RequestPolicy> policies = byPhase.getOrDefault(phase, List.of());
+        PolicyPaths paths = Objects.requireNonNull(byPhase.get(phase));
+        List<RequestPolicy> policies = paths.policies();
         if (policies.isEmpty()) {
             return List.of();
         }
         ServletRequestFacts facts = ledger.facts(request, endpoints, clientIps);
         boolean exempt = endpoints.hasExempt() && facts.isExempt();
-        List<Charge> charges = new ArrayList<>(policies.size());
-        for (int i = 0; i < policies.size(); i++) {
-            RequestPolicy policy = policies.get(i);
-            if (exempt && !policy.keepsCharges()) {
-                reportExempt(policy, facts);
-                continue;
+        List<Charge> charges = new ArrayList<>(Math.min(policies.size(), 4));
+        if (paths.isEmpty()) {
+            for (int i = 0; i < policies.size(); i++) {
+                addCharge(policies.get(i), facts, exempt, charges);
             }
-            Charge charge = policy.charge(facts);
-            if (charge != null) {
-                charges.add(charge);
+        } else {
+            BitSet covering = paths.covering(facts.paths());
+            for (int i = covering.nextSetBit(0); i >= 0; i = covering.nextSetBit(i + 1)) {
+                addCharge(policies.get(i), facts, exempt, charges);
             }
         }
         return charges;
     }
 
+    private void addCharge(RequestPolicy policy, ServletRequestFacts facts, boolean exempt, List<Charge> charges) {
+        if (exempt && !policy.keepsCharges()) {
+            reportExempt(policy, facts);
+            return;
+        }
+        Charge charge = policy.charge(facts);
+        if (charge != null) {
+            charges.add(charge);
+        }
+    }
+
     private void reportExempt(RequestPolicy policy, ServletRequestFacts facts) {
         ThrottlePolicy current = policy.policy();
-        if (policy.covers(facts, current)) {
+        if (policy.concerns(facts, current)) {
             listener.eventOccurred(current, ThrottleListener.Event.EXEMPT);
         }
     }

@@ -109,21 +109,18 @@ public final class RequestPolicy {
         return refundOn;
     }
 
-    /** Returns the charge for a request, or null if the policy doesn't cover the request. */
+    /** Returns the charge for a request to a covered path, or null if the policy doesn't cover the request. */
     @Nullable
     Charge charge(ServletRequestFacts request) {
         ThrottlePolicy policy = policy();
-        return covers(request, policy)
+        return concerns(request, policy)
                 ? key.charge(policy, cost.tokens(request, policy.name(), failures), request)
                 : null;
     }
 
-    /** Returns whether the policy covers a request by method, path and condition. Exemptions are not considered. */
-    boolean covers(ServletRequestFacts request, ThrottlePolicy policy) {
-        boolean everywhere = paths.isEmpty() && excludePaths.isEmpty();
-        return coversMethod(request)
-                && (everywhere || coversAny(request.paths()))
-                && (condition == null || condition.matches(request, policy.name(), failures));
+    /** Returns whether the policy covers a request by its method and the condition. */
+    boolean concerns(ServletRequestFacts request, ThrottlePolicy policy) {
+        return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
     }
 
     /** Returns whether the policy gives back the tokens of a request with this response. */
@@ -154,19 +151,9 @@ public final class RequestPolicy {
     }
 
     /**
-     * Returns whether one of the paths that a request may mean is covered: {@code /health/../rest/x} must not pass for
-     * {@code /health/**} where another servlet gets it as {@code /rest/x}. An unreadable path is covered.
+     * Returns whether the policy covers a path. Exclusions match literally, also for a trailing slash. Tries each pattern: a
+     * request's policies are found by an index.
      */
-    private boolean coversAny(List<PathContainer> candidates) {
-        for (int i = 0; i < candidates.size(); i++) {
-            if (covers(candidates.get(i))) {
-                return true;
-            }
-        }
-        return candidates.isEmpty();
-    }
-
-    /** Returns whether the policy covers a path. Exclusions match literally, also for a trailing slash. */
     public boolean covers(PathContainer path) {
         return isIncluded(path) && !matches(excludePaths, path);
     }

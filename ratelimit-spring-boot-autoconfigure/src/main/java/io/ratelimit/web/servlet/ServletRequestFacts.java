@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.UserName;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.endpoint.RequestPath;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpSession;
@@ -35,7 +36,7 @@ final class ServletRequestFacts implements RequestFacts {
     private final String contextPath;
     private final String peer;
     private HttpServletRequest request;
-    private @Nullable List<PathContainer> paths;
+    private @Nullable List<RequestPath> paths;
     private @Nullable String endpoint;
     private @Nullable String ip;
     private @Nullable Map<String, String> pathVariables;
@@ -66,34 +67,38 @@ final class ServletRequestFacts implements RequestFacts {
      * Returns the paths that the request may mean, below the context path and with the servlet's own path. The first is
      * Spring MVC's reading. The second is the container's, where it may differ. Empty if MVC can't read the path.
      */
-    List<PathContainer> paths() {
+    List<RequestPath> paths() {
         if (paths == null) {
             paths = parse();
         }
         return paths;
     }
 
-    private List<PathContainer> parse() {
+    private List<RequestPath> parse() {
         try {
-            PathContainer path = pathOfMvc();
-            return isPlain() ? List.of(path) : List.of(path, pathOfContainer());
+            String path = LongPath.withoutMiddle(uri.substring(contextLength()));
+            return isPlain()
+                    ? List.of(RequestPath.plain(path))
+                    : List.of(
+                            RequestPath.of(PathContainer.parsePath(LongPath.withoutParameters(path))),
+                            pathOfContainer());
         } catch (IllegalArgumentException unreadable) {
             return List.of();
         }
     }
 
     /**
-     * Returns the path below the context path. Spring MVC cuts the context path after parsing, this method before.
+     * Returns the length of the context path, which is cut off before the path is parsed. Spring MVC cuts it afterwards.
      *
-     * @throws IllegalArgumentException if Spring MVC can't read the path either
+     * @throws IllegalArgumentException if Spring MVC can't read the path
      */
-    private PathContainer pathOfMvc() {
+    private int contextLength() {
         int context = contextPath.equals("/") ? 0 : contextPath.length();
         boolean wholeSegments = contextPath.startsWith("/") && !contextPath.endsWith("/");
         if (context > 0 && !(wholeSegments && (uri.length() == context || uri.startsWith("/", context)))) {
             throw new IllegalArgumentException("Invalid context path");
         }
-        return PathContainer.parsePath(LongPath.withoutParameters(LongPath.withoutMiddle(uri.substring(context))));
+        return context;
     }
 
     /**
@@ -107,7 +112,7 @@ final class ServletRequestFacts implements RequestFacts {
                 return false;
             }
         }
-        return uri.length() > contextPath.length();
+        return uri.startsWith("/") && uri.length() > contextPath.length();
     }
 
     /** Returns whether the segment at this index begins with a dot, or is empty and not the last. */
@@ -116,8 +121,8 @@ final class ServletRequestFacts implements RequestFacts {
     }
 
     /** Returns the path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
-    private PathContainer pathOfContainer() {
-        return PathContainer.parsePath(LongPath.withoutMiddle(path()), WITHOUT_DECODING);
+    private RequestPath pathOfContainer() {
+        return RequestPath.of(PathContainer.parsePath(LongPath.withoutMiddle(path()), WITHOUT_DECODING));
     }
 
     @Override
@@ -154,6 +159,11 @@ final class ServletRequestFacts implements RequestFacts {
             endpoint = paths().isEmpty() ? Endpoints.NONE : endpoints.endpoint(request, paths().get(0));
         }
         return endpoint;
+    }
+
+    @Override
+    public String foldedEndpoint() {
+        return endpoints.folded(endpoint());
     }
 
     /** Returns the pattern of the endpoint, or null if there is none. */

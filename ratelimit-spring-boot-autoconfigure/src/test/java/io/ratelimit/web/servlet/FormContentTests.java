@@ -10,6 +10,7 @@ import java.util.Locale;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.i18n.LocaleContextHolder;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -18,6 +19,9 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
+import org.springframework.web.cors.CorsConfiguration;
+import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.servlet.ModelAndView;
 
 /** Forms of PUT, PATCH and DELETE, whose body Spring Boot's {@code FormContentFilter} reads before Spring Security. */
 class FormContentTests {
@@ -83,6 +87,24 @@ class FormContentTests {
         }
     }
 
+    @Test
+    void aPageAndCorsConfigurationFindTheRequestAndItsLocale() {
+        String yaml = "ratelimit.policies.per-ip: { key: ip, rate: 1/1h }";
+        try (TestServer server =
+                TestServer.open(yaml, Api.class, BoundApplication.class).start()) {
+            assertThat(server.http().request("PUT", "/form").status()).isEqualTo(200);
+            for (String accept : List.of("TEXT/html", "text/*, text/plain;q=0.5")) {
+                assertThat(server.http()
+                                .get("/form", "Accept: " + accept, "Accept-Language: fr")
+                                .body())
+                        .as(accept)
+                        .isEqualTo("/form fr");
+            }
+            assertThat(server.http().get("/else", "Origin: http://page").header("Access-Control-Allow-Origin"))
+                    .isEqualTo("http://page");
+        }
+    }
+
     @RestController
     static class Api {
 
@@ -108,6 +130,29 @@ class FormContentTests {
                 response.setHeader("X-Bound", bound.getRequest().getRequestURI());
                 response.setStatus(429);
             };
+        }
+    }
+
+    static class BoundApplication {
+
+        @Bean
+        ErrorViewResolver page() {
+            return (request, status, model) -> new ModelAndView((values, rendered, response) ->
+                    response.getWriter().print(bound() + " " + LocaleContextHolder.getLocale()));
+        }
+
+        @Bean
+        CorsConfigurationSource corsConfigurationSource() {
+            return request -> {
+                CorsConfiguration configuration = new CorsConfiguration();
+                configuration.addAllowedOrigin(bound().equals("/else") ? "http://page" : "http://other");
+                return configuration;
+            };
+        }
+
+        private static String bound() {
+            var bound = (ServletRequestAttributes) RequestContextHolder.currentRequestAttributes();
+            return bound.getRequest().getRequestURI();
         }
     }
 }

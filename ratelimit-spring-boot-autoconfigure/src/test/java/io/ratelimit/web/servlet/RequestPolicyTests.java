@@ -11,7 +11,12 @@ import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.endpoint.RequestPath;
 import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 import org.springframework.http.server.PathContainer;
 import org.springframework.mock.web.MockHttpServletRequest;
@@ -47,19 +52,24 @@ class RequestPolicyTests {
     }
 
     private static boolean charges(RequestPolicy policy, String path, String pathOfContainer) {
-        return policy.charge(facts(path, pathOfContainer)) != null;
+        return charges(policy, request(path, pathOfContainer));
     }
 
-    private static ServletRequestFacts facts(String path, String pathOfContainer) {
+    private static boolean charges(RequestPolicy policy, MockHttpServletRequest request) {
+        RequestPolicies policies = new RequestPolicies(List.of(policy), ENDPOINTS, ADDRESSES, ThrottleListener.NONE);
+        return !policies.charges(Phase.BEFORE_AUTHENTICATION, request, new RequestLedger())
+                .isEmpty();
+    }
+
+    private static MockHttpServletRequest request(String path, String pathOfContainer) {
         MockHttpServletRequest request = new MockHttpServletRequest("GET", path);
         request.setServletPath(pathOfContainer);
-        return new ServletRequestFacts(request, ENDPOINTS, ADDRESSES);
+        return request;
     }
 
     private static List<String> readings(String path, String pathOfContainer) {
-        return facts(path, pathOfContainer).paths().stream()
-                .map(PathContainer::value)
-                .toList();
+        return new ServletRequestFacts(request(path, pathOfContainer), ENDPOINTS, ADDRESSES)
+                .paths().stream().map(reading -> reading.parsed().value()).toList();
     }
 
     @Test
@@ -115,11 +125,47 @@ class RequestPolicyTests {
         MockHttpServletRequest preflight = new MockHttpServletRequest("OPTIONS", "/login");
         preflight.addHeader("Origin", "http://page.example");
         preflight.addHeader("Access-Control-Request-Method", "POST");
-        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS, ADDRESSES)))
-                .isNull();
+        assertThat(charges(all, preflight)).isFalse();
 
         preflight.addHeader("Authorization", "Basic YTpi");
-        assertThat(all.charge(new ServletRequestFacts(preflight, ENDPOINTS, ADDRESSES)))
-                .isNotNull();
+        assertThat(charges(all, preflight)).isTrue();
+    }
+
+    @RepeatedTest(200)
+    void theIndexFindsThePoliciesThatCoverAPath(RepetitionInfo run) {
+        SplittableRandom random = new SplittableRandom(run.getCurrentRepetition());
+        List<RequestPolicy> all = Stream.generate(() -> policy(patterns(random), patterns(random)))
+                .limit(random.nextInt(1, 80))
+                .toList();
+        PolicyPaths index = new PolicyPaths(all);
+        for (int i = 0; i < 50; i++) {
+            String text = path(random);
+            PathContainer path = PathContainer.parsePath(text);
+            List<RequestPath> readings =
+                    List.of(text.contains(";") || text.contains("//") ? RequestPath.of(path) : RequestPath.plain(text));
+            assertThat(index.covering(readings).stream().mapToObj(all::get))
+                    .as("seed %d, request %d, %s", run.getCurrentRepetition(), i, text)
+                    .containsExactlyElementsOf(
+                            all.stream().filter(policy -> policy.covers(path)).toList());
+        }
+    }
+
+    private static List<String> patterns(SplittableRandom random) {
+        return Stream.generate(() -> path(random).replaceAll(";v|(?<=.)/+$", "").replaceAll("//+", "/") + end(random))
+                .map(pattern -> pattern.replaceAll("^//", "/"))
+                .limit(random.nextInt(3))
+                .toList();
+    }
+
+    private static String path(SplittableRandom random) {
+        StringBuilder path = new StringBuilder("/");
+        for (int i = random.nextInt(4); i > 0; i--) {
+            path.append(List.of("a/", "b/", "c/", "A/", "a;v/", "/", "b").get(random.nextInt(7)));
+        }
+        return path.toString();
+    }
+
+    private static String end(SplittableRandom random) {
+        return List.of("", "", "/**", "/*", "/{v}", "/{*rest}", "/{v}/a").get(random.nextInt(7));
     }
 }

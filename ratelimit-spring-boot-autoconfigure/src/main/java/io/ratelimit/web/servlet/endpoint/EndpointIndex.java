@@ -2,14 +2,16 @@ package io.ratelimit.web.servlet.endpoint;
 
 import io.ratelimit.Keys;
 import io.ratelimit.web.servlet.endpoint.MappedEndpoints.Endpoint;
+import io.ratelimit.web.servlet.endpoint.MappedEndpoints.Exemption;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.bind.annotation.RequestMethod;
@@ -27,24 +29,27 @@ final class EndpointIndex {
      * parameters. Running its look-up a second time in the filter costs 4 to 20 microseconds. A map from path to endpoint
      * would be fast, but it has no patterns, and misses aliases of a path (/%6cogin, /login;a=b).
      *
-     * Everything except the match itself is known at the start. For each method there is one list of all patterns, in the
-     * order in which MVC prefers them, and the first match is the endpoint. To try only few patterns, the list is spread
-     * over a tree of literal segments. Each node holds, in the same order, the patterns whose literal beginning leads to
-     * this node or to a node above it. No other pattern can match, so the node to which a path's decoded segments lead is
-     * enough. For /items/5 it holds two patterns, if only /items and /items/{id} begin like this. The tree is only a
-     * filter (it ignores case, because some mappings do); PathPattern decides.
+     * Everything except the match itself is known at the start. Each endpoint has a rank for each method: its place among
+     * all endpoints in the order in which MVC prefers them. The endpoint with the lowest rank that matches gets the
+     * request. A tree of segments selects the few endpoints that may match, and PathPattern decides.
      *
      * A controller mapping that has the path but not the method answers 405 or OPTIONS itself, and later mappings are not
-     * tried. Therefore the endpoints that don't admit the method follow at the end of their mapping's part, as NONE.
+     * tried. Therefore the endpoints that don't admit the method have the last ranks of their mapping, and count as NONE.
      *
      * Headers, parameters, media types and versions are ignored, because comparing them may read the body. If mappings
      * differ only in these, the first one that admits the method is the endpoint.
      */
 
-    private final Map<String, Node> byMethod = new HashMap<>();
-    private final Node otherMethods;
+    /** The method of all requests whose method no endpoint names. */
+    private static final String OTHER = "";
+
+    private static final int NEVER = Integer.MAX_VALUE;
+
+    private final PathIndex<Ranked> index = new PathIndex<>();
+    private final Map<String, Integer> methods = new HashMap<>();
+    private final int otherMethods;
     private final Set<String> patterns = new TreeSet<>();
-    private final Map<String, String> patternsByKey = new TreeMap<>();
+    private final Map<String, Name> names = new HashMap<>();
     private final Set<String> ineffectiveExemptions = new TreeSet<>();
     private final boolean hasExempt;
 
@@ -59,14 +64,22 @@ final class EndpointIndex {
                 methods.addAll(endpoint.methods());
                 if (!endpoint.key().equals(Endpoints.NONE)) {
                     patterns.add(endpoint.pattern().getPatternString());
-                    patternsByKey.put(endpoint.key(), endpoint.pattern().getPatternString());
+                    names.put(endpoint.key(), Name.of(endpoint.key(), endpoint.pattern()));
                 }
             }
         }
+        methods.add(OTHER);
         for (String method : methods) {
-            byMethod.put(method, Node.of(mappings, method));
+            this.methods.put(method, this.methods.size());
         }
-        otherMethods = Node.of(mappings, "");
+        otherMethods = this.methods.getOrDefault(OTHER, 0);
+        List<List<Ranked>> ranked = new ArrayList<>();
+        for (MappedEndpoints mapping : mappings) {
+            ranked.add(ranked(mapping));
+        }
+        this.methods.forEach((method, number) -> rank(ranked, method, number));
+        ranked.forEach(
+                endpoints -> endpoints.forEach(one -> index.add(one.endpoint().pattern(), one)));
         List<Endpoint> exempt = exempt(read);
         for (Endpoint endpoint : exempt) {
             if (!isEffective(endpoint)) {
@@ -74,6 +87,27 @@ final class EndpointIndex {
             }
         }
         hasExempt = !exempt.isEmpty();
+    }
+
+    private List<Ranked> ranked(MappedEndpoints mapping) {
+        List<Ranked> ranked = new ArrayList<>();
+        for (Endpoint endpoint : mapping.endpoints()) {
+            ranked.add(new Ranked(endpoint, mapping.controllers(), new int[methods.size()]));
+        }
+        return ranked;
+    }
+
+    private static void rank(List<List<Ranked>> mappings, String method, int number) {
+        int rank = 0;
+        for (List<Ranked> mapping : mappings) {
+            List<Ranked> inOrder = new ArrayList<>(mapping);
+            if (!inOrder.isEmpty() && inOrder.get(0).controller()) {
+                inOrder.sort(Comparator.comparing(Ranked::endpoint, Endpoint.order(method)));
+            }
+            for (Ranked one : inOrder) {
+                one.ranks()[number] = one.isTried(method) ? rank++ : NEVER;
+            }
+        }
     }
 
     /** Removes the exemptions behind an incompletely known mapping, since its unknown endpoints may get the requests. */
@@ -101,9 +135,11 @@ final class EndpointIndex {
 
     /** Returns whether requests for an exempt endpoint are free. Tries its pattern's text as a path. */
     private boolean isEffective(Endpoint endpoint) {
-        PathContainer path = PathContainer.parsePath(endpoint.pattern().getPatternString());
+        RequestPath path =
+                RequestPath.of(PathContainer.parsePath(endpoint.pattern().getPatternString()));
         Set<String> methods = endpoint.methods().isEmpty() ? Set.of("GET", "POST") : endpoint.methods();
-        return !endpoint.pattern().matches(path) || methods.stream().allMatch(method -> isExempt(method, path));
+        return !endpoint.pattern().matches(path.parsed())
+                || methods.stream().allMatch(method -> isExempt(method, path));
     }
 
     /**
@@ -125,39 +161,69 @@ final class EndpointIndex {
      * @param method the method as the client sent it
      * @param path the path that mappings match: without the context path and the servlet's prefix
      */
-    String endpoint(String method, PathContainer path) {
-        Node tree = byMethod.getOrDefault(method, otherMethods);
-        String key = tree.find(path);
-        if (!key.equals(Endpoints.NONE)) {
-            return key;
-        }
-        PathContainer shorter = withoutTrailingSlash(path);
-        return shorter == path ? Endpoints.NONE : tree.find(shorter);
+    String endpoint(String method, RequestPath path) {
+        Ranked endpoint = find(method, path);
+        return endpoint == null ? Endpoints.NONE : endpoint.key(method);
     }
 
     /** Returns the decoded path variables of the {@link #endpoint}. Empty if there is no endpoint. */
-    Map<String, String> pathVariables(String method, PathContainer path) {
-        Node tree = byMethod.getOrDefault(method, otherMethods);
-        Map<String, String> variables = tree.variables(path);
-        PathContainer shorter = withoutTrailingSlash(path);
-        return variables == null && shorter != path ? orNone(tree.variables(shorter)) : orNone(variables);
+    Map<String, String> pathVariables(String method, RequestPath path) {
+        Ranked endpoint = find(method, path);
+        if (endpoint == null || endpoint.key(method).equals(Endpoints.NONE)) {
+            return Map.of();
+        }
+        PathPattern pattern = endpoint.endpoint().pattern();
+        PathPattern.PathMatchInfo match = pattern.matchAndExtract(path.parsed());
+        match = match != null
+                ? match
+                : pattern.matchAndExtract(path.withoutTrailingSlash().parsed());
+        return match == null ? Map.of() : match.getUriVariables();
     }
 
-    private static Map<String, String> orNone(@Nullable Map<String, String> variables) {
-        return variables == null ? Map.of() : variables;
+    private @Nullable Ranked find(String method, RequestPath path) {
+        int number = number(method);
+        Ranked endpoint = new Best(number, path).find(index);
+        RequestPath shorter =
+                endpoint == null || endpoint.key(method).equals(Endpoints.NONE) ? path.withoutTrailingSlash() : path;
+        Ranked other = shorter == path ? null : new Best(number, shorter).find(index);
+        return other == null ? endpoint : other;
     }
 
-    private static PathContainer withoutTrailingSlash(PathContainer path) {
-        int last = path.elements().size() - 1;
-        return last > 0 && path.elements().get(last) instanceof PathContainer.Separator ? path.subPath(0, last) : path;
+    private int number(String method) {
+        return methods.getOrDefault(method, otherMethods);
     }
 
     /**
      * Returns whether all endpoints that a request may reach are exempt: headers and parameters may select any of those
      * with its method and path.
      */
-    boolean isExempt(String method, PathContainer path) {
-        return byMethod.getOrDefault(method, otherMethods).isExempt(path);
+    boolean isExempt(String method, RequestPath path) {
+        int number = number(method);
+        List<Ranked> candidates = new ArrayList<>();
+        index.candidates(path, candidate -> {
+            Ranked one = candidate.value();
+            if (one.ranks()[number] != NEVER && one.exemption(method).handler() && candidate.matches(path)) {
+                candidates.add(one);
+            }
+        });
+        candidates.sort(Comparator.comparingInt(one -> one.ranks()[number]));
+        return isExempt(candidates, method);
+    }
+
+    /** Checks endpoints up to the first that certainly gets the request, and those that are as specific. */
+    private static boolean isExempt(List<Ranked> inOrder, String method) {
+        Endpoint certain = null;
+        for (Ranked one : inOrder) {
+            if (certain != null && !one.endpoint().isAsSpecificAs(certain)) {
+                return true;
+            }
+            Exemption exemption = one.exemption(method);
+            if (!exemption.exempt()) {
+                return false;
+            }
+            certain = certain == null && exemption.certain() ? one.endpoint() : certain;
+        }
+        return !inOrder.isEmpty();
     }
 
     boolean hasExempt() {
@@ -176,106 +242,82 @@ final class EndpointIndex {
 
     /** Returns the sorted names of all endpoints except {@link Endpoints#NONE}. */
     Collection<String> keys() {
-        return List.copyOf(patternsByKey.keySet());
+        return new TreeSet<>(names.keySet());
     }
 
     /** Returns the pattern of an endpoint, or null for {@link Endpoints#NONE}. */
     @Nullable
     String pattern(String key) {
-        return patternsByKey.get(key);
+        Name name = names.get(key);
+        return name == null ? null : name.pattern();
     }
 
-    private static final class Node {
+    /** Returns the key without differences of case. */
+    String folded(String key) {
+        Name name = names.get(key);
+        return name == null ? Keys.part(key, true) : name.folded();
+    }
 
-        private final Map<String, Node> children = new HashMap<>();
-        private final List<Endpoint> endpoints = new ArrayList<>();
+    /** The texts of an endpoint that has a key: the pattern, and the key without differences of case. */
+    private record Name(String pattern, String folded) {
 
-        /** Creates all nodes before adding endpoints, because an endpoint is also added to all nodes below its own. */
-        static Node of(List<MappedEndpoints> mappings, String method) {
-            List<Endpoint> inOrder = new ArrayList<>();
-            for (MappedEndpoints mapping : mappings) {
-                inOrder.addAll(mapping.inOrder(method));
-            }
-            Node root = new Node();
-            for (Endpoint endpoint : inOrder) {
-                root.at(endpoint.literalBeginning());
-            }
-            for (Endpoint endpoint : inOrder) {
-                root.at(endpoint.literalBeginning()).add(endpoint);
-            }
-            return root;
+        static Name of(String key, PathPattern pattern) {
+            return new Name(pattern.getPatternString(), Keys.part(key, true));
+        }
+    }
+
+    /**
+     * An endpoint with its ranks.
+     *
+     * @param controller whether it is a controller's
+     * @param ranks the rank for each method, by the method's number; the lowest rank comes first
+     */
+    private record Ranked(Endpoint endpoint, boolean controller, int[] ranks) {
+
+        /** Returns whether Spring MVC tries the endpoint: a controller's also for a method that it doesn't admit. */
+        boolean isTried(String method) {
+            return controller || endpoint.admits(method);
         }
 
-        private Node at(List<String> segments) {
-            Node node = this;
-            for (String segment : segments) {
-                node = node.children.computeIfAbsent(Keys.part(segment, true), absent -> new Node());
-            }
-            return node;
+        String key(String method) {
+            return isHandler(method) ? endpoint.key() : Endpoints.NONE;
         }
 
-        private void add(Endpoint endpoint) {
-            endpoints.add(endpoint);
-            for (Node child : children.values()) {
-                child.add(endpoint);
-            }
+        Exemption exemption(String method) {
+            return isHandler(method) ? endpoint.exemption() : Exemption.NO_HANDLER;
         }
 
-        String find(PathContainer path) {
-            Endpoint endpoint = match(path);
-            return endpoint == null ? Endpoints.NONE : endpoint.key();
+        private boolean isHandler(String method) {
+            return !controller || endpoint.isAdmittedByController(method);
+        }
+    }
+
+    /** A search for the endpoint with the lowest rank that matches a path. */
+    private static final class Best implements Consumer<PathIndex.Entry<Ranked>> {
+
+        private final int method;
+        private final RequestPath path;
+        private int rank = NEVER;
+        private @Nullable Ranked found;
+
+        Best(int method, RequestPath path) {
+            this.method = method;
+            this.path = path;
         }
 
-        /** Returns null if the path reaches no endpoint. */
         @Nullable
-        Map<String, String> variables(PathContainer path) {
-            Endpoint endpoint = match(path);
-            PathPattern.PathMatchInfo match = endpoint == null || endpoint.key().equals(Endpoints.NONE)
-                    ? null
-                    : endpoint.pattern().matchAndExtract(path);
-            return match == null ? null : match.getUriVariables();
+        Ranked find(PathIndex<Ranked> index) {
+            index.candidates(path, this);
+            return found;
         }
 
-        private @Nullable Endpoint match(PathContainer path) {
-            for (Endpoint endpoint : nearest(path.elements()).endpoints) {
-                if (endpoint.pattern().matches(path)) {
-                    return endpoint;
-                }
+        @Override
+        public void accept(PathIndex.Entry<Ranked> candidate) {
+            int candidateRank = candidate.value().ranks()[method];
+            if (candidateRank < rank && candidate.matches(path)) {
+                rank = candidateRank;
+                found = candidate.value();
             }
-            return null;
-        }
-
-        /** Checks endpoints up to the first that certainly gets the request, and those that are as specific. */
-        boolean isExempt(PathContainer path) {
-            Endpoint certain = null;
-            boolean reached = false;
-            for (Endpoint endpoint : nearest(path.elements()).endpoints) {
-                if (endpoint.exemption().handler() && endpoint.pattern().matches(path)) {
-                    if (certain != null && !endpoint.isAsSpecificAs(certain)) {
-                        return true;
-                    }
-                    if (!endpoint.exemption().exempt()) {
-                        return false;
-                    }
-                    reached = true;
-                    certain = certain == null && endpoint.exemption().certain() ? endpoint : certain;
-                }
-            }
-            return reached;
-        }
-
-        private Node nearest(List<PathContainer.Element> path) {
-            Node node = this;
-            for (int i = 0, size = path.size(); i < size; i++) {
-                if (path.get(i) instanceof PathContainer.PathSegment segment) {
-                    Node child = node.children.get(Keys.part(segment.valueToMatch(), true));
-                    if (child == null) {
-                        return node;
-                    }
-                    node = child;
-                }
-            }
-            return node;
         }
     }
 }

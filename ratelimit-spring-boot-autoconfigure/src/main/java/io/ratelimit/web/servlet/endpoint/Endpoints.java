@@ -7,8 +7,6 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
-import org.springframework.http.server.PathContainer.Element;
-import org.springframework.http.server.PathContainer.PathSegment;
 import org.springframework.web.servlet.HandlerMapping;
 
 /**
@@ -36,27 +34,20 @@ public final class Endpoints {
     }
 
     /** Returns the endpoint of a request with this path below the context path, or {@link #NONE}. */
-    public String endpoint(HttpServletRequest request, PathContainer path) {
-        return targetsDispatcher(request) && isBelowServletPath(path)
-                ? index.endpoint(
-                        request.getMethod(), path.subPath(servletPath.elements().size()))
-                : NONE;
+    public String endpoint(HttpServletRequest request, RequestPath path) {
+        RequestPath below = belowServletPath(request, path);
+        return below == null ? NONE : index.endpoint(request.getMethod(), below);
     }
 
     /** Returns whether a request can reach only exempt handlers, by each of the paths that it may mean. */
-    public boolean isExempt(HttpServletRequest request, List<PathContainer> paths) {
-        if (paths.isEmpty() || !targetsDispatcher(request)) {
-            return false;
-        }
-        for (PathContainer path : paths) {
-            if (!isBelowServletPath(path)
-                    || !index.isExempt(
-                            request.getMethod(),
-                            path.subPath(servletPath.elements().size()))) {
+    public boolean isExempt(HttpServletRequest request, List<RequestPath> paths) {
+        for (RequestPath path : paths) {
+            RequestPath below = belowServletPath(request, path);
+            if (below == null || !index.isExempt(request.getMethod(), below)) {
                 return false;
             }
         }
-        return true;
+        return !paths.isEmpty();
     }
 
     /** Returns whether requests to an endpoint are exempt, by its pattern below the servlet's path. */
@@ -80,11 +71,14 @@ public final class Endpoints {
     }
 
     /** Returns the path variables of a request with this path below the context path. Empty if it reaches no endpoint. */
-    public Map<String, String> pathVariables(HttpServletRequest request, PathContainer path) {
-        return targetsDispatcher(request) && isBelowServletPath(path)
-                ? index.pathVariables(
-                        request.getMethod(), path.subPath(servletPath.elements().size()))
-                : Map.of();
+    public Map<String, String> pathVariables(HttpServletRequest request, RequestPath path) {
+        RequestPath below = belowServletPath(request, path);
+        return below == null ? Map.of() : index.pathVariables(request.getMethod(), below);
+    }
+
+    /** Returns the path that handler mappings match; null if the request doesn't reach the {@code DispatcherServlet}. */
+    private @Nullable RequestPath belowServletPath(HttpServletRequest request, RequestPath path) {
+        return targetsDispatcher(request) ? path.below(servletPath) : null;
     }
 
     /** Returns the patterns of all endpoints, below the context path. */
@@ -101,6 +95,11 @@ public final class Endpoints {
         return index.pattern(endpoint);
     }
 
+    /** Returns the name of an endpoint as a part of keys that ignore case. */
+    public String folded(String endpoint) {
+        return index.folded(endpoint);
+    }
+
     /** Returns the names of all endpoints as they occur in keys, without {@link #NONE}. */
     public Collection<String> names() {
         return index.keys();
@@ -110,23 +109,5 @@ public final class Endpoints {
     public boolean targetsDispatcher(HttpServletRequest request) {
         String target = request.getHttpServletMapping().getServletName();
         return target.isEmpty() || target.equals(servletName);
-    }
-
-    private boolean isBelowServletPath(PathContainer path) {
-        List<Element> elements = path.elements();
-        List<Element> prefix = servletPath.elements();
-        if (elements.size() < prefix.size()) {
-            return false;
-        }
-        for (int i = 0; i < prefix.size(); i++) {
-            if (!text(elements.get(i)).equals(text(prefix.get(i)))) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private static String text(Element element) {
-        return element instanceof PathSegment segment ? segment.valueToMatch() : element.value();
     }
 }

@@ -124,19 +124,6 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
         return new MappedEndpoints(notExempt, controllers, complete);
     }
 
-    /** Returns the endpoints in the order in which Spring MVC prefers them for a method. */
-    List<Endpoint> inOrder(String method) {
-        List<Endpoint> inOrder = new ArrayList<>(endpoints);
-        if (controllers) {
-            inOrder.sort(Endpoint.order(method));
-            inOrder.replaceAll(
-                    endpoint -> endpoint.rank(method) == Endpoint.NOT_ADMITTED ? endpoint.asNone() : endpoint);
-        } else {
-            inOrder.removeIf(endpoint -> !endpoint.admits(method));
-        }
-        return inOrder;
-    }
-
     /** Returns null for a malformed pattern, such as one for {@code AntPathMatcher}. Its endpoint is left out. */
     static @Nullable PathPattern parse(@Nullable PathPatternParser parser, String pattern) {
         try {
@@ -179,6 +166,11 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
             return methods.isEmpty() || methods.contains(method);
         }
 
+        /** Returns whether the endpoint handles requests of the method, if it is a controller's. */
+        boolean isAdmittedByController(String method) {
+            return rank(method) != NOT_ADMITTED;
+        }
+
         boolean isAsSpecificAs(Endpoint other) {
             return PathPattern.SPECIFICITY_COMPARATOR.compare(pattern, other.pattern) == 0;
         }
@@ -192,35 +184,13 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
         }
 
         /** Compares controllers as MVC does. MVC tries literal paths first, and for HEAD compares methods before paths. */
-        private static Comparator<Endpoint> order(String method) {
+        static Comparator<Endpoint> order(String method) {
             return Comparator.comparing((Endpoint endpoint) -> endpoint.rank(method) == NOT_ADMITTED)
                     .thenComparing(Endpoint::hasSyntax)
                     .thenComparing(endpoint -> method.equals("HEAD") ? endpoint.rank(method) : 0)
                     .thenComparing(Endpoint::pattern, PathPattern.SPECIFICITY_COMPARATOR)
                     .thenComparing(endpoint -> endpoint.rank(method))
                     .thenComparing(Endpoint::key);
-        }
-
-        List<String> literalBeginning() {
-            List<String> literal = new ArrayList<>();
-            for (String segment : pattern.getPatternString().split("/")) {
-                if (!isLiteral(segment)) {
-                    break;
-                }
-                if (!segment.isEmpty()) {
-                    literal.add(segment);
-                }
-            }
-            return literal;
-        }
-
-        private static boolean isLiteral(String segment) {
-            for (int i = 0; i < segment.length(); i++) {
-                if ("{}*?".indexOf(segment.charAt(i)) >= 0) {
-                    return false;
-                }
-            }
-            return true;
         }
     }
 

@@ -7,10 +7,12 @@ import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Date;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpStatus;
@@ -32,6 +34,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     private final LimitHeaders headers;
     private final Map<String, Status> statuses = new HashMap<>();
     private final ErrorPages pages;
+    private final Map<String, Template> templates = new ConcurrentHashMap<>();
 
     /** A status code and its name. */
     private record Status(int code, String title) {
@@ -43,6 +46,42 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         static Status of(int code) {
             HttpStatus status = HttpStatus.resolve(code);
             return new Status(code, status == null ? "Request Rejected" : status.getReasonPhrase());
+        }
+    }
+
+    /** A problem that is encoded except for its two numbers, the milliseconds until a retry. */
+    private record Template(byte[] beforeDetail, byte[] beforeMember) {
+
+        private static final String DETAIL = "retry after ";
+        private static final String MEMBER = "\"retryAfterMs\":";
+
+        static Template of(String problem) {
+            int detail = problem.indexOf(DETAIL) + DETAIL.length();
+            int member = problem.lastIndexOf(MEMBER) + MEMBER.length();
+            String rest = problem.substring(problem.indexOf(' ', detail), member);
+            return new Template(
+                    problem.substring(0, detail).getBytes(StandardCharsets.UTF_8),
+                    rest.getBytes(StandardCharsets.UTF_8));
+        }
+
+        byte[] withMillis(String millis) {
+            byte[] problem = new byte[beforeDetail.length + beforeMember.length + 2 * millis.length() + 1];
+            int end = append(problem, 0, beforeDetail);
+            end = append(problem, append(problem, end, millis), beforeMember);
+            problem[append(problem, end, millis)] = '}';
+            return problem;
+        }
+
+        private static int append(byte[] to, int end, byte[] bytes) {
+            System.arraycopy(bytes, 0, to, end, bytes.length);
+            return end + bytes.length;
+        }
+
+        private static int append(byte[] to, int end, String digits) {
+            for (int i = 0; i < digits.length(); i++) {
+                to[end + i] = (byte) digits.charAt(i);
+            }
+            return end + digits.length();
         }
     }
 
@@ -83,8 +122,12 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         if (isQuota && !denials.isEmpty()) {
             headers.write(denials, response);
         }
-        String detail = decision.describe("request");
         Form form = Form.of(request);
+        if (form == Form.PROBLEM && decision.outcome() == Outcome.DENIED && denials.size() == 1) {
+            new RejectionBody(form, template(decision, denials, status).withMillis(millis)).write(request, response);
+            return;
+        }
+        String detail = decision.describe("request");
         if (form != Form.PAGE
                 || !pages.write(request, response, status.code(), model(request, decision, status, detail))) {
             long retryNanos = decision.outcome().isTemporary() ? decision.retryNanos() : 0;
@@ -96,6 +139,17 @@ public final class ProblemRejectionHandler implements RejectionHandler {
                             () -> problem(decision, denials, status, detail, millis))
                     .write(request, response);
         }
+    }
+
+    /** Returns the problem of requests that one policy denies for now. */
+    private Template template(Decision decision, List<Answer> denials, Status status) {
+        String policy = denials.get(0).policy().name();
+        Template template = templates.get(policy);
+        if (template == null) {
+            template = Template.of(problem(decision, denials, status, decision.describe("request"), ""));
+            templates.put(policy, template);
+        }
+        return template;
     }
 
     /** Returns the attributes of an error page: those that Spring Boot's error pages have, the policies and the retry time. */

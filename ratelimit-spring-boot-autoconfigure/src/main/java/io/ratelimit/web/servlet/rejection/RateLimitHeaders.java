@@ -5,7 +5,7 @@ import io.ratelimit.Decision.Answer;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /** The response headers that show clients their limits. */
 public enum RateLimitHeaders {
@@ -19,10 +19,24 @@ public enum RateLimitHeaders {
     DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
         public void write(List<Answer> answers, HttpServletResponse response) {
-            StringBuilder text = new StringBuilder(64);
-            response.setHeader("RateLimit-Policy", list(answers, text, RateLimitHeaders::policy));
-            text.setLength(0);
-            response.setHeader("RateLimit", list(answers, text, RateLimitHeaders::limit));
+            if (answers.size() == 1) {
+                Answer answer = answers.get(0);
+                PolicyText policy = PolicyText.of(answer);
+                response.setHeader("RateLimit-Policy", policy.text);
+                response.setHeader(
+                        "RateLimit",
+                        limit(new StringBuilder(policy.name.length() + 32), answer)
+                                .toString());
+                return;
+            }
+            StringBuilder policies = new StringBuilder(64 * answers.size());
+            StringBuilder limits = new StringBuilder(64 * answers.size());
+            for (int i = 0; i < answers.size(); i++) {
+                policies.append(i == 0 ? "" : ", ").append(PolicyText.of(answers.get(i)).text);
+                limit(limits.append(i == 0 ? "" : ", "), answers.get(i));
+            }
+            response.setHeader("RateLimit-Policy", policies.toString());
+            response.setHeader("RateLimit", limits.toString());
         }
     },
 
@@ -52,27 +66,10 @@ public enum RateLimitHeaders {
         this.names = List.of(names);
     }
 
-    private static String list(List<Answer> answers, StringBuilder text, BiConsumer<StringBuilder, Answer> parameters) {
-        for (int i = 0; i < answers.size(); i++) {
-            Answer answer = answers.get(i);
-            text.append(i == 0 ? "\"" : ", \"").append(answer.policy().name()).append('"');
-            parameters.accept(text, answer);
-        }
-        return text.toString();
-    }
-
-    private static void policy(StringBuilder text, Answer answer) {
-        BucketSpec spec = answer.charge().spec();
-        text.append(";q=").append(spec.capacity());
-        text.append(";w=").append(seconds(spec.timeToFull().toNanos()));
-    }
-
-    private static void limit(StringBuilder text, Answer answer) {
-        text.append(";r=").append(answer.remaining());
+    private static StringBuilder limit(StringBuilder text, Answer answer) {
+        text.append('"').append(answer.policy().name()).append("\";r=").append(answer.remaining());
         long wait = Math.max(answer.retryNanos(), answer.nextTokenNanos() - answer.waitNanos());
-        if (wait > 0) {
-            text.append(";t=").append(seconds(wait));
-        }
+        return wait > 0 ? text.append(";t=").append(seconds(wait)) : text;
     }
 
     /** Sets the headers for the policies of these answers, of which there must be at least one. */
@@ -86,5 +83,37 @@ public enum RateLimitHeaders {
     /** Returns whole seconds, rounded up; zero for negative times. */
     static long seconds(long nanos) {
         return nanos <= 0 ? 0 : (nanos - 1) / SECOND + 1;
+    }
+
+    /**
+     * The text of {@code RateLimit-Policy} for a policy and a spec. The latest texts are kept; a text that another one
+     * displaced is composed again. Threads that race may both compose a text.
+     */
+    private static final class PolicyText {
+
+        private static final @Nullable PolicyText[] LATEST = new PolicyText[256];
+
+        private final String name;
+        private final BucketSpec spec;
+        private final String text;
+
+        private PolicyText(String name, BucketSpec spec) {
+            this.name = name;
+            this.spec = spec;
+            this.text = '"' + name + "\";q=" + spec.capacity() + ";w="
+                    + seconds(spec.timeToFull().toNanos());
+        }
+
+        static PolicyText of(Answer answer) {
+            String name = answer.policy().name();
+            BucketSpec spec = answer.charge().spec();
+            int place = System.identityHashCode(spec) & LATEST.length - 1;
+            PolicyText latest = LATEST[place];
+            if (latest == null || latest.spec != spec || !latest.name.equals(name)) {
+                latest = new PolicyText(name, spec);
+                LATEST[place] = latest;
+            }
+            return latest;
+        }
     }
 }

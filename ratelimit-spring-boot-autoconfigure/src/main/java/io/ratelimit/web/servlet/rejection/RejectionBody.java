@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.function.Supplier;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.InvalidMediaTypeException;
@@ -14,7 +15,7 @@ import org.springframework.http.MediaType;
 import org.springframework.web.util.HtmlUtils;
 
 /** The body of a rejection: a problem (RFC 9457), one line of text, or a page, as the client prefers. */
-record RejectionBody(Form form, String content) {
+record RejectionBody(Form form, byte[] content) {
 
     /** Contains no script and loads nothing, and is readable if the application's policy for content forbids the style. */
     private static final String PAGE_TEMPLATE = """
@@ -52,6 +53,16 @@ record RejectionBody(Form form, String content) {
             this.type = type;
         }
 
+        /** Returns whether the client may prefer a page. False only if {@link #of} certainly returns another form. */
+        static boolean mayBePage(HttpServletRequest request) {
+            String accept = request.getHeader(HttpHeaders.ACCEPT);
+            if (accept == null || accept.equals("*/*") || accept.length() > MAX_ACCEPT_LENGTH) {
+                return false;
+            }
+            String ranges = accept.toLowerCase(Locale.ROOT);
+            return ranges.contains("html") || ranges.contains("text/*");
+        }
+
         /** Returns the form that the client of a request prefers. A malformed or too long header prefers the problem. */
         static Form of(HttpServletRequest request) {
             String accept = request.getHeader(HttpHeaders.ACCEPT);
@@ -83,13 +94,13 @@ record RejectionBody(Form form, String content) {
      * @param problem supplies the problem
      */
     static RejectionBody of(Form form, String title, String detail, long retryNanos, Supplier<String> problem) {
-        return new RejectionBody(
-                form,
+        String content =
                 switch (form) {
                     case PROBLEM -> problem.get();
                     case TEXT -> detail + "\n";
                     case PAGE -> page(title, detail, retryNanos);
-                });
+                };
+        return new RejectionBody(form, content.getBytes(StandardCharsets.UTF_8));
     }
 
     private static String page(String title, String detail, long retryNanos) {
@@ -121,23 +132,22 @@ record RejectionBody(Form form, String content) {
     }
 
     void write(HttpServletRequest request, HttpServletResponse response) throws IOException {
-        byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
         response.setContentType(form.type);
-        response.setContentLength(bytes.length);
+        response.setContentLength(content.length);
         if (!request.getMethod().equals("HEAD")) {
-            write(response, bytes);
+            write(response);
         }
     }
 
     /** Writes to the stream, or to the writer if the application has already called {@code getWriter}. */
-    private void write(HttpServletResponse response, byte[] bytes) throws IOException {
+    private void write(HttpServletResponse response) throws IOException {
         ServletOutputStream stream;
         try {
             stream = response.getOutputStream();
         } catch (IllegalStateException hasWriter) {
-            response.getWriter().write(content);
+            response.getWriter().write(new String(content, StandardCharsets.UTF_8));
             return;
         }
-        stream.write(bytes);
+        stream.write(content);
     }
 }

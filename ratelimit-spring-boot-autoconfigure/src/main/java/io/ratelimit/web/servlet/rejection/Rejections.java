@@ -121,12 +121,19 @@ public final class Rejections {
 
     private void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         ServerHttpObservationFilter.findObservationContext(request).ifPresent(context -> describe(decision, context));
-        if (RequestContextHolder.getRequestAttributes() == null) {
+        if (RequestContextHolder.getRequestAttributes() == null && mayRunCodeOfApplication(request)) {
             writeInContext(request, response, decision);
         } else {
             cors.apply(request, response);
             handler.reject(request, response, decision);
         }
+    }
+
+    /** Returns whether the application may write the response, render its page, or select its CORS headers. */
+    private boolean mayRunCodeOfApplication(HttpServletRequest request) {
+        return !(handler instanceof ProblemRejectionHandler)
+                || request.getHeader(HttpHeaders.ORIGIN) != null
+                || Form.mayBePage(request);
     }
 
     /**
@@ -144,8 +151,8 @@ public final class Rejections {
     }
 
     /**
-     * Binds the request and its locale for an application's {@link RejectionHandler}. {@code RequestContextFilter} does the
-     * same, but stands behind the early filter.
+     * Binds the request and its locale for code of the application. {@code RequestContextFilter} does the same, but stands
+     * behind the early filter.
      */
     private void writeInContext(HttpServletRequest request, HttpServletResponse response, Decision decision)
             throws IOException {

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.springframework.http.HttpMethod;
+import org.springframework.http.server.PathContainer;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.web.HttpRequestMethodNotSupportedException;
 import org.springframework.web.method.HandlerMethod;
@@ -67,8 +68,11 @@ class EndpointIndexComparisonTests {
         for (int i = 0; i < 50; i++) {
             MockHttpServletRequest request = request(parser.isCaseSensitive());
             String expected = resolve(mappings, request);
-            String found = index.endpoint(
-                    request.getMethod(), ServletRequestPathUtils.parse(request).pathWithinApplication());
+            PathContainer path = ServletRequestPathUtils.parse(request).pathWithinApplication();
+            String found = index.endpoint(request.getMethod(), EndpointIndexTests.requestPath(path));
+            assertThat(index.endpoint(request.getMethod(), RequestPath.of(path)))
+                    .as("seed %d, request %d, parsed", run.getCurrentRepetition(), i)
+                    .isEqualTo(found);
             assertThat(expected != null ? found : null)
                     .as(
                             "seed %d, request %d, %s %s among %s",
@@ -90,7 +94,8 @@ class EndpointIndexComparisonTests {
         if (request.getAttribute(HandlerMapping.BEST_MATCHING_HANDLER_ATTRIBUTE) instanceof HandlerMethod) {
             assertThat((Object) index.pathVariables(
                             request.getMethod(),
-                            ServletRequestPathUtils.parse(request).pathWithinApplication()))
+                            EndpointIndexTests.requestPath(
+                                    ServletRequestPathUtils.parse(request).pathWithinApplication())))
                     .as("seed %d, %s %s among %s", seed, request.getMethod(), request.getRequestURI(), index.patterns())
                     .isEqualTo(request.getAttribute(HandlerMapping.URI_TEMPLATE_VARIABLES_ATTRIBUTE));
             compared++;

@@ -323,7 +323,14 @@ class EndpointIndexTests {
     }
 
     static String endpoint(EndpointIndex index, String method, String path) {
-        return index.endpoint(method, PathContainer.parsePath(path));
+        return index.endpoint(method, requestPath(PathContainer.parsePath(path)));
+    }
+
+    /** Returns a plain path where nothing in it is escaped or empty, as the filter does. */
+    static RequestPath requestPath(PathContainer path) {
+        String text = path.value();
+        boolean plain = text.startsWith("/") && text.matches("[^%;\\\\]*") && !text.contains("//");
+        return plain ? RequestPath.plain(text) : RequestPath.of(path);
     }
 
     static EndpointIndex index(HandlerMapping... mappings) {

@@ -77,6 +77,20 @@ class RejectionTests {
     }
 
     @Test
+    void eachProblemHasItsOwnTimes() {
+        server.http().get("/one");
+        for (int seconds : new int[] {60, 59, 9}) {
+            assertThat(refused("/one").body())
+                    .isEqualTo("{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\","
+                            + "\"title\":\"Too Many Requests\",\"status\":429,"
+                            + "\"detail\":\"The request is throttled by 'one' policy, please retry after "
+                            + seconds + "000 ms.\",\"violated-policies\":[\"one\"],\"retryAfterMs\":" + seconds
+                            + "000}");
+            server.advance(Duration.ofSeconds(seconds == 60 ? 1 : 50));
+        }
+    }
+
+    @Test
     void jitterHasBothItsBounds() {
         server.http().get("/jitter");
         Set<Long> seen = new TreeSet<>();
