@@ -38,7 +38,7 @@ public final class DemandMeter {
     private static final int FREQUENT_SETS = 4;
     private static final int MAX_HEAVIEST = 16;
     private static final int MIN_COUNT = 8;
-    private static final int MAX_KEY_LENGTH = 64;
+    private static final int MAX_KEY_LENGTH = 96;
     private static final int HASH_DIGITS = 16;
     private static final int STRIPES = 4;
 

@@ -302,7 +302,7 @@ class DemandMeterTests {
         }
         Demand demand = meter.demand();
         HeavyKey heaviest = demand.heaviest().get(0);
-        assertThat(heaviest.key()).startsWith("scraperscraper").hasSizeLessThan(70);
+        assertThat(heaviest.key()).startsWith("scraperscraper").hasSizeLessThan(100);
         assertThat((double) heaviest.requests()).isBetween(50_000.0, 120_000.0);
         assertThat(demand.quantile(4, 1).capacity()).isGreaterThan(50_000);
         assertThat(demand.touched().requests()).isCloseTo(1.0 / 3, within(0.15));
