@@ -18,8 +18,8 @@ final class Binomial {
         if (p >= 1) {
             return 0;
         }
-        double logTerm = n * Math.log1p(-p);
         double logOdds = Math.log(p) - Math.log1p(-p);
+        double logTerm = n * Math.log1p(-p);
         double sum = Math.exp(logTerm);
         for (int i = 1; i <= k; i++) {
             logTerm += Math.log((double) (n - i + 1) / i) + logOdds;
@@ -30,11 +30,17 @@ final class Binomial {
 
     /** Returns the smallest number of successes whose cumulative probability is at least {@code probability}. */
     static int quantile(int n, double p, double probability) {
-        int k = 0;
-        while (k < n && cumulative(n, p, k) < probability) {
-            k++;
+        int low = 0;
+        int high = n;
+        while (low < high) {
+            int middle = (low + high) / 2;
+            if (cumulative(n, p, middle) >= probability) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
         }
-        return k;
+        return low;
     }
 
     /**

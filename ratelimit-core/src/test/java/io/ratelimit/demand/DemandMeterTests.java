@@ -202,7 +202,7 @@ class DemandMeterTests {
         Demand demand = new DemandMeter(spec).demand();
         assertThat(demand.suggest(0, MINUTE)).isNull();
         assertThat(demand.quantile(4, 0.5).capacity()).isZero();
-        assertThat(demand.touched()).isEqualTo(new Touched(0, 0, 0, 1, 0));
+        assertThat(demand.touched()).isEqualTo(new Touched(0, 0, 0));
     }
 
     /** Keys 1 to 100 send a burst of as many requests. */

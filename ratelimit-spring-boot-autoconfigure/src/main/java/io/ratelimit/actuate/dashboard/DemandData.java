@@ -113,7 +113,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             Rate rate = demand.rates().get(index);
             long[] quantiles = DoubleStream.of(SHARES)
                     .mapToLong(share ->
-                            (long) Math.ceil(demand.quantile(index, share).capacity()))
+                            (long) Math.ceil(demand.capacity(index, share)))
                     .toArray();
             return new RateDemand(
                     rate.toString(), rate.tokens() * 1e9 / rate.period().toNanos(), quantiles, steps(demand, index));
