@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** The policies that the filter enforces. Narrowest first: by the number of parts in the key, then by name. */
@@ -90,6 +91,14 @@ public final class RequestPolicies {
             }
         }
         return charges;
+    }
+
+    /**
+     * Returns the charge of a recorded request by one policy, as the filter makes it for a request that no exemption
+     * frees; null if the policy doesn't cover the request. Reads only the facts that the policy needs.
+     */
+    public @Nullable Charge charge(RequestPolicy policy, HttpServletRequest request) {
+        return policy.charge(new ServletRequestFacts(request, endpoints, clientIps));
     }
 
     private void reportExempt(RequestPolicy policy, ServletRequestFacts facts) {
