@@ -6,6 +6,7 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
+import io.ratelimit.demand.FrequentKeys;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -125,9 +126,10 @@ public final class DeniedKeys implements ThrottleListener {
     /** The denials of a policy by key, in the current period and the previous one. Thread-safe. */
     private static final class Tally {
 
-        private static final FrequentKeys NONE = new FrequentKeys();
+        private static final int SETS = 64;
+        private static final FrequentKeys NONE = new FrequentKeys(SETS);
 
-        private volatile Periods periods = new Periods(new FrequentKeys(), NONE);
+        private volatile Periods periods = new Periods(new FrequentKeys(SETS), NONE);
 
         private record Periods(FrequentKeys current, FrequentKeys previous) {}
 
@@ -138,7 +140,7 @@ public final class DeniedKeys implements ThrottleListener {
         void nextPeriod() {
             Periods ended = periods;
             if (!isEmpty()) {
-                periods = new Periods(new FrequentKeys(), ended.current);
+                periods = new Periods(new FrequentKeys(SETS), ended.current);
             }
         }
 

@@ -108,8 +108,10 @@ record DescriptorFactory(
     }
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {
-        return charge.key().isEmpty()
-                ? null
-                : KeyDescriptor.of(policy, charge.key(), deniedKeys.hash(charge.key()), showKeys);
+        return charge.key().isEmpty() ? null : key(policy, charge.key(), showKeys);
+    }
+
+    KeyDescriptor key(ThrottlePolicy policy, String key, boolean showKeys) {
+        return KeyDescriptor.of(policy, key, deniedKeys.hash(key), showKeys);
     }
 }

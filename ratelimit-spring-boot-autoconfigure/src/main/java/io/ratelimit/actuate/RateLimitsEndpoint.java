@@ -11,6 +11,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import io.ratelimit.demand.DemandListener;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
 import java.util.Collection;
@@ -47,6 +48,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 @RegisterReflectionForBinding({
     RateLimitsEndpoint.PolicyDescriptor.class,
     RateLimitsEndpoint.BucketDescriptor.class,
+    RateLimitsEndpoint.PolicyDemandDescriptor.class,
     RateLimitsProblems.Problem.class
 })
 @WebEndpoint(id = RateLimitsEndpoint.ID, defaultAccess = Access.READ_ONLY)
@@ -60,12 +62,14 @@ public class RateLimitsEndpoint {
     private final Throttlers throttlers;
     private final BucketFinder bucketFinder;
     private final DescriptorFactory descriptors;
+    private final @Nullable DemandListener demand;
     private final Predicate<SecurityContext> showsKeys;
     private final Consumer<AuditEvent> audit;
 
     /**
      * @param bucketFinder finds the bucket of a request's {@code key} parameters
      * @param deniedKeys the keys that each policy denies most
+     * @param demand the demand of all policies; null if it isn't measured
      * @param scopes describes the configuration of a policy
      * @param backend the remote backend; null if there is none
      * @param onBackend whether a policy has its buckets in the backend
@@ -76,6 +80,7 @@ public class RateLimitsEndpoint {
             Throttlers throttlers,
             BucketFinder bucketFinder,
             DeniedKeys deniedKeys,
+            @Nullable DemandListener demand,
             Function<ThrottlePolicy, ScopeDescriptor> scopes,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend,
@@ -84,6 +89,7 @@ public class RateLimitsEndpoint {
         this.throttlers = throttlers;
         this.bucketFinder = bucketFinder;
         this.descriptors = new DescriptorFactory(throttlers, deniedKeys, scopes, backend, onBackend);
+        this.demand = demand;
         this.showsKeys = showsKeys;
         this.audit = audit;
     }
@@ -107,6 +113,32 @@ public class RateLimitsEndpoint {
             return descriptors.policy(found, showsKeys.test(security));
         }
         return descriptors.bucket(found, find(found, key, tier), showsKeys.test(security));
+    }
+
+    /**
+     * Returns the demand of a policy, and of each of its tiers.
+     *
+     * @param view {@code demand}, the only part of a policy that has a path of its own
+     * @param touch the share of keys that the suggested limit may touch, such as {@code 0.1%} or {@code 0.001}
+     * @param within the time over which harm adds up, such as {@code 1m}
+     */
+    @ReadOperation
+    PolicyDemandDescriptor demand(
+            SecurityContext security,
+            @Selector String policy,
+            @Selector String view,
+            @Nullable String touch,
+            @Nullable String within) {
+        ThrottlePolicy found = throttler(policy).policy();
+        if (!view.equals(RateLimitsProblems.DEMAND)) {
+            throw new RateLimitsProblems.NotFoundException("a policy has only the path '" + RateLimitsProblems.DEMAND + "' below it");
+        }
+        if (demand == null) {
+            throw new RateLimitsProblems.NotFoundException(
+                    "demand is not measured, because 'ratelimit.demand.enabled' is false");
+        }
+        return new DemandReader(demand, DemandReader.touch(touch), DemandReader.within(within))
+                .read(found, key -> descriptors.key(found, key, showsKeys.test(security)));
     }
 
     /**
@@ -348,6 +380,103 @@ public class RateLimitsEndpoint {
             List<String> tiers,
             @Nullable BackendDescriptor backend)
             implements OperationResponseBody {}
+
+    /**
+     * The demand of a policy.
+     *
+     * @param note the reason why clients may have asked for less or more than without a limit; null in shadow mode
+     * @param demand the demand of the keys without a tier
+     * @param tiers the demand of the keys in each tier
+     */
+    record PolicyDemandDescriptor(
+            String policy,
+            String mode,
+            List<String> key,
+            @Nullable String note,
+            DemandDescriptor demand,
+            Map<String, DemandDescriptor> tiers)
+            implements OperationResponseBody {}
+
+    /**
+     * The demand of the keys of one limit.
+     *
+     * @param limit the present limit
+     * @param keys the number of keys, estimated if they are more than the sample
+     * @param sample the number of keys that are followed
+     * @param requests the number of requests, estimated
+     * @param touched the keys that the present limit touches
+     * @param curves the needed capacities at each measured rate, the lowest rate first
+     * @param suggestion the tightest limit for the requested share and time; null if there are no keys
+     * @param hours the last hours, the latest first
+     * @param heaviest the keys that send the most requests; empty while the sample has all keys
+     */
+    record DemandDescriptor(
+            LimitDescriptor limit,
+            long keys,
+            int sample,
+            long requests,
+            TouchedDescriptor touched,
+            List<CurveDescriptor> curves,
+            @Nullable SuggestionDescriptor suggestion,
+            List<HourDescriptor> hours,
+            List<HeavyKeyDescriptor> heaviest) {}
+
+    /**
+     * The keys that a limit touches.
+     *
+     * @param keys the touched keys of the sample
+     * @param share their share of the sample
+     * @param atLeast the lower bound of the share of all keys, at a confidence of 95 %
+     * @param atMost the upper bound
+     * @param requests the share of the requests that the limit denies; for another limit than the present one an upper
+     *     bound
+     */
+    record TouchedDescriptor(int keys, double share, double atLeast, double atMost, double requests) {}
+
+    /**
+     * The capacities that shares of the keys need at a rate.
+     *
+     * @param capacities the capacities by share: p50, p90, p99, p99.9 and max
+     */
+    record CurveDescriptor(String rate, Map<String, CapacityDescriptor> capacities) {}
+
+    /**
+     * A capacity.
+     *
+     * @param atLeast the lower bound for all keys, at a confidence of 95 %
+     * @param atMost the upper bound; null if the sample is too small for one
+     */
+    record CapacityDescriptor(
+            long capacity, long atLeast, @Nullable Long atMost) {}
+
+    /**
+     * A suggested limit.
+     *
+     * @param outermost whether the rate is the lowest or the highest that is measured, so that a rate beyond may fit better
+     */
+    record SuggestionDescriptor(
+            String rate,
+            long capacity,
+            String refill,
+            TouchedDescriptor touched,
+            boolean outermost) {}
+
+    /**
+     * An hour.
+     *
+     * @param keys the keys of the sample that sent requests
+     * @param p99 the capacity at the present rate for 99 % of them, rounded up to a power of two
+     * @param max the capacity for all of them, rounded up to a power of two
+     */
+    record HourDescriptor(int keys, long p99, long max) {}
+
+    /**
+     * A key that sends many requests.
+     *
+     * @param requests the lower bound of the number of its requests, estimated
+     * @param capacity the capacity that it needs at the present rate
+     */
+    record HeavyKeyDescriptor(KeyDescriptor key, long requests, long capacity) {}
 
     /**
      * A change of a limit.

@@ -31,7 +31,9 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
 
     private static final EndpointId ID = EndpointId.of(RateLimitsEndpoint.ID);
     private static final MimeType PROBLEM_JSON = new MimeType("application", "problem+json");
+    static final String DEMAND = "demand";
     private static final String POLICY = "policy";
+    private static final String VIEW = "view";
 
     @Override
     public OperationInvoker apply(
@@ -63,6 +65,7 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
     private static void checkNames(OperationType type, Set<String> names, Map<String, Object> arguments) {
         Set<String> allowed = new TreeSet<>(names);
         allowed.remove(POLICY);
+        allowed.remove(VIEW);
         boolean inBody = type == OperationType.WRITE;
         if (!names.containsAll(arguments.keySet())) {
             throw new IllegalArgumentException(

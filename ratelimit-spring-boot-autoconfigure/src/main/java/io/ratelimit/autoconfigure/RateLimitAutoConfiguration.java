@@ -22,6 +22,7 @@ import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnNotWebApplication;
@@ -31,6 +32,7 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.ImportRuntimeHints;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
@@ -114,6 +116,12 @@ public final class RateLimitAutoConfiguration {
         return Stream.concat(listeners.orderedStream(), Stream.of(new DenialLog(time), new ReconfigurationLog()))
                 .toList();
     }
+
+    /** Measures demand where the property demands it, also without an endpoint that shows it. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnBooleanProperty("ratelimit.demand.enabled")
+    @Import(DemandConfiguration.class)
+    static class MeasuredDemand {}
 
     /** Logs that no request is limited in an application without web. Its code may use the throttlers. */
     @Configuration(proxyBeanMethods = false)

@@ -46,6 +46,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  * @param clientIp Detection of the client's address.
  * @param filter Position of the filters.
  * @param redis Storage of buckets in Redis.
+ * @param demand Measurement of the demand of keys.
  * @param policies Throttle policies by name. A name has lower-case letters, digits and dashes.
  */
 @ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
@@ -59,6 +60,7 @@ public record RateLimitProperties(
         ClientAddress clientIp,
         Filter filter,
         Redis redis,
+        Demand demand,
         Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
@@ -69,6 +71,7 @@ public record RateLimitProperties(
         clientIp = requireNonNullElse(clientIp, ClientAddress.DEFAULT);
         filter = requireNonNullElse(filter, Filter.DEFAULT);
         redis = requireNonNullElse(redis, Redis.DEFAULT);
+        demand = requireNonNullElse(demand, Demand.DEFAULT);
         policies = requireNonNullElse(policies, Map.of());
     }
 
@@ -145,6 +148,17 @@ public record RateLimitProperties(
     public record Filter(@Nullable Integer afterAuthenticationOrder) {
 
         static final Filter DEFAULT = new Filter(null);
+    }
+
+    /**
+     * Measurement of the demand of keys.
+     *
+     * @param enabled Whether to measure which limits the traffic would need. By default where the actuator endpoint
+     *     ratelimits or the dashboard is exposed.
+     */
+    public record Demand(@Nullable Boolean enabled) {
+
+        static final Demand DEFAULT = new Demand(null);
     }
 
     /**

@@ -21,6 +21,7 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 /** The allowed imports of each package. A rule about a missing package holds. */
 class ArchitectureTests {
     private static final String CORE = "io.ratelimit";
+    private static final String DEMAND = "io.ratelimit.demand";
     private static final String KEY = "io.ratelimit.key";
     private static final String KEY_IP = "io.ratelimit.key.ip";
     private static final String KEY_EXPRESSION = "io.ratelimit.key.expression";
@@ -47,6 +48,7 @@ class ArchitectureTests {
                 .should()
                 .resideInAnyPackage(
                         CORE,
+                        DEMAND,
                         KEY,
                         KEY_IP,
                         KEY_EXPRESSION,
@@ -66,6 +68,7 @@ class ArchitectureTests {
     @Test
     void aPackageImportsOfOursOnlyTheAllowedPackages() {
         holds(importsOfOursOnly(CORE));
+        holds(importsOfOursOnly(DEMAND, CORE));
         holds(importsOfOursOnly(KEY_IP, CORE));
         holds(importsOfOursOnly(KEY_EXPRESSION, CORE));
         holds(importsOfOursOnly(KEY, CORE, KEY_IP, KEY_EXPRESSION));
@@ -76,9 +79,9 @@ class ArchitectureTests {
         holds(importsOfOursOnly(FAILOVER, CORE));
         holds(importsOfOursOnly(REDIS, CORE, FAILOVER));
         holds(importsOfOursOnly(MICROMETER, CORE));
-        holds(importsOfOursOnly(ACTUATE, CORE));
-        holds(importsOfOursOnly(DASHBOARD, CORE, ACTUATE));
-        holds(importsOfOursOnly(LOGGING, CORE));
+        holds(importsOfOursOnly(ACTUATE, CORE, DEMAND));
+        holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, ACTUATE));
+        holds(importsOfOursOnly(LOGGING, CORE, DEMAND));
     }
 
     @Test

@@ -9,6 +9,7 @@ import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard.DashboardFiles.DashboardFile;
+import io.ratelimit.demand.DemandListener;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -35,20 +36,24 @@ import org.springframework.web.util.HtmlUtils;
  * The actuator endpoint that serves a page with the decisions of all policies of this instance. The page is read-only. Its
  * files and data are served below its own path, so the access rules of the page apply to them too.
  */
-@RegisterReflectionForBinding(DashboardData.class)
+@RegisterReflectionForBinding({DashboardData.class, DemandData.class})
 @WebEndpoint(id = RateLimitDashboard.ID, defaultAccess = Access.READ_ONLY)
 public final class RateLimitDashboard {
 
     static final String ID = "ratelimitdashboard";
 
     private static final String DATA = "data";
+    private static final String DEMAND = "demand";
 
     private final DashboardFiles files = new DashboardFiles();
+    private final Throttlers throttlers;
+    private final @Nullable DemandListener demand;
     private final DashboardReader reader;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
 
     /**
+     * @param demand the demand of all policies; null if it isn't measured
      * @param backend the remote backend; null if there is none
      * @param onBackend whether a policy has its buckets in the backend
      * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
@@ -58,11 +63,14 @@ public final class RateLimitDashboard {
             Throttlers throttlers,
             DecisionHistory history,
             DeniedKeys deniedKeys,
+            @Nullable DemandListener demand,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend,
             Supplier<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access,
             Predicate<SecurityContext> showsKeys) {
+        this.throttlers = throttlers;
+        this.demand = demand;
         this.reader = new DashboardReader(throttlers, history, deniedKeys, backend, onBackend);
         this.paths = new EndpointPaths(endpoints, access);
         this.showsKeys = showsKeys;
@@ -75,7 +83,7 @@ public final class RateLimitDashboard {
     }
 
     /**
-     * Returns a file of the page, or the page's data.
+     * Returns a file of the page, or the page's data, or the demand that its charts show.
      *
      * @param since the last second whose counts the page has
      * @param span {@code hour} for the minutes of the last hour; otherwise the seconds of the last five minutes
@@ -91,6 +99,9 @@ public final class RateLimitDashboard {
                     paths.change(security),
                     showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
+        }
+        if (file.equals(DEMAND) && demand != null) {
+            return new WebEndpointResponse<>(DemandData.of(throttlers, demand), MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);
         return found == null
@@ -126,6 +137,7 @@ public final class RateLimitDashboard {
         private final String page = read("dashboard.html");
         private final Map<String, DashboardFile> files = Map.of(
                 "dashboard.js", new DashboardFile(SCRIPT, read("dashboard.js")),
+                "demand.js", new DashboardFile(SCRIPT, read("demand.js")),
                 "dashboard.css", new DashboardFile(STYLE, read("dashboard.css")),
                 "uplot.js", new DashboardFile(SCRIPT, read("uplot.js")),
                 "uplot.css", new DashboardFile(STYLE, read("uplot.css")));

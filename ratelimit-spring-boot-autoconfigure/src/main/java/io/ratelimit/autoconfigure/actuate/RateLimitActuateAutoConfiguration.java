@@ -10,10 +10,12 @@ import io.ratelimit.actuate.dashboard.DecisionHistory;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.autoconfigure.ConfiguredPolicies;
+import io.ratelimit.autoconfigure.DemandConfiguration;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
+import io.ratelimit.demand.DemandListener;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
@@ -74,7 +76,7 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-    @Import(DeniedKeysConfiguration.class)
+    @Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
     static class EndpointConfiguration {
 
         @Bean
@@ -95,6 +97,7 @@ public final class RateLimitActuateAutoConfiguration {
                 ConfiguredPolicies policies,
                 Throttlers throttlers,
                 DeniedKeys deniedKeys,
+                ObjectProvider<DemandListener> demand,
                 ObjectProvider<Endpoints> endpoints,
                 ObjectProvider<RequestPolicies> requests,
                 ObjectProvider<RateLimitedOperations> operations,
@@ -109,6 +112,7 @@ public final class RateLimitActuateAutoConfiguration {
                     throttlers,
                     buckets,
                     deniedKeys,
+                    demand.getIfAvailable(),
                     new PolicyScopes(
                             properties,
                             requests::getObject,
@@ -130,7 +134,7 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-    @Import(DeniedKeysConfiguration.class)
+    @Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
     static class DashboardConfiguration {
 
         @Bean(initMethod = "start")
@@ -143,6 +147,7 @@ public final class RateLimitActuateAutoConfiguration {
                 Throttlers throttlers,
                 DecisionHistory history,
                 DeniedKeys deniedKeys,
+                ObjectProvider<DemandListener> demand,
                 RateLimitProperties properties,
                 RateLimitsEndpointProperties endpointProperties,
                 ObjectProvider<Backend> backend,
@@ -153,6 +158,7 @@ public final class RateLimitActuateAutoConfiguration {
                     throttlers,
                     history,
                     deniedKeys,
+                    demand.getIfAvailable(),
                     backend.getIfAvailable(),
                     properties.onBackend(store),
                     endpoints::getObject,

@@ -121,12 +121,17 @@ class Policy {
     this.keys = element('div', 'keys');
     this.keyList = element('ol');
     this.keys.append(element('h3', '', 'Keys denied most, last 5 to 10 min'), this.keyList);
+    this.demand = element('details', 'demand');
+    this.demand.append(element('summary', '', 'Which limit does the traffic need?'));
+    this.demand.hidden = true;
+    this.demand.addEventListener('toggle', () => this.demand.open && this.showDemand());
+    this.charts = [];
     this.change = element('details', 'change');
     this.command = element('pre');
     this.command.tabIndex = 0;
     this.hint = element('p');
     this.change.append(element('summary', '', 'Change it'), this.command, this.hint);
-    this.card.append(heading, this.facts, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.change);
+    this.card.append(heading, this.facts, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.demand, this.change);
   }
 
   /** Drops the counts, because those of another span follow. */
@@ -249,6 +254,25 @@ class Policy {
       item.className = shadow ? 'shadow' : '';
       write(item.firstChild, keyText(key));
       write(item.lastChild, number(denied));
+    });
+  }
+
+  /** Takes the demand of the limits of this policy, its own first; draws it if it is open. */
+  takeDemand(limits) {
+    this.limits = limits;
+    this.demand.hidden = !limits;
+    this.showDemand();
+  }
+
+  showDemand() {
+    if (!this.limits || !this.demand.open) return;
+    while (this.charts.length > this.limits.length) this.charts.pop().node.remove();
+    this.limits.forEach((limit, i) => {
+      if (!this.charts[i]) {
+        this.charts[i] = new DemandChart(this.name);
+        this.demand.append(this.charts[i].node);
+      }
+      if (!this.charts[i].dragging) this.charts[i].take(limit);
     });
   }
 
@@ -428,6 +452,29 @@ function showLinked() {
   linked.card.scrollIntoView();
 }
 
+/* ---- the demand ---- */
+
+const DEMAND_MILLIS = 5000;
+let demandAt = NEVER;
+
+/** Requests the demand of all policies every five seconds; without an answer the charts keep what they show. */
+async function pollDemand() {
+  if (performance.now() - demandAt < DEMAND_MILLIS) return;
+  demandAt = performance.now();
+  try {
+    const response = await fetch(`${location.origin}${location.pathname}/demand`, {
+      cache: 'no-store',
+      redirect: 'manual',
+      headers: { Accept: 'application/json', 'X-Requested-With': 'XMLHttpRequest' },
+      signal: AbortSignal.timeout(TIMEOUT_MILLIS),
+    });
+    const demand = response.ok ? (await response.json()).policies : {};
+    policies.forEach(policy => policy.takeDemand(demand[policy.name]));
+  } catch {
+    // The state of the page shows that the server can't be reached.
+  }
+}
+
 /* ---- polling ---- */
 
 let timer = 0;
@@ -478,6 +525,7 @@ async function ask() {
   seen = Date.now();
   show();
   if (first) showLinked();
+  pollDemand();
   return '';
 }
 

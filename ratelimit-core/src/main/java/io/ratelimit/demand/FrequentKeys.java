@@ -1,4 +1,4 @@
-package io.ratelimit.actuate;
+package io.ratelimit.demand;
 
 import java.security.SecureRandom;
 import java.util.HashMap;
@@ -6,38 +6,38 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * A counter for any number of keys in the memory of {@value #SETS} × {@value #SLOTS} keys, which keeps the frequent ones.
- * Thread-safe.
+ * A counter for any number of keys in the memory of a number of sets of {@value #SLOTS} keys, which keeps the frequent
+ * ones. Thread-safe.
  *
  * <p>The hash of a key selects its set. Each instance hashes with other random numbers, so a client can't direct a flood
  * at one set. In a full set, a new key replaces the key with the smallest count and inherits that count as its possible
  * error (Metwally, Agrawal and El Abbadi, <em>Efficient Computation of Frequent and Top-k Elements in Data Streams</em>).
  *
  * <p>The reported count of a key is its count minus the error. It is never above the real number. It is below by at most a
- * {@value #SLOTS}th of the counts of the set, which is about a thousandth of all counts. A key with more than that is
- * never replaced.
+ * {@value #SLOTS}th of the counts of the set, which is about a thousandth of all counts with 64 sets. A key with more than
+ * that is never replaced.
  */
-final class FrequentKeys {
+public final class FrequentKeys {
 
-    static final int SETS = 64;
     static final int SLOTS = 16;
 
-    private static final int SET_SHIFT = Long.SIZE - Integer.numberOfTrailingZeros(SETS);
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    private final Slots[] sets = new Slots[SETS];
+    private final Slots[] sets;
+    private final int setShift;
     private final long seed = RANDOM.nextLong();
     private final long factor = RANDOM.nextLong() | 1;
 
-    FrequentKeys() {
-        for (int i = 0; i < SETS; i++) {
-            sets[i] = new Slots();
-        }
+    /** @param sets the number of sets, a power of two, at least 2 */
+    public FrequentKeys(int sets) {
+        this.sets = Stream.generate(Slots::new).limit(sets).toArray(Slots[]::new);
+        this.setShift = Long.SIZE - Integer.numberOfTrailingZeros(sets);
     }
 
-    void count(String key) {
+    /** Counts one occurrence of a key. */
+    public void count(String key) {
         long hash = hash(key);
-        sets[(int) (hash >>> SET_SHIFT)].count(key, (int) hash);
+        sets[(int) (hash >>> setShift)].count(key, (int) hash);
     }
 
     /** Mixes each character with secret numbers, and folds the high bits of the preceding ones into the low bits. */
@@ -50,19 +50,20 @@ final class FrequentKeys {
         return hash * factor;
     }
 
-    boolean isEmpty() {
+    /** Returns whether no key was counted. */
+    public boolean isEmpty() {
         return Stream.of(sets).allMatch(Slots::isEmpty);
     }
 
     /** Adds the lower bound of each key's count to a map. */
-    void addTo(Map<String, Long> counts) {
+    public void addTo(Map<String, Long> counts) {
         for (Slots set : sets) {
             set.addTo(counts);
         }
     }
 
     /** Returns the lower bound of each key's count. */
-    Map<String, Long> counts() {
+    public Map<String, Long> counts() {
         Map<String, Long> counts = new HashMap<>();
         addTo(counts);
         return counts;

@@ -1,4 +1,4 @@
-package io.ratelimit.actuate;
+package io.ratelimit.demand;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -14,11 +14,12 @@ import org.junit.jupiter.api.Test;
 
 class FrequentKeysTests {
 
-    private static final int KEPT = FrequentKeys.SETS * FrequentKeys.SLOTS;
+    private static final int SETS = 64;
+    private static final int KEPT = SETS * FrequentKeys.SLOTS;
 
     @Test
     void countsAreExactWhileNoKeyIsReplaced() {
-        FrequentKeys keys = new FrequentKeys();
+        FrequentKeys keys = new FrequentKeys(SETS);
         for (int i = 0; i < 400; i++) {
             for (int n = 0; n <= i % 7; n++) {
                 keys.count("key" + i);
@@ -33,7 +34,7 @@ class FrequentKeysTests {
     @RepeatedTest(10)
     void frequentKeysAreKeptDuringAFloodOfOtherKeys(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
-        FrequentKeys keys = new FrequentKeys();
+        FrequentKeys keys = new FrequentKeys(SETS);
         Map<String, Long> truth = new HashMap<>();
         int total = 400_000;
         for (int i = 0; i < total; i++) {
@@ -68,7 +69,7 @@ class FrequentKeysTests {
     /** Keys chosen by their String.hashCode must not fall into one set. */
     @Test
     void aFloodCannotBeDirectedAtAKey() {
-        FrequentKeys keys = new FrequentKeys();
+        FrequentKeys keys = new FrequentKeys(SETS);
         int total = 50_000;
         for (int i = 0; i < 500; i++) {
             keys.count("victim");
@@ -84,7 +85,7 @@ class FrequentKeysTests {
 
     @Test
     void keysWithEqualHashCodesAreDistinctAndReplaceNoFrequentKey() {
-        FrequentKeys keys = new FrequentKeys();
+        FrequentKeys keys = new FrequentKeys(SETS);
         List<String> colliding = IntStream.range(0, 4096)
                 .mapToObj(bits -> IntStream.range(0, 12)
                         .mapToObj(bit -> (bits >> bit & 1) == 0 ? "Aa" : "BB")

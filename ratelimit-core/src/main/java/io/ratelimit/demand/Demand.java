@@ -1,0 +1,243 @@
+package io.ratelimit.demand;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Rate;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The demand of the keys of one policy or tier. Immutable.
+ *
+ * <p>For one key and one rate, the capacity needed is the largest excess of the cost over the refill, over all intervals of
+ * time. It is the least capacity whose bucket would never deny the key (Cruz, <em>A Calculus for Network Delay</em>, 1991;
+ * Tang and Tai, <em>Network Traffic Characterization Using Token Bucket Model</em>, INFOCOM 1999).
+ *
+ * <p>The keys are a uniform sample, or all if there are no more than its size. Each share of keys therefore has a
+ * confidence interval, of 95 %, for the keys that there are and those to come. The heaviest keys are known beside the
+ * sample, and count only where a limit is to touch no key.
+ */
+public final class Demand {
+
+    private final RateGrid grid;
+    private final double[][] needed;
+    private final double[] maxNeeded;
+    private final long keys;
+    private final RequestTotals totals;
+    private final List<Hour> hours;
+    private final List<HeavyKey> heaviest;
+
+    /**
+     * @param sample the peaks of each key of the sample
+     * @param others the peaks of the heaviest keys that aren't in the sample
+     */
+    Demand(
+            RateGrid grid,
+            List<double[]> sample,
+            List<double[]> others,
+            long keys,
+            RequestTotals totals,
+            List<Hour> hours,
+            List<HeavyKey> heaviest) {
+        this.grid = grid;
+        this.needed = new double[grid.size()][];
+        this.maxNeeded = new double[grid.size()];
+        for (int i = 0; i < needed.length; i++) {
+            int rate = i;
+            needed[i] = sample.stream()
+                    .mapToDouble(peaks -> peaks[rate] / grid.perToken())
+                    .sorted()
+                    .toArray();
+            maxNeeded[i] = others.stream()
+                    .mapToDouble(peaks -> peaks[rate] / grid.perToken())
+                    .reduce(sample.isEmpty() ? 0 : needed[i][sample.size() - 1], Math::max);
+        }
+        this.keys = keys;
+        this.totals = totals;
+        this.hours = hours;
+        this.heaviest = heaviest;
+    }
+
+    /**
+     * The capacity that a share of the keys needs at a rate.
+     *
+     * @param share the share of the keys that a bucket of this capacity never denies, from 0 to 1
+     * @param capacity the capacity; for a share of 1 the maximum over the sample and the heaviest keys
+     * @param atLeast the lower bound of the capacity for all keys
+     * @param atMost the upper bound; {@link Double#POSITIVE_INFINITY} if the sample is too small for one
+     */
+    public record Quantile(double share, double capacity, double atLeast, double atMost) {}
+
+    /**
+     * The keys that a limit touches: it denies at least one of their requests.
+     *
+     * @param keys the touched keys of the sample
+     * @param sample the keys of the sample
+     * @param atLeast the lower bound of the share of all keys
+     * @param atMost the upper bound of the share of all keys; 3 / sample if no key of the sample is touched
+     * @param requests the estimated share of the requests that are denied. For the present limit it is counted on the
+     *     followed keys. For another limit it is an upper bound: the requests that exceed the capacity, or nearly, if no request is denied
+     */
+    public record Touched(int keys, int sample, double atLeast, double atMost, double requests) {
+
+        /** Returns the share of the sample's keys that are touched; 0 for an empty sample. */
+        public double share() {
+            return sample == 0 ? 0 : (double) keys / sample;
+        }
+    }
+
+    /**
+     * A limit for a share of keys.
+     *
+     * @param spec the tightest of the measured rates, with the least capacity for it
+     * @param touched the keys that it touches
+     * @param outermost whether the rate is the lowest or the highest that is measured, so that a rate beyond may fit
+     *     better
+     */
+    public record Suggestion(BucketSpec spec, Touched touched, boolean outermost) {}
+
+    /**
+     * A key that sends many requests.
+     *
+     * @param key the key as {@link io.ratelimit.Keys} composes it, shortened if it is long
+     * @param requests the lower bound of the number of its requests, estimated
+     * @param capacity the capacity that it needs at the policy's own rate, since it is followed
+     */
+    public record HeavyKey(String key, long requests, double capacity) {}
+
+    /**
+     * An hour of the last week.
+     *
+     * @param keys the keys of the sample that sent requests
+     * @param p99 the capacity at the policy's own rate that suffices 99 % of them, rounded up to a power of two
+     * @param max the capacity that suffices all of them, rounded up to a power of two
+     */
+    public record Hour(int keys, long p99, long max) {}
+
+    /** Returns the present limit. */
+    public BucketSpec spec() {
+        return grid.spec();
+    }
+
+    /** Returns the measured rates, the lowest first: the present rate times 1/16 to 16, as far as a rate may be. */
+    public List<Rate> rates() {
+        return grid.rates();
+    }
+
+    /** Returns the index of the present rate in {@link #rates()}. */
+    public int ownRate() {
+        return grid.own();
+    }
+
+    /** Returns the number of keys in the sample. */
+    public int sample() {
+        return needed[0].length;
+    }
+
+    /** Returns the number of keys in all, estimated if they are more than the sample. */
+    public long keys() {
+        return keys;
+    }
+
+    /** Returns the number of requests, estimated if there are more keys than the sample has. */
+    public double requests() {
+        return totals.all();
+    }
+
+    /** Returns the last hours of at most a week, the latest first. */
+    public List<Hour> hours() {
+        return hours;
+    }
+
+    /** Returns the keys that send the most requests, the heaviest first; empty while the sample has all keys. */
+    public List<HeavyKey> heaviest() {
+        return heaviest;
+    }
+
+    /** Returns the capacities that the keys of the sample need at a rate, ascending. */
+    public double[] needed(int rate) {
+        return needed[rate].clone();
+    }
+
+    /**
+     * Returns the capacity that suffices a share of the keys at a rate.
+     *
+     * @param rate the index in {@link #rates()}
+     * @param share from 0 to 1
+     */
+    public Quantile quantile(int rate, double share) {
+        double[] sorted = needed[rate];
+        int n = sorted.length;
+        int rank = rank(share, n);
+        double capacity = share >= 1 ? maxNeeded[rate] : rank == 0 ? 0 : sorted[rank - 1];
+        int lower = Binomial.quantile(n, share, 0.025);
+        int upper = Binomial.quantile(n, share, 0.975) + 1;
+        return new Quantile(
+                share,
+                capacity,
+                share >= 1 ? capacity : lower == 0 ? 0 : sorted[lower - 1],
+                share >= 1 || upper > n ? Double.POSITIVE_INFINITY : sorted[upper - 1]);
+    }
+
+    /** Returns how many keys a share of them are, rounded up, and free of the rounding of doubles. */
+    private static int rank(double share, int n) {
+        return (int) Math.ceil(share * n - 1e-9);
+    }
+
+    /** Returns the keys that a limit touches. */
+    public Touched touched(int rate, double capacity) {
+        double[] sorted = needed[rate];
+        int n = sorted.length;
+        int keys = (int) Arrays.stream(sorted).filter(each -> each > capacity).count();
+        return new Touched(
+                keys, n, Binomial.atLeast(n, keys), Binomial.atMost(n, keys), deniedShare(rate, capacity));
+    }
+
+    private double deniedShare(int rate, double capacity) {
+        if (totals.all() == 0 || maxNeeded[rate] <= capacity) {
+            return 0;
+        }
+        boolean present = rate == grid.own() && capacity == spec().capacity();
+        double denied = present ? totals.denied() : totals.above(rate, capacity * grid.perToken());
+        return denied / totals.all();
+    }
+
+    /** Returns the keys that the present limit touches. */
+    public Touched touched() {
+        return touched(grid.own(), spec().capacity());
+    }
+
+    /**
+     * Returns the tightest limit that touches at most a share of the sample's keys: of the measured rates, each with the
+     * least capacity for it, the one that allows the fewest tokens within a time.
+     *
+     * @param touch the share, from 0 for none up to, but not including, 1
+     * @param within the time over which harm adds up
+     * @return null if there are no keys, or none of the limits can be configured
+     */
+    public @Nullable Suggestion suggest(double touch, Duration within) {
+        Suggestion tightest = null;
+        double least = Double.POSITIVE_INFINITY;
+        for (int i = 0; i < needed.length && sample() > 0; i++) {
+            double capacity = Math.ceil(quantile(i, 1 - touch).capacity);
+            Rate rate = grid.rates().get(i);
+            double tokens = capacity
+                    + (double) rate.tokens() * within.toNanos() / rate.period().toNanos();
+            BucketSpec spec = spec(rate, capacity);
+            if (spec != null && tokens < least) {
+                least = tokens;
+                tightest = new Suggestion(spec, touched(i, capacity), i == 0 || i == needed.length - 1);
+            }
+        }
+        return tightest;
+    }
+
+    private @Nullable BucketSpec spec(Rate rate, double capacity) {
+        try {
+            return new BucketSpec(rate, (long) capacity, spec().refill());
+        } catch (IllegalArgumentException outsideTheDomain) {
+            return null;
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package io.ratelimit.demand;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A listener that measures the demand of all policies, each of their tiers apart. Thread-safe.
+ *
+ * <p>Demand is what was asked, also if it was denied. A request that another policy denied is no demand of a policy that
+ * had the tokens. Keys whose limit an override or a resolver replaces aren't counted. After a change of its limit, a policy
+ * or a tier is measured anew, since the measured rates are multiples of its own.
+ */
+public final class DemandListener implements ThrottleListener, AutoCloseable {
+
+    private static final long HOUR_NANOS = Duration.ofHours(1).toNanos();
+
+    private final TimeSource time;
+    private final Map<String, PolicyMeters> policies = new ConcurrentHashMap<>();
+    private @Nullable Future<?> nextHour;
+    private boolean closed;
+
+    /** @param time the clock of the requests */
+    public DemandListener(TimeSource time) {
+        this.time = time;
+    }
+
+    /** Starts to end hours, so that maxima are forgotten after a week. Without it they are kept. */
+    public synchronized void start() {
+        scheduleHour(time.nanoTime() + HOUR_NANOS);
+    }
+
+    private void scheduleHour(long due) {
+        nextHour = time.maintainAt(due, () -> endHour(due));
+    }
+
+    /** Ignores a call before its time: a clock makes all pending calls when it is closed. */
+    private synchronized void endHour(long due) {
+        long now = time.nanoTime();
+        if (!closed && now - due >= 0) {
+            policies.values().forEach(policy -> policy.endHour(now));
+            scheduleHour(now + HOUR_NANOS);
+        }
+    }
+
+    /** Stops to end hours. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        if (nextHour != null) {
+            nextHour.cancel(false);
+        }
+    }
+
+    @Override
+    public void added(ThrottlePolicy policy) {
+        policies.put(policy.name(), PolicyMeters.of(policy, null));
+    }
+
+    @Override
+    public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
+        policies.computeIfPresent(after.name(), (name, meters) -> PolicyMeters.of(after, meters));
+    }
+
+    @Override
+    public void decided(Decision decision) {
+        List<Answer> answers = decision.answers();
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            if (decision.allowed() || !answer.allowed() && answer.outcome() != Outcome.MISSING_KEY) {
+                PolicyMeters meters = policies.get(answer.policy().name());
+                if (meters != null) {
+                    meters.feed(answer.charge(), time);
+                }
+            }
+        }
+    }
+
+    /**
+     * Returns the demand of a policy, or of one of its tiers.
+     *
+     * @param tier null for the keys without a tier
+     * @return null if there is no such policy or tier
+     */
+    public @Nullable Demand demand(String policy, @Nullable String tier) {
+        PolicyMeters meters = policies.get(policy);
+        Limit limit = meters == null ? null : meters.limit(tier);
+        return limit == null ? null : limit.meter.demand();
+    }
+
+    /**
+     * One limit of a policy.
+     *
+     * @param tier the tier; null for the policy's own limit
+     * @param prefix the beginning of the keys in the tier
+     */
+    private record Limit(@Nullable String tier, BucketSpec spec, String prefix, DemandMeter meter) {
+
+        boolean has(Charge charge) {
+            return (charge.spec() == spec || charge.spec().equals(spec))
+                    && charge.key().startsWith(prefix);
+        }
+    }
+
+    /** The meters of a policy in one version: those of the tiers first, then its own. Immutable. */
+    private record PolicyMeters(List<Limit> limits) {
+
+        static PolicyMeters of(ThrottlePolicy policy, @Nullable PolicyMeters before) {
+            List<Limit> limits = new ArrayList<>();
+            policy.tiers().forEach((tier, spec) -> limits.add(limit(policy, tier, spec, before)));
+            limits.add(limit(policy, null, policy.spec(), before));
+            return new PolicyMeters(List.copyOf(limits));
+        }
+
+        /** Returns the limit with the meter that it had, if it had the same spec. */
+        private static Limit limit(
+                ThrottlePolicy policy, @Nullable String tier, BucketSpec spec, @Nullable PolicyMeters before) {
+            Limit existing = before == null ? null : before.limit(tier);
+            return existing != null && existing.spec.equals(spec)
+                    ? existing
+                    : new Limit(tier, spec, Charge.of(policy, tier, "", 1).key(), new DemandMeter(spec));
+        }
+
+        @Nullable
+        Limit limit(@Nullable String tier) {
+            for (Limit limit : limits) {
+                if (tier == null ? limit.tier == null : tier.equals(limit.tier)) {
+                    return limit;
+                }
+            }
+            return null;
+        }
+
+        void feed(Charge charge, TimeSource time) {
+            for (int i = 0; i < limits.size(); i++) {
+                Limit limit = limits.get(i);
+                if (limit.has(charge)) {
+                    limit.meter.feed(charge.key(), charge.cost(), time);
+                    return;
+                }
+            }
+        }
+
+        void endHour(long nanos) {
+            limits.forEach(limit -> limit.meter.endHour(nanos));
+        }
+    }
+}

@@ -1,0 +1,260 @@
+package io.ratelimit.demand;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.TimeSource;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Measures the demand of the keys of one policy or tier, in bounded memory: {@link #feed} it each request, and read
+ * {@link #demand()}. Thread-safe. A request allocates nothing once its key is followed, or isn't in the sample.
+ */
+public final class DemandMeter {
+
+    /** The number of keys in the default sample, with which a meter takes at most 200 KB. */
+    public static final int DEFAULT_SAMPLE = 700;
+
+    /*
+     * Which keys are followed? All would be exact, but there may be millions. A choice among the requests would prefer the
+     * keys that send many. Instead a secret hash orders the keys, and the sample has those with the smallest hashes: each
+     * distinct key has the same chance. A key outside the sample costs its hash and one comparison.
+     *
+     * A uniform sample of a million keys misses the one that sends a third of the requests. The key of one request in 32,
+     * chosen at random, is therefore counted, and the most frequent keys are followed too. A request of theirs represents
+     * itself; any other followed request represents as many as its key does.
+     */
+    private static final int THINNING = 32;
+
+    private static final int REFRESH = 64;
+    private static final int FREQUENT_SETS = 4;
+    private static final int MAX_HEAVIEST = 16;
+    private static final int MIN_COUNT = 8;
+    private static final int MAX_KEY_LENGTH = 96;
+    private static final int HASH_DIGITS = 16;
+    private static final int STRIPES = 4;
+
+    private final RateGrid grid;
+    private final KeySample sample;
+    private final long seed;
+    private final long factor;
+    private final RequestTotals[] totals;
+    private final HourlyPeaks hours = new HourlyPeaks();
+    private volatile FrequentKeys frequent = new FrequentKeys(FREQUENT_SETS);
+    private volatile Heaviest heaviest = new Heaviest(List.of());
+
+    /** Creates a meter with the default sample. */
+    public DemandMeter(BucketSpec spec) {
+        this(spec, DEFAULT_SAMPLE);
+    }
+
+    /**
+     * @param spec the present limit; demand is measured at its rate times 1/16 to 16, and with its refill
+     * @param sample the number of keys to follow at most, beside the heaviest
+     */
+    public DemandMeter(BucketSpec spec, int sample) {
+        this(spec, sample, new SecureRandom());
+    }
+
+    /** @param random gives the secret of the hash */
+    DemandMeter(BucketSpec spec, int sample, Random random) {
+        this.seed = random.nextLong();
+        this.factor = random.nextLong() | 1;
+        this.grid = new RateGrid(spec);
+        this.sample = new KeySample(sample);
+        this.totals = Stream.generate(this::noTotals).limit(STRIPES).toArray(RequestTotals[]::new);
+    }
+
+    private RequestTotals noTotals() {
+        return new RequestTotals(grid.size(), grid.perToken());
+    }
+
+    /**
+     * Adds a request.
+     *
+     * @param cost the tokens that it asked for
+     * @param nanos the time by a clock of the caller's choice; a step back counts as no time. Buckets with interval refill
+     *     get their tokens at whole periods of that clock
+     */
+    public void feed(String key, long cost, long nanos) {
+        FollowedKey followed = follow(key);
+        if (followed != null) {
+            add(followed, cost, nanos);
+        }
+    }
+
+    /** Adds a request at the present time, which is read only if the key is followed. */
+    void feed(String key, long cost, TimeSource time) {
+        FollowedKey followed = follow(key);
+        if (followed != null) {
+            add(followed, cost, time.nanoTime());
+        }
+    }
+
+    private void add(FollowedKey followed, long cost, long nanos) {
+        followed.add(grid, cost * grid.perToken(), grid.step(nanos), sample.weight());
+    }
+
+    /** Returns the key if it is followed, and follows it from now on if it belongs to the sample; otherwise null. */
+    private @Nullable FollowedKey follow(String key) {
+        long hash = hash(key);
+        if (!sample.isComplete()) {
+            int random = ThreadLocalRandom.current().nextInt();
+            if ((random & THINNING - 1) == 0) {
+                countFrequent(key, hash, (random & THINNING * REFRESH - 1) == 0);
+            }
+        }
+        if (!sample.covers(hash)) {
+            return heaviest.find(hash);
+        }
+        FollowedKey followed = sample.find(hash);
+        return followed != null ? followed : sample.enter(hash, this::create);
+    }
+
+    private FollowedKey create(long hash) {
+        return new FollowedKey(hash, totals[(int) hash & STRIPES - 1], grid.size(), hours.ended());
+    }
+
+    /** Returns a positive hash that no client can predict. */
+    private long hash(String key) {
+        int length = key.length();
+        long hash = seed ^ length;
+        int i = 0;
+        for (; i + 3 < length; i += 4) {
+            hash = mix(hash
+                    ^ ((long) key.charAt(i) << 48
+                            | (long) key.charAt(i + 1) << 32
+                            | (long) key.charAt(i + 2) << 16
+                            | key.charAt(i + 3)));
+        }
+        long rest = 0;
+        for (; i < length; i++) {
+            rest = rest << Character.SIZE | key.charAt(i);
+        }
+        return mix(mix(hash ^ rest)) >>> 1;
+    }
+
+    /** Multiplies by the secret factor, and folds the high half of the product into the low half. */
+    private long mix(long word) {
+        return word * factor ^ Math.multiplyHigh(word, factor);
+    }
+
+    private void countFrequent(String key, long hash, boolean refresh) {
+        frequent.count(bounded(key, hash));
+        if (refresh) {
+            refreshHeaviest();
+        }
+    }
+
+    /** Returns the key if it is short, and otherwise its beginning with the hash of the whole key. */
+    private static String bounded(String key, long hash) {
+        return key.length() <= MAX_KEY_LENGTH
+                ? key
+                : key.substring(0, MAX_KEY_LENGTH - HASH_DIGITS) + "…" + HexFormat.of().toHexDigits(hash);
+    }
+
+    private long hashOfBounded(String bounded) {
+        int length = bounded.length();
+        return length <= MAX_KEY_LENGTH ? hash(bounded) : Long.parseLong(bounded, length - HASH_DIGITS, length, 16);
+    }
+
+    /** Follows the keys that are the most frequent by now. */
+    private synchronized void refreshHeaviest() {
+        Heaviest before = heaviest;
+        Heaviest after = new Heaviest(frequent.counts().entrySet().stream()
+                .filter(count -> count.getValue() >= MIN_COUNT)
+                .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
+                .limit(MAX_HEAVIEST)
+                .map(count -> heavy(count.getKey(), count.getValue() * THINNING, before))
+                .toList());
+        before.keys.forEach(heavy -> heavy.followed.setHeavy(false));
+        after.keys.forEach(heavy -> heavy.followed.setHeavy(true));
+        heaviest = after;
+    }
+
+    private Heavy heavy(String key, long requests, Heaviest before) {
+        long hash = hashOfBounded(key);
+        FollowedKey followed = sample.covers(hash) ? sample.find(hash) : before.find(hash);
+        return new Heavy(key, requests, followed == null ? create(hash) : followed);
+    }
+
+    private record Heavy(String key, long requests, FollowedKey followed) {}
+
+    /** The keys that are followed because they are frequent. Immutable. */
+    private static final class Heaviest {
+
+        private final List<Heavy> keys;
+        private final long[] hashes;
+        private final long bits;
+
+        Heaviest(List<Heavy> keys) {
+            this.keys = keys;
+            this.hashes = keys.stream().mapToLong(heavy -> heavy.followed.hash).toArray();
+            this.bits = Arrays.stream(hashes).map(hash -> 1L << hash).reduce(0, (a, b) -> a | b);
+        }
+
+        @Nullable
+        FollowedKey find(long hash) {
+            if ((bits >>> hash & 1) != 0) {
+                for (int i = 0; i < hashes.length; i++) {
+                    if (hashes[i] == hash) {
+                        return keys.get(i).followed;
+                    }
+                }
+            }
+            return null;
+        }
+    }
+
+    /**
+     * Ends an hour: keeps its maxima for a week, and forgets keys that sent nothing and maxima that are older than that.
+     * Without calls of this method nothing is forgotten.
+     */
+    synchronized void endHour(long nanos) {
+        List<FollowedKey> all = sample.all();
+        hours.end(all.stream()
+                .mapToDouble(key -> key.endHour(hours.ended() + 1, HourlyPeaks.KEPT) / grid.perToken())
+                .filter(peak -> peak > 0)
+                .toArray());
+        long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
+        sample.removeIf(key -> key.lastStep() < weekAgo);
+        if (hours.ended() % HourlyPeaks.KEPT == 0) {
+            frequent = new FrequentKeys(FREQUENT_SETS);
+        }
+    }
+
+    /** Returns the demand up to now. */
+    public Demand demand() {
+        if (!sample.isComplete()) {
+            refreshHeaviest();
+        }
+        RequestTotals sum = noTotals();
+        Arrays.stream(totals).forEach(sum::add);
+        List<FollowedKey> followed = sample.all();
+        List<double[]> others = new ArrayList<>();
+        List<Demand.HeavyKey> heavyKeys = new ArrayList<>();
+        for (Heavy heavy : heaviest.keys) {
+            double[] peaks = heavy.followed.peaks();
+            heavyKeys.add(new Demand.HeavyKey(heavy.key, heavy.requests, peaks[grid.own()] / grid.perToken()));
+            if (!sample.covers(heavy.followed.hash)) {
+                others.add(peaks);
+            }
+        }
+        return new Demand(
+                grid,
+                followed.stream().map(FollowedKey::peaks).toList(),
+                others,
+                Math.round(followed.size() * sample.weight()),
+                sum,
+                hours.all(),
+                heavyKeys);
+    }
+}

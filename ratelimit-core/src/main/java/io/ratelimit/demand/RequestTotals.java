@@ -1,0 +1,70 @@
+package io.ratelimit.demand;
+
+/**
+ * The weights of followed requests: of all, of those that the present limit denies, and for each rate by the deficit
+ * after the request. The bins of deficits are half octaves; all deficits above 2^24 tokens are in the last. Its lock
+ * guards it, and the keys whose requests it counts.
+ */
+final class RequestTotals {
+
+    private static final int BINS = 48;
+    private static final int BITS_BELOW_BIN = 51;
+
+    private final double[] bins;
+    private final long firstBin;
+    private double all;
+    private double denied;
+
+    /** @param perToken the parts of a token, the smallest deficit after a request */
+    RequestTotals(int rates, double perToken) {
+        this.bins = new double[rates * BINS];
+        this.firstBin = key(perToken);
+    }
+
+    void addDeficit(int rate, double deficit, double weight) {
+        bins[rate * BINS + bin(deficit)] += weight;
+    }
+
+    void add(boolean isDenied, double weight) {
+        all += weight;
+        denied += isDenied ? weight : 0;
+    }
+
+    /** Bins contain their upper edge: deficits are often whole numbers of tokens, as capacities are. */
+    private int bin(double deficit) {
+        return (int) Math.min(key(deficit) - firstBin, BINS - 1);
+    }
+
+    /** Returns the exponent and the first bit of the mantissa of the next smaller double. */
+    private static long key(double deficit) {
+        return Double.doubleToRawLongBits(deficit) - 1 >> BITS_BELOW_BIN;
+    }
+
+    /** Adds the totals of another instance to this one, which belongs to the calling thread. */
+    void add(RequestTotals other) {
+        synchronized (other) {
+            all += other.all;
+            denied += other.denied;
+            for (int i = 0; i < bins.length; i++) {
+                bins[i] += other.bins[i];
+            }
+        }
+    }
+
+    double all() {
+        return all;
+    }
+
+    double denied() {
+        return denied;
+    }
+
+    /** Returns an upper bound of the weight of the requests whose deficit exceeds the given one: its whole bin counts. */
+    double above(int rate, double deficit) {
+        double sum = 0;
+        for (int bin = Math.max(bin(deficit), 0); bin < BINS; bin++) {
+            sum += bins[rate * BINS + bin];
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,75 @@
+package io.ratelimit.demand;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The memory of meters through which a flood of keys went, in a separate process. */
+class DemandBoundTests {
+
+    private static final int METERS = 20;
+    private static final int KEYS = 200_000;
+
+    @Test
+    void aMeterTakesAtMost200KilobytesWhateverTheNumberOfKeys() throws IOException, InterruptedException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        Process process = new ProcessBuilder(
+                        java,
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Flood.class.getName())
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+
+        assertThat(process.waitFor()).as(output).isZero();
+        assertThat(Long.parseLong(output.strip())).isBetween(100_000L, 200_000L);
+    }
+
+    /** Prints the bytes of a meter with a full sample, a week of hours and heaviest keys with long names. */
+    static final class Flood {
+
+        private Flood() {}
+
+        public static void main(String[] args) {
+            flood(new DemandMeter(BucketSpec.of("600/1m")));
+            long before = used();
+            List<DemandMeter> meters = new ArrayList<>();
+            for (int i = 0; i < METERS; i++) {
+                meters.add(flood(new DemandMeter(BucketSpec.of("600/1m"))));
+            }
+            System.out.println((used() - before) / meters.size());
+        }
+
+        private static DemandMeter flood(DemandMeter meter) {
+            long hour = Duration.ofHours(1).toNanos();
+            for (int i = 0; i < 168; i++) {
+                for (int key = 0; key < KEYS / 168; key++) {
+                    meter.feed("–".repeat(70) + (key % 3 == 0 ? key % 20 : i * KEYS + key), 1, i * hour);
+                }
+                meter.endHour(i * hour);
+            }
+            meter.demand();
+            return meter;
+        }
+
+        /** Returns the bytes in use once a collection frees nothing more. */
+        private static long used() {
+            long used = Long.MAX_VALUE;
+            for (long previous = 0; used != previous; ) {
+                previous = used;
+                System.gc();
+                used = Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+            }
+            return used;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package io.ratelimit.demand;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.RepeatedTest;
+
+class DemandConcurrencyTests {
+
+    private static final int THREADS = 4;
+    private static final int KEYS = 600;
+    private static final int ROUNDS = 100;
+
+    /** All at one moment, so that a lost request would be missing in its key's deficit. */
+    @RepeatedTest(5)
+    void noRequestOfAFollowedKeyIsLost() throws Exception {
+        DemandMeter meter = new DemandMeter(BucketSpec.of("10/1m"));
+        inParallel(thread -> {
+            for (int i = 0; i < KEYS * ROUNDS; i++) {
+                meter.feed("key" + i % KEYS, 1, 0);
+            }
+        });
+        Demand demand = meter.demand();
+        assertThat(demand.needed(0)).hasSize(KEYS).containsOnly(THREADS * ROUNDS);
+        assertThat(demand.requests()).isEqualTo((double) THREADS * KEYS * ROUNDS);
+        assertThat(demand.touched().requests()).isEqualTo(1 - 10.0 / (THREADS * ROUNDS));
+    }
+
+    /** The keys that stay in the sample have all their requests, also while others enter and leave. */
+    @RepeatedTest(5)
+    void theSampleStaysWholeWhileKeysEnterAndLeave() throws Exception {
+        DemandMeter meter = new DemandMeter(BucketSpec.of("10/1m"), 100);
+        inParallel(thread -> {
+            for (int i = 0; i < 20_000; i++) {
+                meter.feed("key" + i, 1, 0);
+                if (i % 500 == 0) {
+                    meter.demand();
+                }
+            }
+        });
+        assertThat(meter.demand().needed(0)).hasSize(100).containsOnly(THREADS);
+    }
+
+    private interface Work {
+        void run(int thread) throws Exception;
+    }
+
+    private static void inParallel(Work work) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+        CountDownLatch start = new CountDownLatch(1);
+        List<Future<?>> runs = IntStream.range(0, THREADS)
+                .<Future<?>>mapToObj(thread -> threads.submit(() -> {
+                    start.await();
+                    work.run(thread);
+                    return null;
+                }))
+                .toList();
+        start.countDown();
+        for (Future<?> run : runs) {
+            run.get(1, TimeUnit.MINUTES);
+        }
+        threads.shutdown();
+    }
+}

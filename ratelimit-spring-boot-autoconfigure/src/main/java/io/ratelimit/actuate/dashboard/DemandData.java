@@ -1,0 +1,137 @@
+package io.ratelimit.actuate.dashboard;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.RateLimitsEndpoint;
+import io.ratelimit.demand.Demand;
+import io.ratelimit.demand.Demand.Suggestion;
+import io.ratelimit.demand.Demand.Touched;
+import io.ratelimit.demand.DemandListener;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeSet;
+import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The demand that the dashboard's page reads.
+ *
+ * @param policies for each policy that isn't off its limits: its own, then those of its tiers
+ */
+record DemandData(Map<String, List<LimitDemand>> policies) {
+
+    /** The shares of the keys whose capacities are lines of the chart. */
+    private static final double[] SHARES = {0.5, 0.9, 0.99, 0.999, 1};
+
+    private static final double TOUCH = 0.001;
+    private static final Duration WITHIN = Duration.ofMinutes(1);
+    private static final int MAX_STEPS = 80;
+
+    static DemandData of(Throttlers throttlers, DemandListener listener) {
+        Map<String, List<LimitDemand>> policies = new LinkedHashMap<>();
+        throttlers.all().forEach(throttler -> {
+            ThrottlePolicy policy = throttler.policy();
+            if (policy.mode() != ThrottlePolicy.Mode.OFF) {
+                policies.put(
+                        policy.name(),
+                        Stream.concat(
+                                        Stream.of((String) null),
+                                        new TreeSet<>(policy.tiers().keySet()).stream())
+                                .map(tier -> LimitDemand.of(
+                                        tier, Objects.requireNonNull(listener.demand(policy.name(), tier))))
+                                .toList());
+            }
+        });
+        return new DemandData(policies);
+    }
+
+    /**
+     * The demand of the keys of one limit.
+     *
+     * @param tier null for the keys without a tier
+     * @param own the index of the present rate in {@code rates}
+     * @param keys the number of keys, estimated if they are more than the sample
+     * @param denied the share of the requests that the present limit denies
+     * @param suggestion null if there are no keys
+     */
+    record LimitDemand(
+            @Nullable String tier,
+            long capacity,
+            String refill,
+            int own,
+            long keys,
+            int sample,
+            double denied,
+            List<RateDemand> rates,
+            @Nullable LimitData suggestion) {
+
+        static LimitDemand of(@Nullable String tier, Demand demand) {
+            BucketSpec spec = demand.spec();
+            Suggestion suggestion = demand.suggest(TOUCH, WITHIN);
+            return new LimitDemand(
+                    tier,
+                    spec.capacity(),
+                    RateLimitsEndpoint.text(spec.refill()),
+                    demand.ownRate(),
+                    demand.keys(),
+                    demand.sample(),
+                    demand.touched().requests(),
+                    IntStream.range(0, demand.rates().size())
+                            .mapToObj(rate -> RateDemand.of(demand, rate))
+                            .toList(),
+                    suggestion == null
+                            ? null
+                            : new LimitData(
+                                    demand.rates().indexOf(suggestion.spec().rate()),
+                                    suggestion.spec().capacity(),
+                                    suggestion.outermost()));
+        }
+    }
+
+    /** A limit: the index of its rate, its capacity, and whether the rate is the lowest or the highest measured one. */
+    record LimitData(int rate, long capacity, boolean outermost) {}
+
+    /**
+     * The demand at one rate.
+     *
+     * @param perSecond the tokens a second
+     * @param quantiles the capacities that 50, 90, 99, 99.9 and 100 % of the keys need
+     * @param steps for ascending capacities: the capacity, the keys of the sample that need more, and an upper bound of
+     *     the share of the requests that it denies
+     */
+    record RateDemand(String rate, double perSecond, long[] quantiles, List<double[]> steps) {
+
+        static RateDemand of(Demand demand, int index) {
+            Rate rate = demand.rates().get(index);
+            long[] quantiles = DoubleStream.of(SHARES)
+                    .mapToLong(share ->
+                            (long) Math.ceil(demand.quantile(index, share).capacity()))
+                    .toArray();
+            return new RateDemand(
+                    rate.toString(), rate.tokens() * 1e9 / rate.period().toNanos(), quantiles, steps(demand, index));
+        }
+
+        /** Returns one step for each capacity that a key needs; of many, every second, third and so on. */
+        private static List<double[]> steps(Demand demand, int index) {
+            long[] capacities = DoubleStream.of(demand.needed(index))
+                    .mapToLong(needed -> (long) Math.ceil(needed))
+                    .distinct()
+                    .toArray();
+            int stride = (capacities.length - 1) / MAX_STEPS + 1;
+            List<double[]> steps = new ArrayList<>();
+            for (int i = (capacities.length - 1) % stride; i >= 0 && i < capacities.length; i += stride) {
+                Touched touched = demand.touched(index, capacities[i]);
+                steps.add(new double[] {capacities[i], touched.keys(), touched.requests()});
+            }
+            return steps;
+        }
+    }
+}
