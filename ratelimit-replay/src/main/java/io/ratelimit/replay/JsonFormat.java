@@ -16,46 +16,19 @@ import tools.jackson.core.json.JsonFactory;
 /** One JSON object a line, with the names that nginx's examples, Tomcat, Caddy, Traefik and ECS use, or with given names. */
 final class JsonFormat extends LogFormat {
 
-    private static final Map<Fact, List<String>> NAMES = Map.ofEntries(
-            Map.entry(
-                    Fact.TIME,
-                    List.of("@timestamp", "time_iso8601", "timestamp", "time", "ts", "msec", "time_local", "StartUTC")),
-            Map.entry(
-                    Fact.HOST,
-                    List.of(
-                            "remoteAddr",
-                            "remote_addr",
-                            "request.client_ip",
-                            "request.remote_ip",
-                            "client.ip",
-                            "source.ip",
-                            "source.address",
-                            "ClientHost",
-                            "remote_ip",
-                            "client_ip",
-                            "clientip",
-                            "ip")),
-            Map.entry(Fact.USER, List.of("remote_user", "user_id", "user", "user.name", "ClientUsername")),
-            Map.entry(Fact.SESSION, List.of("sessionId")),
-            Map.entry(Fact.REQUEST, List.of("request")),
-            Map.entry(
-                    Fact.METHOD,
-                    List.of("request_method", "method", "request.method", "http.request.method", "RequestMethod")),
-            Map.entry(
-                    Fact.URI,
-                    List.of(
-                            "request_uri",
-                            "uri",
-                            "request.uri",
-                            "path",
-                            "url.original",
-                            "url.path",
-                            "url",
-                            "RequestPath")),
-            Map.entry(Fact.QUERY, List.of("query", "query_string", "args", "url.query")),
-            Map.entry(
-                    Fact.STATUS,
-                    List.of("status", "statusCode", "http.response.status_code", "DownstreamStatus")));
+    /** The names of each fact. If a line has several of them, the first one counts. */
+    private static final String NAMES = """
+            TIME @timestamp time_iso8601 timestamp time ts msec time_local StartUTC
+            HOST remoteAddr remote_addr request.client_ip request.remote_ip client.ip source.ip ClientHost remote_ip client_ip ip
+            USER remote_user user_id user user.name ClientUsername
+            SESSION sessionId
+            REQUEST request
+            METHOD request_method method request.method http.request.method RequestMethod
+            URI request_uri uri request.uri path url.original url.path url RequestPath
+            QUERY query query_string args url.query
+            STATUS status statusCode http.response.status_code DownstreamStatus
+            DURATION request_time:s elapsedTime:us duration_ms:ms Duration:ns
+            """;
 
     private static final Map<String, Double> UNITS = Map.of("s", 1e9, "ms", 1e6, "us", 1e3, "ns", 1.0);
     private static final List<String> HEADER_PREFIXES = List.of("request.headers.", "headers.", "http_");
@@ -73,33 +46,34 @@ final class JsonFormat extends LogFormat {
     /** @param fields the names of facts by the fact, such as {@code time} → {@code ts}; a duration may end with its unit */
     JsonFormat(Map<String, String> fields, Stamps stamps) {
         this.stamps = stamps;
-        NAMES.forEach((fact, names) -> {
-            for (int i = 0; i < names.size(); i++) {
-                targets.put(names.get(i), new Target(fact, 0, i + 1));
+        for (String line : NAMES.split("\n")) {
+            String[] names = line.split(" ");
+            for (int i = 1; i < names.length; i++) {
+                add(Fact.valueOf(names[0]), names[i], i);
             }
-        });
-        targets.put("request_time", new Target(Fact.DURATION, 1e9, 1));
-        targets.put("elapsedTime", new Target(Fact.DURATION, 1e3, 1));
-        targets.put("duration_ms", new Target(Fact.DURATION, 1e6, 1));
-        targets.put("Duration", new Target(Fact.DURATION, 1, 1));
+        }
         fields.forEach(this::addField);
     }
 
     private void addField(String name, String field) {
-        Fact fact;
         try {
-            fact = Fact.valueOf(name.toUpperCase(Locale.ROOT));
+            add(Fact.valueOf(name.toUpperCase(Locale.ROOT)), field, 0);
         } catch (IllegalArgumentException unknown) {
             throw new IllegalArgumentException("--field must begin with time, host, user, session, request, method, uri,"
                     + " query, status or duration, but was '" + name + "'");
         }
-        int colon = field.lastIndexOf(':');
-        Double unit = colon < 0 ? null : UNITS.get(field.substring(colon + 1));
-        targets.put(unit == null ? field : field.substring(0, colon), new Target(fact, unit == null ? 1e9 : unit, 0));
+    }
+
+    /** Adds a name, of a duration with its unit. */
+    private void add(Fact fact, String name, int rank) {
+        int colon = name.lastIndexOf(':');
+        Double unit = colon < 0 ? null : UNITS.get(name.substring(colon + 1));
+        targets.put(unit == null ? name : name.substring(0, colon), new Target(fact, unit == null ? 1e9 : unit, rank));
     }
 
     @Override
-    @Nullable LogEntry read(String line) {
+    @Nullable
+    LogEntry read(String line) {
         if (!line.stripLeading().startsWith("{")) {
             return null;
         }

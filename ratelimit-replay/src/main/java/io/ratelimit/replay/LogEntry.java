@@ -10,21 +10,32 @@ final class LogEntry {
     private static final long NANOS = 1_000_000_000L;
 
     /** Null where the format has no such fact, or the line has no value. */
-    @Nullable String host;
+    @Nullable
+    String host;
 
-    @Nullable String user;
-    @Nullable String session;
+    @Nullable
+    String user;
+
+    @Nullable
+    String session;
+
     String method = "";
     String path = "";
-    @Nullable String query;
+
+    @Nullable
+    String query;
 
     /** The names of the logged headers in lower case, and their values in this request. */
     List<String> headers = List.of();
 
-    @Nullable String[] headerValues = {};
+    @Nullable
+    String[] headerValues = {};
+
     boolean allHeaders;
     List<String> cookies = List.of();
-    @Nullable String[] cookieValues = {};
+
+    @Nullable
+    String[] cookieValues = {};
 
     int status;
     /** The nanoseconds that the request took; -1 if the line doesn't contain it. */
@@ -34,7 +45,10 @@ final class LogEntry {
     long localSeconds;
 
     int nanoOfSecond;
-    @Nullable Integer offsetSeconds;
+
+    @Nullable
+    Integer offsetSeconds;
+
     boolean wholeSeconds;
 
     /** The position in the log, and the moment at which the request began, in nanoseconds since 1970. */
@@ -73,7 +87,8 @@ final class LogEntry {
         return allHeaders || headers.contains(name.toLowerCase(Locale.ROOT));
     }
 
-    @Nullable String header(String name) {
+    @Nullable
+    String header(String name) {
         int index = headers.indexOf(name.toLowerCase(Locale.ROOT));
         return index < 0 ? null : headerValues[index];
     }

@@ -104,8 +104,8 @@ abstract class LogFormat {
     /** A pattern of fields and the texts between them. The text after the last field is ignored. */
     private static final class PatternFormat extends LogFormat {
 
-        private static final Pattern FIELD = Pattern.compile("%%|%[<>!,\\d]*(?:\\{([^}]*)\\})?\\^?([a-zA-Z]{1,2}+)"
-                + "|\\$(?:\\{(\\w+)\\}|(\\w+))");
+        private static final Pattern FIELD =
+                Pattern.compile("%%|%[<>!,\\d]*(?:\\{([^}]*)\\})?\\^?([a-zA-Z]{1,2}+)" + "|\\$(?:\\{(\\w+)\\}|(\\w+))");
         private static final Set<String> LONG_CODES = Set.of("ti", "to");
 
         private final String name;
@@ -180,7 +180,8 @@ abstract class LogFormat {
                 case "D" -> new Field(Fact.DURATION, 1e3, 0, "");
                 case "T" ->
                     new Field(
-                            Fact.DURATION, switch (name) {
+                            Fact.DURATION,
+                            switch (name) {
                                 case "ns" -> 1;
                                 case "us" -> 1e3;
                                 case "ms" -> 1e6;
@@ -215,7 +216,8 @@ abstract class LogFormat {
                     new Field(Fact.HEADER, 0, add(headers, name.replace('_', '-')), "");
                 default -> {
                     if (name.startsWith("http_")) {
-                        yield new Field(Fact.HEADER, 0, add(headers, name.substring(5).replace('_', '-')), "");
+                        yield new Field(
+                                Fact.HEADER, 0, add(headers, name.substring(5).replace('_', '-')), "");
                     }
                     yield name.startsWith("cookie_")
                             ? new Field(Fact.COOKIE, 0, add(cookies, name.substring(7)), "")
@@ -244,7 +246,8 @@ abstract class LogFormat {
         }
 
         @Override
-        @Nullable LogEntry read(String line) {
+        @Nullable
+        LogEntry read(String line) {
             if (!line.startsWith(start)) {
                 return null;
             }
@@ -318,7 +321,8 @@ abstract class LogFormat {
                 if (code >= 0 && digits == 2) {
                     bytes.write(code);
                 } else {
-                    String plain = code >= 0 ? String.valueOf((char) code) : String.valueOf(next == 0 ? c : plain(next));
+                    String plain =
+                            code >= 0 ? String.valueOf((char) code) : String.valueOf(next == 0 ? c : plain(next));
                     bytes.writeBytes(plain.getBytes(StandardCharsets.UTF_8));
                 }
                 i += next == 0 ? 0 : code >= 0 ? 1 + digits : 1;

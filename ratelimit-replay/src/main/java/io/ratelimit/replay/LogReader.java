@@ -2,6 +2,7 @@ package io.ratelimit.replay;
 
 import java.io.BufferedInputStream;
 import java.io.EOFException;
+import java.io.FileInputStream;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -52,7 +53,8 @@ final class LogReader implements AutoCloseable {
     }
 
     /** Returns the next line that is not too long; null at the end of the last file. */
-    @Nullable String next() {
+    @Nullable
+    String next() {
         while (true) {
             try {
                 if (input == null && !openNext()) {
@@ -82,7 +84,7 @@ final class LogReader implements AutoCloseable {
         }
         file = files.next();
         InputStream raw = new BufferedInputStream(
-                new Counter(file.equals("-") ? standardInput : Files.newInputStream(Path.of(file))), BUFFER);
+                new Counter(file.equals("-") ? standardInput : new FileInputStream(file)), BUFFER);
         raw.mark(2);
         boolean gzip = raw.read() == 0x1F && raw.read() == 0x8B;
         raw.reset();

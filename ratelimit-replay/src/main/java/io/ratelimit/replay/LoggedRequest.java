@@ -6,7 +6,6 @@ import jakarta.servlet.http.HttpServletMapping;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpSession;
-import jakarta.servlet.http.MappingMatch;
 import java.lang.reflect.Proxy;
 import java.security.Principal;
 import java.util.ArrayList;
@@ -18,7 +17,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
-import org.springframework.security.core.Authentication;
+import org.springframework.security.authentication.AbstractAuthenticationToken;
 import org.springframework.security.core.GrantedAuthority;
 import org.springframework.web.util.UriUtils;
 
@@ -28,7 +27,10 @@ import org.springframework.web.util.UriUtils;
  */
 final class LoggedRequest extends HttpServletRequestWrapper {
 
-    private static final HttpServletRequest NOTHING = nothing(HttpServletRequest.class);
+    private static final HttpServletRequest NOTHING = fixed(HttpServletRequest.class, null);
+
+    /** The mapping of a servlet without a name, which stands for the DispatcherServlet. */
+    private static final HttpServletMapping ANY_SERVLET = fixed(HttpServletMapping.class, "");
 
     private final String contextPath;
     private final boolean endpointsKnown;
@@ -45,10 +47,14 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         this.endpointsKnown = endpointsKnown;
     }
 
-    /** Returns an object whose methods all throw. */
-    private static <T> T nothing(Class<T> type) {
-        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
-            throw new UnsupportedOperationException("a log doesn't contain " + method.getName());
+    /** Returns an object whose methods all return this text; without a text, all throw. */
+    private static <T> T fixed(Class<T> type, @Nullable String text) {
+        Class<?>[] types = {type};
+        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), types, (proxy, method, arguments) -> {
+            if (text == null) {
+                throw new UnsupportedOperationException("a log doesn't contain " + method.getName());
+            }
+            return text;
         }));
     }
 
@@ -201,7 +207,10 @@ final class LoggedRequest extends HttpServletRequestWrapper {
             }
             for (String cookie : header == null ? new String[0] : header.split(";")) {
                 int equals = cookie.indexOf('=');
-                add(cookies, cookie.substring(0, Math.max(equals, 0)).trim(), cookie.substring(equals + 1).trim());
+                add(
+                        cookies,
+                        cookie.substring(0, Math.max(equals, 0)).trim(),
+                        cookie.substring(equals + 1).trim());
             }
         }
         return cookies.toArray(Cookie[]::new);
@@ -230,13 +239,7 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         if (!sessionsLogged) {
             miss("session");
         }
-        String id = entry.session;
-        return id == null
-                ? null
-                : (HttpSession) Proxy.newProxyInstance(
-                        HttpSession.class.getClassLoader(),
-                        new Class<?>[] {HttpSession.class},
-                        (proxy, method, arguments) -> method.getName().equals("getId") ? id : null);
+        return entry.session == null ? null : fixed(HttpSession.class, entry.session);
     }
 
     /** Read whenever a policy needs the endpoint or a variable of its path. */
@@ -245,7 +248,7 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         if (!endpointsKnown) {
             miss("endpoints (--endpoints)");
         }
-        return AnyServlet.MAPPING;
+        return ANY_SERVLET;
     }
 
     @Override
@@ -253,48 +256,21 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         return DispatcherType.REQUEST;
     }
 
-    /** The mapping of a servlet without a name, which stands for the DispatcherServlet. */
-    private record AnyServlet() implements HttpServletMapping {
-
-        private static final HttpServletMapping MAPPING = new AnyServlet();
-
-        @Override
-        public String getMatchValue() {
-            return "";
-        }
-
-        @Override
-        public String getPattern() {
-            return "/";
-        }
-
-        @Override
-        public String getServletName() {
-            return "";
-        }
-
-        @Override
-        public MappingMatch getMappingMatch() {
-            return MappingMatch.DEFAULT;
-        }
-    }
-
     /** A user whose roles are unknown. */
-    private final class User implements Authentication {
+    private final class User extends AbstractAuthenticationToken {
+
+        private static final long serialVersionUID = 1;
 
         private final String name;
 
         User(String name) {
+            super(List.of());
             this.name = name;
+            setAuthenticated(true);
         }
 
         @Override
-        public String getName() {
-            return name;
-        }
-
-        @Override
-        public Collection<? extends GrantedAuthority> getAuthorities() {
+        public Collection<GrantedAuthority> getAuthorities() {
             miss("roles");
             return List.of();
         }
@@ -305,23 +281,8 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         }
 
         @Override
-        public @Nullable Object getDetails() {
-            return null;
-        }
-
-        @Override
         public Object getPrincipal() {
             return name;
-        }
-
-        @Override
-        public boolean isAuthenticated() {
-            return true;
-        }
-
-        @Override
-        public void setAuthenticated(boolean authenticated) {
-            throw new IllegalArgumentException("a logged user can't be changed");
         }
     }
 }

@@ -72,7 +72,9 @@ final class PolicyResult {
             if (arrangement == AT_ONCE) {
                 outcomes.merge(answer.outcome(), 1L, Long::sum);
                 bins.add(bin, entry.startNanos);
-                countDenied(answer.charge().key(), entry);
+                if (!policy.isGlobal()) {
+                    countDenied(answer.charge().key(), entry);
+                }
             }
         }
     }
@@ -82,8 +84,10 @@ final class PolicyResult {
         DeniedKey denied = deniedKeys.get(key);
         if (denied == null) {
             if (deniedKeys.size() >= MAX_DENIED_KEYS) {
-                List<Long> counts =
-                        deniedKeys.values().stream().map(each -> each.count).sorted().toList();
+                List<Long> counts = deniedKeys.values().stream()
+                        .map(each -> each.count)
+                        .sorted()
+                        .toList();
                 forgottenCount = counts.get(MAX_DENIED_KEYS / 2);
                 deniedKeys.values().removeIf(each -> each.count <= forgottenCount);
             }
@@ -96,16 +100,15 @@ final class PolicyResult {
 
     /** Returns a key as people read it. The name of a host stands for the address that replaced it. */
     private String name(String key, LogEntry entry) {
+        String host = entry.host == null || !LoggedRequest.isName(entry.host) ? null : entry.host;
         List<String> names = new ArrayList<>();
-        List<String> parts = key.isEmpty() || !key.startsWith("\0x") ? Keys.parts(key) : List.of();
-        for (int i = 0; i < parts.size(); i++) {
-            String text = Keys.text(parts.get(i));
-            boolean address = policy.key().get(Math.min(i, policy.key().size() - 1)).equals("ip");
-            boolean isHost = entry.host != null && LoggedRequest.isName(entry.host) && text.startsWith("f");
-            names.add(isHost && (address || Keys.isPlaceholder(parts.get(i))) && entry.host != null ? entry.host : text);
+        for (String part : Keys.parts(key)) {
+            boolean address =
+                    Keys.isPlaceholder(part) || policy.key().get(names.size()).equals("ip");
+            String text = Keys.text(part);
+            names.add(text.isEmpty() ? "none" : host != null && address && text.startsWith("f") ? host : text);
         }
-        String tier = key.startsWith("\0t") ? " (" + Keys.tier(key) + ")" : "";
-        return names.stream().map(name -> name.isEmpty() ? "none" : name).collect(Collectors.joining(", ")) + tier;
+        return String.join(", ", names) + (Keys.tier(key).isEmpty() ? "" : " (" + Keys.tier(key) + ")");
     }
 
     /** Returns the keys with the most denied requests. Their counts may be too high if there were very many. */
@@ -121,7 +124,8 @@ final class PolicyResult {
     }
 
     /** Returns what the log lacks, such as {@code header X-Api-Key (12 requests)}; null if it lacks nothing. */
-    @Nullable String lacks() {
+    @Nullable
+    String lacks() {
         return unlogged.isEmpty()
                 ? null
                 : unlogged.entrySet().stream()

@@ -15,15 +15,17 @@ import io.ratelimit.demand.DemandListener;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +39,7 @@ final class Replay {
     /** The lines among which requests are put in order. A log is written in the order in which requests end. */
     private static final int WINDOW = 1 << 16;
 
+    private static final Pattern FIREWALL = Pattern.compile("(?i)[;\\\\]|//|/\\.|%(?:00|2[5ef]|3b|5c)");
     private static final long NANOS = 1_000_000_000L;
 
     private final RequestPolicies policies;
@@ -45,8 +48,10 @@ final class Replay {
     private final boolean authenticates;
     private final Map<String, RequestPolicy> requestPolicies = new HashMap<>();
     private final Map<String, PolicyResult> results = new LinkedHashMap<>();
-    private final PriorityQueue<LogEntry> window = new PriorityQueue<>(
-            Comparator.comparingLong((LogEntry entry) -> entry.startNanos).thenComparingLong(entry -> entry.number));
+    /** The requests of the window: those that were in order when they came, and the others. */
+    private final ArrayDeque<LogEntry> ordered = new ArrayDeque<>();
+
+    private final PriorityQueue<LogEntry> unordered = new PriorityQueue<>(Replay::compare);
     private final List<LogEntry> second = new ArrayList<>();
     private final boolean refunds;
     private final Bins bins;
@@ -96,15 +101,21 @@ final class Replay {
             withoutRequest++;
             return;
         }
-        window.add(entry);
-        if (window.size() > WINDOW) {
+        boolean inOrder = ordered.isEmpty() || ordered.getLast().startNanos <= entry.startNanos;
+        (inOrder ? ordered : unordered).add(entry);
+        if (ordered.size() + unordered.size() > WINDOW) {
             decideFirst();
         }
     }
 
+    private static int compare(LogEntry one, LogEntry other) {
+        int byStart = Long.compare(one.startNanos, other.startNanos);
+        return byStart != 0 ? byStart : Long.compare(one.number, other.number);
+    }
+
     /** Decides all requests that are left. */
     void finish() {
-        while (!window.isEmpty()) {
+        while (!ordered.isEmpty() || !unordered.isEmpty()) {
             decideFirst();
         }
         decideSecond();
@@ -115,7 +126,10 @@ final class Replay {
     }
 
     private void decideFirst() {
-        LogEntry entry = window.remove();
+        LogEntry next = ordered.peek();
+        LogEntry other = unordered.peek();
+        boolean takesOther = next == null || other != null && compare(other, next) < 0;
+        LogEntry entry = takesOther ? unordered.remove() : ordered.remove();
         if (entry.startNanos < latest) {
             late++;
         }
@@ -153,7 +167,7 @@ final class Replay {
         bins.add(0, entry.startNanos);
         request.begin(entry, usersLogged, sessionsLogged);
         List<Charge> early = charges(Phase.BEFORE_AUTHENTICATION);
-        boolean passes = !authenticates || entry.status != 401;
+        boolean passes = !authenticates || entry.status != 401 && !isRejectedByFirewall(entry);
         Call call = new Call(entry, early, passes ? charges(Phase.AFTER_AUTHENTICATION) : List.of());
         atOnce.decide(call, entry.startNanos);
         if (spread != atOnce) {
@@ -161,14 +175,22 @@ final class Replay {
         }
     }
 
+    /** Returns whether the firewall of Spring Security, which stands between the phases, has rejected a request. */
+    private static boolean isRejectedByFirewall(LogEntry entry) {
+        return entry.status == 400 && FIREWALL.matcher(entry.path).find();
+    }
+
     /** Returns the charges of a phase. A policy that needs a fact which the log lacks is left out, and counted. */
     private List<Charge> charges(Phase phase) {
         List<Charge> charges = new ArrayList<>();
         for (RequestPolicy policy : policies.all()) {
-            PolicyResult result = policy.phase() == phase ? results.get(policy.policy().name()) : null;
+            PolicyResult result =
+                    policy.phase() == phase ? results.get(policy.policy().name()) : null;
             if (result != null) {
                 Charge charge = policies.charge(policy, request);
-                if (charge != null && policy.refundOn() != null && policy.refundOn().isAuthenticated()) {
+                if (charge != null
+                        && policy.refundOn() != null
+                        && policy.refundOn().isAuthenticated()) {
                     request.getUserPrincipal();
                 }
                 Set<String> unlogged = request.takeUnlogged();
@@ -190,7 +212,12 @@ final class Replay {
         }
 
         private static boolean mayWait(List<Charge> charges) {
-            return charges.stream().anyMatch(charge -> !charge.maxWait().isZero());
+            for (Charge charge : charges) {
+                if (!charge.maxWait().isZero()) {
+                    return true;
+                }
+            }
+            return false;
         }
     }
 
@@ -202,6 +229,7 @@ final class Replay {
         private final Throttlers throttlers;
         private final DemandListener demand;
         private @Nullable LogEntry current;
+        private @Nullable RuntimeException failure;
 
         Throttle(int arrangement, long nanos) {
             this.arrangement = arrangement;
@@ -221,6 +249,9 @@ final class Replay {
             } else {
                 pass(call);
             }
+            if (failure != null) {
+                throw new IllegalStateException(failure);
+            }
         }
 
         /** Does what the two filters do: takes in both phases, and gives back on a denial and by the response. */
@@ -237,16 +268,22 @@ final class Replay {
                 denied[arrangement]++;
                 giveBack(taken, policy -> !policy.keepsCharges());
             }
+            if (refunds && !taken.isEmpty()) {
+                refund(entry, decision, taken);
+            }
+            if (observer != null && arrangement == PolicyResult.AT_ONCE) {
+                observer.decided(entry, decision);
+            }
+        }
+
+        private void refund(LogEntry entry, Decision decision, List<Answer> taken) {
             int status = decision.allowed() ? entry.status : rejectionStatus(decision);
-            long end = clock.nanoTime() + (decision.allowed() && refunds ? Math.max(entry.durationNanos, 0) : 0);
+            long end = clock.nanoTime() + (decision.allowed() ? Math.max(entry.durationNanos, 0) : 0);
             Predicate<RequestPolicy> refunded = policy -> policy.refunds(status, entry.user != null);
             if (end > clock.nanoTime()) {
                 clock.callAt(end, () -> giveBack(taken, refunded));
             } else {
                 giveBack(taken, refunded);
-            }
-            if (observer != null && arrangement == PolicyResult.AT_ONCE) {
-                observer.decided(entry, decision);
             }
         }
 
@@ -272,18 +309,21 @@ final class Replay {
         }
 
         private int rejectionStatus(Decision decision) {
-            RateLimitProperties.Policy policy = properties.policies().get(decision.decisiveDenial().policy().name());
+            RateLimitProperties.Policy policy =
+                    properties.policies().get(decision.decisiveDenial().policy().name());
             return decision.outcome() == Outcome.MISSING_KEY ? 403 : policy == null ? 429 : policy.status();
         }
 
+        /** Keeps a failure: the throttlers would leave out a listener that throws, and the totals would be wrong. */
         @Override
         public void decided(Decision decision) {
-            LogEntry entry = current;
-            for (Answer answer : decision.answers()) {
-                PolicyResult result = results.get(answer.policy().name());
-                if (entry != null && result != null) {
-                    result.count(arrangement, answer, entry, bins);
+            try {
+                LogEntry entry = Objects.requireNonNull(current);
+                for (Answer answer : decision.answers()) {
+                    Objects.requireNonNull(results.get(answer.policy().name())).count(arrangement, answer, entry, bins);
                 }
+            } catch (RuntimeException wrong) {
+                failure = wrong;
             }
         }
 
@@ -307,7 +347,8 @@ final class Replay {
     }
 
     /** Returns the demand of a policy or of one of its tiers, all at once; null if there is none. */
-    @Nullable Demand demand(String policy, @Nullable String tier) {
+    @Nullable
+    Demand demand(String policy, @Nullable String tier) {
         return atOnce == null ? null : atOnce.demand.demand(policy, tier);
     }
 

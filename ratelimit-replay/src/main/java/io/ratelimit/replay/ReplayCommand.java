@@ -81,8 +81,9 @@ public final class ReplayCommand {
             return null;
         }
         if (policies.properties().policies().isEmpty()) {
-            err.println("The configuration has no policies below 'ratelimit.policies'. Name the file with '--config', or"
-                    + " check its indentation.");
+            err.println(
+                    "The configuration has no policies below 'ratelimit.policies'. Name the file with '--config', or"
+                            + " check its indentation.");
             policies.close();
             return null;
         }
@@ -91,7 +92,8 @@ public final class ReplayCommand {
 
     /** Returns the formats that the lines may have, the likeliest first. */
     private static Map<String, LogFormat> formats(ReplayOptions options) {
-        List<String> names = options.format.equals("auto") ? List.of("json", "combined", "common") : List.of(options.format);
+        List<String> names =
+                options.format.equals("auto") ? List.of("json", "combined", "common") : List.of(options.format);
         Map<String, LogFormat> formats = new LinkedHashMap<>();
         for (String name : names) {
             formats.put(name, LogFormat.of(name, options.fields, new Stamps()));
@@ -99,7 +101,8 @@ public final class ReplayCommand {
         return formats;
     }
 
-    private int replay(ReplayOptions options, Map<String, LogFormat> formats, ReplayPolicies policies) throws IOException {
+    private int replay(ReplayOptions options, Map<String, LogFormat> formats, ReplayPolicies policies)
+            throws IOException {
         Replay replay = new Replay(policies, options.authentication);
         UnreadLines unread = new UnreadLines();
         try (LogReader reader = new LogReader(options.files, in)) {
@@ -154,7 +157,8 @@ public final class ReplayCommand {
         LogFormat best = null;
         long most = 0;
         for (LogFormat format : formats.values()) {
-            long matches = sample.stream().filter(line -> format.read(line) != null).count();
+            long matches =
+                    sample.stream().filter(line -> format.read(line) != null).count();
             if (matches > most) {
                 best = format;
                 most = matches;

@@ -46,14 +46,25 @@ final class ReplayOptions {
     final List<String> properties = new ArrayList<>();
     final Map<String, String> fields = new HashMap<>();
     String format = "auto";
-    @Nullable Boolean stampsEnd;
+
+    @Nullable
+    Boolean stampsEnd;
+
     ZoneId zone = ZoneOffset.UTC;
-    @Nullable Path endpoints;
+
+    @Nullable
+    Path endpoints;
+
     boolean authentication;
     double touch = 0.001;
     Duration within = Duration.ofMinutes(1);
-    @Nullable Path html;
-    @Nullable Path json;
+
+    @Nullable
+    Path html;
+
+    @Nullable
+    Path json;
+
     double failAbove = 1;
     boolean quiet;
     boolean help;
@@ -70,7 +81,10 @@ final class ReplayOptions {
                 String name = equals < 0 ? argument : argument.substring(0, equals);
                 set(name, equals < 0 ? null : argument.substring(equals + 1), rest);
             } else {
-                files.add(argument.equals("-") ? argument : existing(argument, "a log").toString());
+                files.add(
+                        argument.equals("-")
+                                ? argument
+                                : existing(argument, "a log").toString());
             }
         }
         if (files.isEmpty() && !help) {
@@ -90,7 +104,8 @@ final class ReplayOptions {
     private void setValue(String name, String value) {
         switch (name) {
             case "--config" ->
-                properties.add("--spring.config.location=" + existing(value, name).toUri());
+                properties.add(
+                        "--spring.config.location=" + existing(value, name).toUri());
             case "--format" -> format = value;
             case "--field" -> {
                 int equals = value.indexOf('=');

@@ -1,7 +1,7 @@
 package io.ratelimit.replay;
 
-import io.ratelimit.BucketStore;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -51,10 +51,14 @@ import org.springframework.web.util.pattern.PathPatternParser;
  * @param request the request by which they are asked
  */
 record ReplayPolicies(
-        RequestPolicies requests, RateLimitProperties properties, LoggedRequest request, ConfigurableApplicationContext context)
+        RequestPolicies requests,
+        RateLimitProperties properties,
+        LoggedRequest request,
+        ConfigurableApplicationContext context)
         implements AutoCloseable {
 
-    private static final Pattern BEAN = Pattern.compile("\\bbean\\(\\s*['\"]([^'\"]+)['\"]\\s*\\)|\\bbean:\\s*([^\\s,\\]\"']+)");
+    private static final Pattern BEAN =
+            Pattern.compile("\\bbean\\(\\s*['\"]([^'\"]+)['\"]\\s*\\)|\\bbean:\\s*([^\\s,\\]\"']+)");
     private static final Pattern ENDPOINT = Pattern.compile("(?:([A-Z,]+)\\s+)?(/\\S*)");
 
     /**
@@ -102,7 +106,10 @@ record ReplayPolicies(
         ConfigurableApplicationContext context = application.run(arguments.toArray(String[]::new));
         skipForwardingWarning(context, request[0]);
         return new ReplayPolicies(
-                context.getBean(RequestPolicies.class), context.getBean(RateLimitProperties.class), request[0], context);
+                context.getBean(RequestPolicies.class),
+                context.getBean(RateLimitProperties.class),
+                request[0],
+                context);
     }
 
     /**
@@ -114,8 +121,7 @@ record ReplayPolicies(
         FailureListener failures = (name, fact, reason) -> {};
         RequestPolicy byAddress = RequestPolicy.builder(
                         Throttlers.local(List.of(policy)).get(policy.name()),
-                        new RequestKey(
-                                List.of(KeyPart.of("ip")), MissingKey.SHARED, failures, ThrottleListener.NONE),
+                        new RequestKey(List.of(KeyPart.of("ip")), MissingKey.SHARED, failures, ThrottleListener.NONE),
                         failures)
                 .build();
         LogEntry forwarded = new LogEntry();
@@ -159,11 +165,13 @@ record ReplayPolicies(
             }
             Matcher endpoint = ENDPOINT.matcher(line.strip());
             if (!endpoint.matches()) {
-                throw new WrongEndpointException("--endpoints must have lines such as 'GET /items/{id}', but was '"
-                        + line + "'");
+                throw new WrongEndpointException(
+                        "--endpoints must have lines such as 'GET /items/{id}', but was '" + line + "'");
             }
             List<RequestMethod> methods = new ArrayList<>();
-            for (String method : endpoint.group(1) == null ? new String[0] : endpoint.group(1).split(",")) {
+            for (String method : endpoint.group(1) == null
+                    ? new String[0]
+                    : endpoint.group(1).split(",")) {
                 RequestMethod known = RequestMethod.resolve(method);
                 if (known == null) {
                     throw new WrongEndpointException("--endpoints has the unknown method '" + method + "'");

@@ -86,7 +86,8 @@ final class Report {
     private String range(long spread, long atOnce, String noun) {
         return replay.hasExactStamps() || spread == atOnce
                 ? count(atOnce, noun)
-                : String.format(Locale.ROOT, "%,d to %s", Math.min(spread, atOnce), count(Math.max(spread, atOnce), noun));
+                : String.format(
+                        Locale.ROOT, "%,d to %s", Math.min(spread, atOnce), count(Math.max(spread, atOnce), noun));
     }
 
     private static long[] range(PolicyResult result, boolean exact) {
@@ -124,8 +125,9 @@ final class Report {
                 "requests began",
                 " before others that had already been decided, and were decided when the line was reached");
         if (!replay.hasExactStamps()) {
-            notes.add("The stamps are whole seconds: of two figures, one is for the requests of each second spread evenly,"
-                    + " and one for all of them at once");
+            notes.add(
+                    "The stamps are whole seconds: of two figures, one is for the requests of each second spread evenly,"
+                            + " and one for all of them at once");
         }
         return notes;
     }
@@ -157,7 +159,10 @@ final class Report {
         text.append(String.join(", ", options.files)).append(": ").append(count(reader.lines(), "line"));
         text.append(", ").append(count(replay.requests(), "request"));
         if (replay.requests() > 0) {
-            text.append(" from ").append(time(replay.firstNanos())).append(" to ").append(time(replay.lastNanos()));
+            text.append(" from ")
+                    .append(time(replay.firstNanos()))
+                    .append(" to ")
+                    .append(time(replay.lastNanos()));
             text.append(" ").append(zone);
         }
         text.append('\n');
@@ -172,32 +177,49 @@ final class Report {
                 append(text, result);
             }
         }
-        notAsked().forEach((name, reason) ->
-                text.append('\n').append(name).append(": not decided, ").append(reason).append(".\n"));
+        notAsked().forEach((name, reason) -> text.append('\n')
+                .append(name)
+                .append(": not decided, ")
+                .append(reason)
+                .append(".\n"));
         long[] denied = replay.denied();
         text.append("\nDenied in all: ").append(range(denied[0], denied[1], "request"));
-        text.append(", ").append(percent(Math.max(denied[0], denied[1]), replay.requests())).append(".\n");
+        text.append(", ")
+                .append(percent(Math.max(denied[0], denied[1]), replay.requests()))
+                .append(".\n");
         return text.toString();
     }
 
     private void append(StringBuilder text, PolicyResult result) {
         long decided = result.decided[PolicyResult.AT_ONCE];
         long[] keys = range(result, replay.hasExactStamps());
-        text.append('\n').append(result.policy.name()).append(": ").append(describe(result.policy)).append('\n');
+        text.append('\n')
+                .append(result.policy.name())
+                .append(": ")
+                .append(describe(result.policy))
+                .append('\n');
         text.append("  asked by ").append(count(decided, "request"));
         if (!result.policy.isGlobal()) {
-            text.append(" of ").append(result.keys.isFull() ? "more than " : "").append(count(result.keys.size(), "key"));
+            text.append(" of ")
+                    .append(result.keys.isFull() ? "more than " : "")
+                    .append(count(result.keys.size(), "key"));
         }
         text.append("; ").append(result.policy.mode() == Mode.SHADOW ? "would deny " : "denies ");
         text.append(range(result.denied[0], result.denied[1], "request"));
-        text.append(" (").append(percent(Math.max(result.denied[0], result.denied[1]), decided)).append(')');
+        text.append(" (")
+                .append(percent(Math.max(result.denied[0], result.denied[1]), decided))
+                .append(')');
         if (!result.policy.isGlobal()) {
             text.append(" of ").append(range(keys[0], keys[1], "key"));
-            text.append(" (").append(percent(Math.max(keys[0], keys[1]), result.keys.size())).append(')');
+            text.append(" (")
+                    .append(percent(Math.max(keys[0], keys[1]), result.keys.size()))
+                    .append(')');
         }
         text.append('\n');
         if (result.undecided > 0) {
-            text.append("  not decided: ").append(count(result.undecided, "request")).append(", the log lacks ");
+            text.append("  not decided: ")
+                    .append(count(result.undecided, "request"))
+                    .append(", the log lacks ");
             text.append(result.lacks()).append('\n');
         }
         if (result.overflows > 0) {
@@ -212,8 +234,15 @@ final class Report {
         });
         if (!result.policy.isGlobal()) {
             for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
-                text.append("  ").append(String.format(Locale.ROOT, "%7d", key.count)).append(" denied: ");
-                text.append(key.name).append(", ").append(time(key.first)).append(" to ").append(time(key.last)).append('\n');
+                text.append("  ")
+                        .append(String.format(Locale.ROOT, "%7d", key.count))
+                        .append(" denied: ");
+                text.append(key.name)
+                        .append(", ")
+                        .append(time(key.first))
+                        .append(" to ")
+                        .append(time(key.last))
+                        .append('\n');
             }
         }
         Demand demand = replay.demand(result.policy.name(), null);
@@ -223,13 +252,14 @@ final class Report {
             text.append(" of the keys: ").append(yaml(suggestion.spec()));
             text.append(" (touches ").append(suggestion.touched().keys()).append(" of ");
             text.append(suggestion.touched().sample()).append(demand.sample() < demand.keys() ? " sampled" : "");
-            text.append(suggestion.outermost() ? " keys; a rate beyond the measured ones may fit better)\n" : " keys)\n");
+            text.append(
+                    suggestion.outermost() ? " keys; a rate beyond the measured ones may fit better)\n" : " keys)\n");
         }
     }
 
     private static String describe(ThrottlePolicy policy) {
-        return (policy.isGlobal() ? "one bucket" : "key " + String.join(", ", policy.key())) + ", " + yaml(policy.spec())
-                + (policy.mode() == Mode.SHADOW ? ", mode: shadow" : "");
+        return (policy.isGlobal() ? "one bucket" : "key " + String.join(", ", policy.key())) + ", "
+                + yaml(policy.spec()) + (policy.mode() == Mode.SHADOW ? ", mode: shadow" : "");
     }
 
     private static String yaml(BucketSpec spec) {
@@ -284,7 +314,8 @@ final class Report {
         result.outcomes.forEach((outcome, count) -> outcomes.put(outcome.name(), count));
         tree.put("outcomes", outcomes);
         List<Object> keys = new ArrayList<>();
-        for (PolicyResult.DeniedKey key : policy.isGlobal() ? List.<PolicyResult.DeniedKey>of() : result.deniedMost(KEYS)) {
+        for (PolicyResult.DeniedKey key :
+                policy.isGlobal() ? List.<PolicyResult.DeniedKey>of() : result.deniedMost(KEYS)) {
             Map<String, Object> denied = new LinkedHashMap<>();
             denied.put("key", key.name);
             denied.put("denied", key.count);

@@ -74,13 +74,19 @@ final class Stamps {
         entry.localSeconds = cachedSeconds + secondsOfDay(text, 11);
         int end = 19;
         entry.wholeSeconds = end >= text.length() || text.charAt(end) != '.' && text.charAt(end) != ',';
-        if (!entry.wholeSeconds) {
-            int unit = 100_000_000;
-            for (end++; end < text.length() && Character.isDigit(text.charAt(end)); end++, unit /= 10) {
-                entry.nanoOfSecond += unit * (text.charAt(end) - '0');
-            }
+        return readOffset(
+                text.substring(entry.wholeSeconds ? end : readFraction(text, end + 1, entry))
+                        .trim(),
+                entry);
+    }
+
+    /** Reads the digits of a fraction of a second, and returns the index behind them. */
+    private static int readFraction(String text, int start, LogEntry entry) {
+        int at = start;
+        for (int unit = 100_000_000; at < text.length() && Character.isDigit(text.charAt(at)); at++, unit /= 10) {
+            entry.nanoOfSecond += unit * Character.digit(text.charAt(at), 10);
         }
-        return readOffset(text.substring(end).trim(), entry);
+        return at;
     }
 
     private static int secondsOfDay(String text, int start) {
@@ -103,7 +109,8 @@ final class Stamps {
     }
 
     private static boolean readOffset(String text, LogEntry entry) {
-        entry.offsetSeconds = text.isEmpty() ? null : (Integer) ZoneOffset.of(text).getTotalSeconds();
+        entry.offsetSeconds =
+                text.isEmpty() ? null : (Integer) ZoneOffset.of(text).getTotalSeconds();
         return true;
     }
 
@@ -113,19 +120,18 @@ final class Stamps {
         long whole = Long.parseLong(point < 0 ? text : text.substring(0, point));
         boolean millis = whole > 99_999_999_999L;
         entry.localSeconds = millis ? whole / 1000 : whole;
-        entry.nanoOfSecond = millis
-                ? (int) (whole % 1000) * 1_000_000
-                : point < 0 ? 0 : (int) (Double.parseDouble(text.substring(point)) * 1e9);
+        entry.nanoOfSecond = millis ? (int) (whole % 1000) * 1_000_000 : 0;
         entry.wholeSeconds = !millis && point < 0;
         entry.offsetSeconds = 0;
-        return true;
+        return point < 0 || millis || readFraction(text, point + 1, entry) == text.length();
     }
 
     private boolean readFormatted(TemporalAccessor time, LogEntry entry) {
         entry.localSeconds = LocalDateTime.from(time).toEpochSecond(ZoneOffset.UTC);
         entry.nanoOfSecond = time.get(ChronoField.NANO_OF_SECOND);
         entry.wholeSeconds = entry.nanoOfSecond == 0;
-        entry.offsetSeconds = time.isSupported(ChronoField.OFFSET_SECONDS) ? time.get(ChronoField.OFFSET_SECONDS) : null;
+        entry.offsetSeconds =
+                time.isSupported(ChronoField.OFFSET_SECONDS) ? time.get(ChronoField.OFFSET_SECONDS) : null;
         return true;
     }
 }

@@ -72,7 +72,9 @@ final class UnreadLines {
 
     private static String likely(List<String> sample) {
         for (Map.Entry<String, LogFormat> other : OTHERS.entrySet()) {
-            long matches = sample.stream().filter(line -> other.getValue().read(line) != null).count();
+            long matches = sample.stream()
+                    .filter(line -> other.getValue().read(line) != null)
+                    .count();
             if (matches > sample.size() / 2) {
                 return "Most of them have this one: --format '" + other.getKey() + "'\n";
             }
