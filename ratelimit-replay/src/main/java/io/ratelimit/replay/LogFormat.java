@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -105,8 +104,7 @@ abstract class LogFormat {
     private static final class PatternFormat extends LogFormat {
 
         private static final Pattern FIELD =
-                Pattern.compile("%%|%[<>!,\\d]*(?:\\{([^}]*)\\})?\\^?([a-zA-Z]{1,2}+)" + "|\\$(?:\\{(\\w+)\\}|(\\w+))");
-        private static final Set<String> LONG_CODES = Set.of("ti", "to");
+                Pattern.compile("%%|%[<>!,\\d]*(?:\\{([^}]*)\\})?([a-zA-Z])|\\$(?:\\{(\\w+)\\}|(\\w+))");
 
         private final String name;
         private final Stamps stamps;
@@ -137,10 +135,6 @@ abstract class LogFormat {
                     continue;
                 }
                 String code = matcher.group(2);
-                if (code != null && code.length() == 2 && !LONG_CODES.contains(code)) {
-                    last--;
-                    code = code.substring(0, 1);
-                }
                 Field field = code == null
                         ? variable(matcher.group(3) == null ? matcher.group(4) : matcher.group(3))
                         : code(code, matcher.group(1));

@@ -37,7 +37,9 @@ final class Stamps {
     }
 
     /** Sets the time of an entry. Returns false if the text is no time between 1970 and 2255. */
-    boolean read(String text, LogEntry entry) {
+    boolean read(String written, LogEntry entry) {
+        boolean bracketed = written.startsWith("[") && written.endsWith("]");
+        String text = bracketed ? written.substring(1, written.length() - 1) : written;
         try {
             boolean read = formatter != null
                     ? readFormatted(formatter.parse(text), entry)
