@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.springframework.http.server.PathContainer;
+import org.jspecify.annotations.Nullable;
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** The policies that the filter enforces. Narrowest first: by the number of parts in the key, then by name. */
@@ -103,6 +104,17 @@ public final class RequestPolicies {
         if (charge != null) {
             charges.add(charge);
         }
+    }
+
+    /**
+     * Returns the charge of a recorded request by one policy, as the filter makes it for a request that no exemption
+     * frees; null if the policy doesn't cover the request. Reads only the facts that the policy needs.
+     */
+    public @Nullable Charge charge(RequestPolicy policy, HttpServletRequest request) {
+        ServletRequestFacts facts = new ServletRequestFacts(request, endpoints, clientIps);
+        PolicyPaths paths = Objects.requireNonNull(byPhase.get(policy.phase()));
+        int i = paths.policies().indexOf(policy);
+        return i >= 0 && (paths.isEmpty() || paths.covering(facts.paths()).get(i)) ? policy.charge(facts) : null;
     }
 
     private void reportExempt(RequestPolicy policy, ServletRequestFacts facts) {

@@ -123,8 +123,13 @@ public final class RequestPolicy {
         return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
     }
 
-    /** Returns whether the policy gives back the tokens of a request with this response. */
-    boolean refunds(int status, boolean authenticated) {
+    /**
+     * Returns whether the policy gives back the tokens of a request with this response.
+     *
+     * @param status the status of the response
+     * @param authenticated whether the request got past authentication with a user
+     */
+    public boolean refunds(int status, boolean authenticated) {
         return refundOn != null && refundOn.covers(status, authenticated);
     }
 

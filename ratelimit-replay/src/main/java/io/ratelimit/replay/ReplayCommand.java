@@ -1,0 +1,178 @@
+package io.ratelimit.replay;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.logging.LogManager;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Replays access logs: {@code java -jar ratelimit-replay.jar access.log --config application.yml}. The exit code is in the
+ * {@linkplain ReplayOptions#USAGE usage}.
+ */
+public final class ReplayCommand {
+
+    static final int DECIDED = 0;
+    static final int TOO_MANY_DENIED = 1;
+    static final int WRONG_COMMAND_LINE = 2;
+    static final int WRONG_CONFIGURATION = 3;
+    static final int NOT_DECIDED = 4;
+
+    /** The lines that must contain one of the format. */
+    private static final int SAMPLE = 1000;
+
+    private final InputStream in;
+    private final PrintStream out;
+    private final PrintStream err;
+
+    ReplayCommand(InputStream in, PrintStream out, PrintStream err) {
+        this.in = in;
+        this.out = out;
+        this.err = err;
+    }
+
+    /** Replays the logs that the arguments name, and ends the process with the exit code. */
+    public static void main(String[] arguments) throws IOException {
+        System.setProperty("org.springframework.boot.logging.LoggingSystem", "none");
+        try (InputStream logging = ReplayCommand.class.getResourceAsStream("logging.properties")) {
+            LogManager.getLogManager().readConfiguration(logging);
+        }
+        System.exit(new ReplayCommand(System.in, System.out, System.err).run(List.of(arguments)));
+    }
+
+    int run(List<String> arguments) {
+        ReplayOptions options;
+        Map<String, LogFormat> formats;
+        try {
+            options = new ReplayOptions(arguments);
+            formats = formats(options);
+        } catch (IllegalArgumentException wrong) {
+            err.println(wrong.getMessage() + ". '--help' lists the options.");
+            return WRONG_COMMAND_LINE;
+        }
+        if (options.help) {
+            out.print(ReplayOptions.USAGE);
+            return DECIDED;
+        }
+        try (ReplayPolicies policies = policies(options)) {
+            return policies == null ? WRONG_CONFIGURATION : replay(options, formats, policies);
+        } catch (IllegalArgumentException wrong) {
+            err.println(wrong.getMessage());
+            return WRONG_COMMAND_LINE;
+        } catch (IOException failure) {
+            err.println("Can't read or write: " + failure);
+            return NOT_DECIDED;
+        }
+    }
+
+    /** Returns the policies; null if their configuration stops the start, which Spring Boot has reported then. */
+    private @Nullable ReplayPolicies policies(ReplayOptions options) throws IOException {
+        ReplayPolicies policies;
+        try {
+            policies = ReplayPolicies.read(options.properties, options.endpoints, options.authentication);
+        } catch (ReplayPolicies.WrongEndpointException wrong) {
+            throw new IllegalArgumentException(wrong.getMessage(), wrong);
+        } catch (RuntimeException reported) {
+            return null;
+        }
+        if (policies.properties().policies().isEmpty()) {
+            err.println(
+                    "The configuration has no policies below 'ratelimit.policies'. Name the file with '--config', or"
+                            + " check its indentation.");
+            policies.close();
+            return null;
+        }
+        return policies;
+    }
+
+    /** Returns the formats that the lines may have, the likeliest first. */
+    private static Map<String, LogFormat> formats(ReplayOptions options) {
+        List<String> names =
+                options.format.equals("auto") ? List.of("json", "combined", "common") : List.of(options.format);
+        Map<String, LogFormat> formats = new LinkedHashMap<>();
+        for (String name : names) {
+            formats.put(name, LogFormat.of(name, options.fields, new Stamps()));
+        }
+        return formats;
+    }
+
+    private int replay(ReplayOptions options, Map<String, LogFormat> formats, ReplayPolicies policies)
+            throws IOException {
+        Replay replay = new Replay(policies, options.authentication);
+        UnreadLines unread = new UnreadLines();
+        try (LogReader reader = new LogReader(options.files, in)) {
+            List<String> sample = new ArrayList<>();
+            for (String line = reader.next(); line != null; line = sample.size() < SAMPLE ? reader.next() : null) {
+                sample.add(line);
+            }
+            LogFormat format = mostFrequent(formats, sample);
+            if (format == null) {
+                err.print(unread.explain(options, sample, reader));
+                return NOT_DECIDED;
+            }
+            boolean stampsEnd = options.stampsEnd == null ? format.stampsEnd() : options.stampsEnd;
+            LogClock clock = new LogClock(options.zone, stampsEnd);
+            Progress progress = new Progress(reader, options.quiet ? null : err);
+            long number = 0;
+            for (String line : sample) {
+                add(line, ++number, format, clock, replay, unread);
+            }
+            sample.clear();
+            for (String line = reader.next(); line != null; line = reader.next()) {
+                add(line, ++number, format, clock, replay, unread);
+                progress.show();
+            }
+            replay.finish();
+            progress.end();
+            Report report = new Report(options, reader, format, clock, unread, replay, policies.properties());
+            out.print(report.text());
+            if (options.json != null) {
+                Files.writeString(options.json, report.json());
+            }
+            if (options.html != null) {
+                Files.writeString(options.html, report.html());
+            }
+            return exitCode(options, reader, replay);
+        }
+    }
+
+    private static void add(
+            String line, long number, LogFormat format, LogClock clock, Replay replay, UnreadLines unread) {
+        LogEntry entry = format.read(line);
+        if (entry == null) {
+            unread.add(number, line);
+        } else {
+            entry.number = number;
+            clock.read(entry);
+            replay.add(entry);
+        }
+    }
+
+    private static @Nullable LogFormat mostFrequent(Map<String, LogFormat> formats, List<String> sample) {
+        LogFormat best = null;
+        long most = 0;
+        for (LogFormat format : formats.values()) {
+            long matches =
+                    sample.stream().filter(line -> format.read(line) != null).count();
+            if (matches > most) {
+                best = format;
+                most = matches;
+            }
+        }
+        return best;
+    }
+
+    private int exitCode(ReplayOptions options, LogReader reader, Replay replay) {
+        boolean anyDecided = replay.results().stream().anyMatch(result -> result.decided[PolicyResult.AT_ONCE] > 0);
+        if (!reader.problems().isEmpty() || !anyDecided) {
+            return NOT_DECIDED;
+        }
+        double share = (double) Math.max(replay.denied()[0], replay.denied()[1]) / replay.requests();
+        return share > options.failAbove ? TOO_MANY_DENIED : DECIDED;
+    }
+}

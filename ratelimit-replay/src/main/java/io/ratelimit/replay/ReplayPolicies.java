@@ -1,0 +1,215 @@
+package io.ratelimit.replay;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.web.servlet.ClientIpResolver;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.Banner;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.web.context.servlet.AnnotationConfigServletWebApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
+import org.springframework.core.env.PropertySource;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
+import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+/**
+ * The policies of a configuration, read by Spring Boot and the library's own auto-configuration, without a server.
+ *
+ * @param requests the policies that limit requests
+ * @param request the request by which they are asked
+ */
+record ReplayPolicies(
+        RequestPolicies requests,
+        RateLimitProperties properties,
+        LoggedRequest request,
+        ConfigurableApplicationContext context)
+        implements AutoCloseable {
+
+    private static final Pattern BEAN =
+            Pattern.compile("\\bbean\\(\\s*['\"]([^'\"]+)['\"]\\s*\\)|\\bbean:\\s*([^\\s,\\]\"']+)");
+    private static final Pattern ENDPOINT = Pattern.compile("(?:([A-Z,]+)\\s+)?(/\\S*)");
+
+    /**
+     * Reads the policies.
+     *
+     * @param arguments properties such as {@code --spring.config.location=application.yml}
+     * @param endpoints a file with one endpoint a line, such as {@code GET /items/{id}}; null if they are unknown
+     * @param authenticates whether the application authenticates between the two phases
+     * @throws RuntimeException if the configuration would stop the start of the application; the log has the report
+     */
+    static ReplayPolicies read(List<String> arguments, @Nullable Path endpoints, boolean authenticates)
+            throws IOException {
+        RequestMappingHandlerMapping mapping = new RequestMappingHandlerMapping();
+        if (endpoints != null) {
+            map(endpoints, mapping);
+        }
+        LoggedRequest[] request = new LoggedRequest[1];
+        SpringApplication application = new SpringApplication(Beans.class);
+        application.setWebApplicationType(WebApplicationType.SERVLET);
+        application.setApplicationContextFactory(type -> new AnnotationConfigServletWebApplicationContext());
+        application.setBannerMode(Banner.Mode.OFF);
+        application.setLogStartupInfo(false);
+        application.setRegisterShutdownHook(false);
+        application.addInitializers(context -> {
+            ConfigurableEnvironment environment = context.getEnvironment();
+            String contextPath = environment.getProperty("server.servlet.context-path", "");
+            LoggedRequest logged = new LoggedRequest(contextPath.equals("/") ? "" : contextPath, endpoints != null);
+            request[0] = logged;
+            String servletPath = environment.getProperty("spring.mvc.servlet.path", "");
+            context.getBeanFactory()
+                    .registerSingleton(
+                            "endpoints",
+                            new Endpoints("", servletPath.equals("/") ? "" : servletPath, List.of(mapping)));
+            if (authenticates) {
+                context.getBeanFactory().registerSingleton("springSecurityFilterChain", new Object());
+            }
+            for (String bean : beans(environment)) {
+                KeyResolver unknown = facts -> {
+                    logged.miss("bean " + bean);
+                    return null;
+                };
+                context.getBeanFactory().registerSingleton(bean, unknown);
+            }
+        });
+        ConfigurableApplicationContext context = application.run(arguments.toArray(String[]::new));
+        skipForwardingWarning(context, request[0]);
+        return new ReplayPolicies(
+                context.getBean(RequestPolicies.class),
+                context.getBean(RateLimitProperties.class),
+                request[0],
+                context);
+    }
+
+    /**
+     * Has the resolver of addresses give its only warning, of headers from an untrusted proxy. Until then it looks for these
+     * headers in each request, and each policy by address would seem to need them.
+     */
+    private static void skipForwardingWarning(ConfigurableApplicationContext context, LoggedRequest request) {
+        ThrottlePolicy policy = ThrottlePolicy.of("by-address", BucketSpec.of("1/1s"), "ip");
+        FailureListener failures = (name, fact, reason) -> {};
+        RequestPolicy byAddress = RequestPolicy.builder(
+                        Throttlers.local(List.of(policy)).get(policy.name()),
+                        new RequestKey(List.of(KeyPart.of("ip")), MissingKey.SHARED, failures, ThrottleListener.NONE),
+                        failures)
+                .build();
+        LogEntry forwarded = new LogEntry();
+        forwarded.path = "/";
+        forwarded.headers = List.of("x-forwarded-for");
+        forwarded.headerValues = new String[] {"unknown"};
+        request.begin(forwarded, true, true);
+        new RequestPolicies(
+                        List.of(byAddress),
+                        context.getBean(Endpoints.class),
+                        context.getBean(ClientIpResolver.class),
+                        ThrottleListener.NONE)
+                .charge(byAddress, request);
+    }
+
+    /** Returns the names of beans that the policies read. A log doesn't contain what they return. */
+    private static Set<String> beans(ConfigurableEnvironment environment) {
+        Set<String> names = new TreeSet<>();
+        for (PropertySource<?> source : environment.getPropertySources()) {
+            if (source instanceof EnumerablePropertySource<?> enumerable) {
+                for (String property : enumerable.getPropertyNames()) {
+                    if (property.startsWith("ratelimit.")) {
+                        Matcher matcher = BEAN.matcher(environment.getProperty(property, ""));
+                        while (matcher.find()) {
+                            names.add(matcher.group(1) == null ? matcher.group(2) : matcher.group(1));
+                        }
+                    }
+                }
+            }
+        }
+        return names;
+    }
+
+    /** Maps each endpoint to a method that no request calls. */
+    private static void map(Path file, RequestMappingHandlerMapping mapping) throws IOException {
+        RequestMappingInfo.BuilderConfiguration options = new RequestMappingInfo.BuilderConfiguration();
+        options.setPatternParser(PathPatternParser.defaultInstance);
+        for (String line : Files.readAllLines(file)) {
+            if (line.isBlank() || line.startsWith("#")) {
+                continue;
+            }
+            Matcher endpoint = ENDPOINT.matcher(line.strip());
+            if (!endpoint.matches()) {
+                throw new WrongEndpointException(
+                        "--endpoints must have lines such as 'GET /items/{id}', but was '" + line + "'");
+            }
+            List<RequestMethod> methods = new ArrayList<>();
+            for (String method : endpoint.group(1) == null
+                    ? new String[0]
+                    : endpoint.group(1).split(",")) {
+                RequestMethod known = RequestMethod.resolve(method);
+                if (known == null) {
+                    throw new WrongEndpointException("--endpoints has the unknown method '" + method + "'");
+                }
+                methods.add(known);
+            }
+            RequestMappingInfo info = RequestMappingInfo.paths(endpoint.group(2))
+                    .methods(methods.toArray(RequestMethod[]::new))
+                    .options(options)
+                    .build();
+            mapping.registerMapping(info, new Object(), Object.class.getMethods()[0]);
+        }
+    }
+
+    /** A line of the endpoints that can't be read. */
+    static final class WrongEndpointException extends IllegalArgumentException {
+
+        private static final long serialVersionUID = 1;
+
+        WrongEndpointException(String message) {
+            super(message);
+        }
+    }
+
+    @Override
+    public void close() {
+        context.close();
+    }
+
+    /** The auto-configurations of an application on Spring MVC that apply without a server. Buckets are elsewhere. */
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class})
+    static class Beans {
+
+        /** Keeps the store of the configuration, such as Redis, out of the replay. */
+        @Bean
+        BucketStore bucketStore() {
+            return BucketStore.local(TimeSource.system());
+        }
+    }
+}

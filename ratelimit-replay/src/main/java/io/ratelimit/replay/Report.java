@@ -1,0 +1,430 @@
+package io.ratelimit.replay;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.demand.Demand;
+import io.ratelimit.demand.Demand.Suggestion;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JsonGenerator;
+import tools.jackson.core.ObjectWriteContext;
+import tools.jackson.core.json.JsonFactory;
+
+/** The result of a replay as text, as JSON and as a page. */
+final class Report {
+
+    private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss", Locale.ROOT);
+    private static final double[] SHARES = {0.5, 0.9, 0.99, 0.999, 1};
+    private static final int KEYS_IN_TEXT = 5;
+    private static final int KEYS = 50;
+
+    private final ReplayOptions options;
+    private final LogReader reader;
+    private final LogFormat format;
+    private final LogClock clock;
+    private final UnreadLines unread;
+    private final Replay replay;
+    private final RateLimitProperties properties;
+    private final ZoneId zone;
+
+    Report(
+            ReplayOptions options,
+            LogReader reader,
+            LogFormat format,
+            LogClock clock,
+            UnreadLines unread,
+            Replay replay,
+            RateLimitProperties properties) {
+        this.options = options;
+        this.reader = reader;
+        this.format = format;
+        this.clock = clock;
+        this.unread = unread;
+        this.replay = replay;
+        this.properties = properties;
+        this.zone = clock.zone();
+    }
+
+    static String count(long count, String noun) {
+        return String.format(Locale.ROOT, "%,d %s%s", count, noun, count == 1 ? "" : "s");
+    }
+
+    private static String percent(long part, long whole) {
+        double percent = whole == 0 ? 0 : 100.0 * part / whole;
+        return percent == 0 ? "0 %" : String.format(Locale.ROOT, percent < 0.01 ? "%.4f %%" : "%.2f %%", percent);
+    }
+
+    private String time(long nanos) {
+        return TIME.format(Instant.ofEpochSecond(nanos / 1_000_000_000L).atZone(zone));
+    }
+
+    private static String duration(Duration duration) {
+        Duration shown = duration.compareTo(Duration.ofMinutes(2)) < 0
+                ? Duration.ofMillis(duration.toMillis())
+                : Duration.ofMinutes(duration.toMinutes());
+        return shown.toString().substring(2).replaceAll("([HMS])(?=\\d)", "$1 ").toLowerCase(Locale.ROOT);
+    }
+
+    /** Returns a figure as one number, or as two if it depends on when in its second a request began. */
+    private String range(long spread, long atOnce, String noun) {
+        return replay.hasExactStamps() || spread == atOnce
+                ? count(atOnce, noun)
+                : String.format(
+                        Locale.ROOT, "%,d to %s", Math.min(spread, atOnce), count(Math.max(spread, atOnce), noun));
+    }
+
+    private static long[] range(PolicyResult result, boolean exact) {
+        long atOnce = result.keys.marked(1 << PolicyResult.AT_ONCE);
+        return new long[] {exact ? atOnce : result.keys.marked(1 << PolicyResult.SPREAD), atOnce};
+    }
+
+    private static boolean isDecided(PolicyResult result) {
+        return result.decided[PolicyResult.AT_ONCE] > 0 || result.undecided == 0;
+    }
+
+    /** Returns what was noticed about the log, one sentence each. */
+    private List<String> notes() {
+        List<String> notes = new ArrayList<>(reader.problems());
+        note(notes, unread.count(), "line doesn't have", "lines don't have", " the format '" + format + "'");
+        note(notes, reader.tooLong(), "line is", "lines are", " longer than 64 KB");
+        note(notes, replay.withoutRequest(), "line has", "lines have", " no request, such as a connection without one");
+        note(notes, replay.outsideContext(), "request is", "requests are", " outside the context path");
+        note(notes, reader.notUtf8(), "line is", "lines are", " no UTF-8, and read as ISO 8859-1");
+        note(
+                notes,
+                clock.contradicted(),
+                "line has",
+                "lines have",
+                " another UTC offset than the lines around, and are read with theirs");
+        if (clock.stepsBack() > 0) {
+            notes.add("The time steps back " + count(clock.stepsBack(), "time") + ", by at most "
+                    + duration(clock.largestStepBack()) + " (line " + clock.lineOfLargestStepBack()
+                    + "). The requests are decided in the order of their times");
+        }
+        note(
+                notes,
+                replay.late(),
+                "request began",
+                "requests began",
+                " before others that had already been decided, and were decided when the line was reached");
+        if (!replay.hasExactStamps()) {
+            notes.add(
+                    "The stamps are whole seconds: of two figures, one is for the requests of each second spread evenly,"
+                            + " and one for all of them at once");
+        }
+        return notes;
+    }
+
+    private static void note(List<String> notes, long count, String one, String several, String rest) {
+        if (count > 0) {
+            notes.add(String.format(Locale.ROOT, "%,d %s%s", count, count == 1 ? one : several, rest));
+        }
+    }
+
+    /** Returns the policies that weren't asked, with the reason. */
+    private Map<String, String> notAsked() {
+        Map<String, String> reasons = new LinkedHashMap<>();
+        properties.policies().forEach((name, policy) -> {
+            if (policy.appliesTo() == RateLimitProperties.AppliesTo.ANNOTATED) {
+                reasons.put(name, "limits calls of methods, which a log doesn't contain");
+            } else if (policy.mode() == Mode.OFF || properties.mode() == Mode.OFF) {
+                reasons.put(name, "is off");
+            }
+        });
+        replay.results().stream()
+                .filter(result -> !isDecided(result))
+                .forEach(result -> reasons.put(result.policy.name(), "the log lacks " + result.lacks()));
+        return reasons;
+    }
+
+    String text() {
+        StringBuilder text = new StringBuilder();
+        text.append(String.join(", ", options.files)).append(": ").append(count(reader.lines(), "line"));
+        text.append(", ").append(count(replay.requests(), "request"));
+        if (replay.requests() > 0) {
+            text.append(" from ")
+                    .append(time(replay.firstNanos()))
+                    .append(" to ")
+                    .append(time(replay.lastNanos()));
+            text.append(" ").append(zone);
+        }
+        text.append('\n');
+        for (String note : notes()) {
+            text.append("  ").append(note).append(".\n");
+        }
+        for (String line : unread.first()) {
+            text.append("  ").append(line).append('\n');
+        }
+        for (PolicyResult result : replay.results()) {
+            if (isDecided(result)) {
+                append(text, result);
+            }
+        }
+        notAsked().forEach((name, reason) -> text.append('\n')
+                .append(name)
+                .append(": not decided, ")
+                .append(reason)
+                .append(".\n"));
+        long[] denied = replay.denied();
+        text.append("\nDenied in all: ").append(range(denied[0], denied[1], "request"));
+        text.append(", ")
+                .append(percent(Math.max(denied[0], denied[1]), replay.requests()))
+                .append(".\n");
+        return text.toString();
+    }
+
+    private void append(StringBuilder text, PolicyResult result) {
+        long decided = result.decided[PolicyResult.AT_ONCE];
+        long[] keys = range(result, replay.hasExactStamps());
+        text.append('\n')
+                .append(result.policy.name())
+                .append(": ")
+                .append(describe(result.policy))
+                .append('\n');
+        text.append("  asked by ").append(count(decided, "request"));
+        if (!result.policy.isGlobal()) {
+            text.append(" of ")
+                    .append(result.keys.isFull() ? "more than " : "")
+                    .append(count(result.keys.size(), "key"));
+        }
+        text.append("; ").append(result.policy.mode() == Mode.SHADOW ? "would deny " : "denies ");
+        text.append(range(result.denied[0], result.denied[1], "request"));
+        text.append(" (")
+                .append(percent(Math.max(result.denied[0], result.denied[1]), decided))
+                .append(')');
+        if (!result.policy.isGlobal()) {
+            text.append(" of ").append(range(keys[0], keys[1], "key"));
+            text.append(" (")
+                    .append(percent(Math.max(keys[0], keys[1]), result.keys.size()))
+                    .append(')');
+        }
+        text.append('\n');
+        if (result.undecided > 0) {
+            text.append("  not decided: ")
+                    .append(count(result.undecided, "request"))
+                    .append(", the log lacks ");
+            text.append(result.lacks()).append('\n');
+        }
+        if (result.overflows > 0) {
+            text.append("  max-keys is reached: ").append(count(result.overflows, "request"));
+            text.append(" shared an overflow bucket\n");
+        }
+        result.outcomes.forEach((outcome, count) -> {
+            if (outcome != Outcome.DENIED) {
+                text.append("  ").append(outcome.name().toLowerCase(Locale.ROOT).replace('_', ' '));
+                text.append(": ").append(count(count, "request")).append('\n');
+            }
+        });
+        if (!result.policy.isGlobal()) {
+            for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
+                text.append("  ")
+                        .append(String.format(Locale.ROOT, "%7d", key.count))
+                        .append(" denied: ");
+                text.append(key.name)
+                        .append(", ")
+                        .append(time(key.first))
+                        .append(" to ")
+                        .append(time(key.last))
+                        .append('\n');
+            }
+        }
+        Demand demand = replay.demand(result.policy.name(), null);
+        Suggestion suggestion = demand == null ? null : demand.suggest(options.touch, options.within);
+        if (demand != null && suggestion != null) {
+            text.append("  to touch at most ").append(percent(Math.round(options.touch * 1e6), 1_000_000));
+            text.append(" of the keys: ").append(yaml(suggestion.spec()));
+            text.append(" (touches ").append(suggestion.touched().keys()).append(" of ");
+            text.append(suggestion.touched().sample()).append(demand.sample() < demand.keys() ? " sampled" : "");
+            text.append(
+                    suggestion.outermost() ? " keys; a rate beyond the measured ones may fit better)\n" : " keys)\n");
+        }
+    }
+
+    private static String describe(ThrottlePolicy policy) {
+        return (policy.isGlobal() ? "one bucket" : "key " + String.join(", ", policy.key())) + ", "
+                + yaml(policy.spec()) + (policy.mode() == Mode.SHADOW ? ", mode: shadow" : "");
+    }
+
+    private static String yaml(BucketSpec spec) {
+        return "rate: " + spec.rate() + ", capacity: " + spec.capacity()
+                + (spec.refill() == BucketSpec.Refill.GREEDY ? "" : ", refill: interval");
+    }
+
+    /** Returns the whole result. Moments are in milliseconds since 1970. */
+    private Map<String, Object> tree() {
+        Map<String, Object> tree = new LinkedHashMap<>();
+        tree.put("files", options.files);
+        tree.put("format", format.toString());
+        tree.put("lines", reader.lines());
+        tree.put("unreadableLines", unread.count() + reader.tooLong());
+        tree.put("requests", replay.requests());
+        tree.put("zone", zone.toString());
+        tree.put("first", replay.firstNanos() / 1_000_000);
+        tree.put("last", replay.lastNanos() / 1_000_000);
+        tree.put("notes", notes());
+        tree.put("unreadable", unread.first());
+        tree.put("denied", replay.denied());
+        tree.put("notDecided", notAsked());
+        tree.put("binMillis", replay.bins().widthNanos() / 1_000_000);
+        tree.put("binStart", replay.bins().firstNanos() / 1_000_000);
+        tree.put("requestBins", replay.bins().counts(0));
+        List<Object> policies = new ArrayList<>();
+        for (PolicyResult result : replay.results()) {
+            if (isDecided(result)) {
+                policies.add(tree(result, policies.size()));
+            }
+        }
+        tree.put("policies", policies);
+        return tree;
+    }
+
+    private Map<String, Object> tree(PolicyResult result, int index) {
+        ThrottlePolicy policy = result.policy;
+        Map<String, Object> tree = new LinkedHashMap<>();
+        tree.put("name", policy.name());
+        tree.put("limit", describe(policy));
+        tree.put("shadow", policy.mode() == Mode.SHADOW);
+        tree.put("global", policy.isGlobal());
+        tree.put("decided", result.decided[PolicyResult.AT_ONCE]);
+        tree.put("denied", exact(result.denied));
+        tree.put("keys", result.keys.size());
+        tree.put("keysAreAll", !result.keys.isFull());
+        tree.put("deniedKeys", range(result, replay.hasExactStamps()));
+        tree.put("notDecided", result.undecided);
+        tree.put("lacks", result.lacks());
+        tree.put("overflows", result.overflows);
+        Map<String, Object> outcomes = new LinkedHashMap<>();
+        result.outcomes.forEach((outcome, count) -> outcomes.put(outcome.name(), count));
+        tree.put("outcomes", outcomes);
+        List<Object> keys = new ArrayList<>();
+        for (PolicyResult.DeniedKey key :
+                policy.isGlobal() ? List.<PolicyResult.DeniedKey>of() : result.deniedMost(KEYS)) {
+            Map<String, Object> denied = new LinkedHashMap<>();
+            denied.put("key", key.name);
+            denied.put("denied", key.count);
+            denied.put("first", key.first / 1_000_000);
+            denied.put("last", key.last / 1_000_000);
+            keys.add(denied);
+        }
+        tree.put("deniedMost", keys);
+        tree.put("deniedMostIsExact", result.countsAreExact());
+        tree.put("deniedBins", replay.bins().counts(result.bin));
+        List<Object> demands = new ArrayList<>();
+        addDemand(demands, policy, null);
+        policy.tiers().keySet().forEach(tier -> addDemand(demands, policy, tier));
+        tree.put("demand", demands);
+        return tree;
+    }
+
+    private long[] exact(long[] figures) {
+        return replay.hasExactStamps()
+                ? new long[] {figures[PolicyResult.AT_ONCE], figures[PolicyResult.AT_ONCE]}
+                : figures;
+    }
+
+    private void addDemand(List<Object> demands, ThrottlePolicy policy, @Nullable String tier) {
+        Demand demand = replay.demand(policy.name(), tier);
+        if (demand == null || demand.sample() == 0) {
+            return;
+        }
+        Map<String, Object> tree = new LinkedHashMap<>();
+        tree.put("tier", tier);
+        tree.put("sample", demand.sample());
+        tree.put("keys", demand.keys());
+        tree.put("rate", perMinute(demand.spec().rate()));
+        tree.put("capacity", demand.spec().capacity());
+        tree.put("shares", SHARES);
+        List<Object> rates = new ArrayList<>();
+        for (int i = 0; i < demand.rates().size(); i++) {
+            double[] capacities = new double[SHARES.length];
+            for (int j = 0; j < SHARES.length; j++) {
+                capacities[j] = demand.quantile(i, SHARES[j]).capacity();
+            }
+            Map<String, Object> rate = new LinkedHashMap<>();
+            rate.put("rate", demand.rates().get(i).toString());
+            rate.put("perMinute", perMinute(demand.rates().get(i)));
+            rate.put("capacities", capacities);
+            rates.add(rate);
+        }
+        tree.put("rates", rates);
+        Suggestion suggestion = demand.suggest(options.touch, options.within);
+        if (suggestion != null) {
+            tree.put("touch", options.touch);
+            tree.put("suggestedRate", suggestion.spec().rate().toString());
+            tree.put("suggestedCapacity", suggestion.spec().capacity());
+            tree.put("touchedKeys", suggestion.touched().keys());
+            tree.put("outermost", suggestion.outermost());
+        }
+        demands.add(tree);
+    }
+
+    private static double perMinute(Rate rate) {
+        return rate.tokens() * 60e9 / rate.period().toNanos();
+    }
+
+    String json() {
+        StringWriter text = new StringWriter();
+        try (JsonGenerator generator = new JsonFactory().createGenerator(ObjectWriteContext.empty(), text)) {
+            write(generator, tree());
+        }
+        return text.append('\n').toString();
+    }
+
+    private static void write(JsonGenerator generator, @Nullable Object value) {
+        if (value instanceof Map<?, ?> map) {
+            generator.writeStartObject();
+            map.forEach((name, each) -> {
+                generator.writeName(name.toString());
+                write(generator, each);
+            });
+            generator.writeEndObject();
+        } else if (value instanceof Iterable<?> list) {
+            generator.writeStartArray();
+            list.forEach(each -> write(generator, each));
+            generator.writeEndArray();
+        } else if (value instanceof long[] numbers) {
+            generator.writeArray(numbers, 0, numbers.length);
+        } else if (value instanceof double[] numbers) {
+            generator.writeArray(numbers, 0, numbers.length);
+        } else if (value instanceof Long number) {
+            generator.writeNumber(number);
+        } else if (value instanceof Integer number) {
+            generator.writeNumber(number);
+        } else if (value instanceof Double number) {
+            generator.writeNumber(number);
+        } else if (value instanceof Boolean truth) {
+            generator.writeBoolean(truth);
+        } else if (value == null) {
+            generator.writeNull();
+        } else {
+            generator.writeString(value.toString());
+        }
+    }
+
+    /** Returns a page that needs nothing else. The data can't end the script that holds them. */
+    String html() {
+        try (InputStream template = Report.class.getResourceAsStream("report.html")) {
+            String page = new String(template.readAllBytes(), StandardCharsets.UTF_8);
+            return page.replace("{{data}}", json().strip().replace("<", "\\u003c"));
+        } catch (IOException impossible) {
+            throw new UncheckedIOException(impossible);
+        }
+    }
+}

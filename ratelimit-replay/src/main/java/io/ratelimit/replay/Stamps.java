@@ -1,0 +1,139 @@
+package io.ratelimit.replay;
+
+import java.time.DateTimeException;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.temporal.ChronoField;
+import java.time.temporal.TemporalAccessor;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A reader of the times of log lines: {@code 01/Aug/1995:00:00:01 -0400}, ISO 8601, seconds or milliseconds since 1970, or
+ * a format of Tomcat's {@code %{...}t}.
+ */
+final class Stamps {
+
+    private static final String MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    private static final long MIN_SECONDS = 0;
+    private static final long MAX_SECONDS = 9_000_000_000L;
+
+    private @Nullable DateTimeFormatter formatter;
+    private String cachedDay = "";
+    private long cachedSeconds;
+
+    /** Reads stamps in a format of Tomcat; the empty text and the names of numbers select none. */
+    void useFormat(String format) {
+        if (!format.isEmpty() && !format.equals("sec") && !format.equals("msec")) {
+            try {
+                formatter = DateTimeFormatter.ofPattern(format, Locale.US);
+            } catch (IllegalArgumentException unreadable) {
+                throw new IllegalArgumentException(
+                        "--format has the time '%{" + format + "}t', which can't be read: " + unreadable.getMessage());
+            }
+        }
+    }
+
+    /** Sets the time of an entry. Returns false if the text is no time between 1970 and 2255. */
+    boolean read(String written, LogEntry entry) {
+        boolean bracketed = written.startsWith("[") && written.endsWith("]");
+        String text = bracketed ? written.substring(1, written.length() - 1) : written;
+        try {
+            boolean read = formatter != null
+                    ? readFormatted(formatter.parse(text), entry)
+                    : text.length() >= 20 && text.charAt(2) == '/'
+                            ? readCommon(text, entry)
+                            : text.length() >= 19 && text.charAt(4) == '-'
+                                    ? readIso(text, entry)
+                                    : readNumber(text, entry);
+            return read && entry.localSeconds >= MIN_SECONDS && entry.localSeconds < MAX_SECONDS;
+        } catch (DateTimeException | NumberFormatException unreadable) {
+            return false;
+        }
+    }
+
+    /** Reads {@code 01/Aug/1995:00:00:01 -0400}. The date is cached, since most lines have that of the line before. */
+    private boolean readCommon(String text, LogEntry entry) {
+        if (!text.startsWith(cachedDay) || cachedDay.isEmpty()) {
+            int month = MONTHS.indexOf(text.substring(3, 6));
+            int year = Integer.parseInt(text, 7, 11, 10);
+            cachedSeconds = LocalDate.of(year, month / 3 + 1, digits(text, 0)).toEpochDay() * 86_400;
+            cachedDay = month % 3 == 0 ? text.substring(0, 12) : "";
+        }
+        entry.localSeconds = cachedSeconds + secondsOfDay(text, 12);
+        entry.wholeSeconds = true;
+        return readOffset(text.substring(20).trim(), entry);
+    }
+
+    /** Reads {@code 2026-11-22T10:00:00.123+01:00}; the offset and the fraction may be missing. */
+    private boolean readIso(String text, LogEntry entry) {
+        if (!text.startsWith(cachedDay) || cachedDay.isEmpty()) {
+            cachedSeconds = LocalDate.parse(text.substring(0, 10)).toEpochDay() * 86_400;
+            cachedDay = text.substring(0, 10);
+        }
+        entry.localSeconds = cachedSeconds + secondsOfDay(text, 11);
+        int end = 19;
+        entry.wholeSeconds = end >= text.length() || text.charAt(end) != '.' && text.charAt(end) != ',';
+        return readOffset(
+                text.substring(entry.wholeSeconds ? end : readFraction(text, end + 1, entry))
+                        .trim(),
+                entry);
+    }
+
+    /** Reads the digits of a fraction of a second, and returns the index behind them. */
+    private static int readFraction(String text, int start, LogEntry entry) {
+        int at = start;
+        for (int unit = 100_000_000; at < text.length() && Character.isDigit(text.charAt(at)); at++, unit /= 10) {
+            entry.nanoOfSecond += unit * Character.digit(text.charAt(at), 10);
+        }
+        return at;
+    }
+
+    private static int secondsOfDay(String text, int start) {
+        int hour = digits(text, start);
+        int minute = digits(text, start + 3);
+        int second = digits(text, start + 6);
+        if (hour > 23 || minute > 59 || second > 60) {
+            throw new NumberFormatException(text);
+        }
+        return hour * 3600 + minute * 60 + second;
+    }
+
+    private static int digits(String text, int start) {
+        int tens = text.charAt(start) - '0';
+        int ones = text.charAt(start + 1) - '0';
+        if (tens < 0 || tens > 9 || ones < 0 || ones > 9) {
+            throw new NumberFormatException(text);
+        }
+        return tens * 10 + ones;
+    }
+
+    private static boolean readOffset(String text, LogEntry entry) {
+        entry.offsetSeconds =
+                text.isEmpty() ? null : (Integer) ZoneOffset.of(text).getTotalSeconds();
+        return true;
+    }
+
+    /** Reads seconds or milliseconds since 1970: a number of more than eleven digits is milliseconds. */
+    private static boolean readNumber(String text, LogEntry entry) {
+        int point = text.indexOf('.');
+        long whole = Long.parseLong(point < 0 ? text : text.substring(0, point));
+        boolean millis = whole > 99_999_999_999L;
+        entry.localSeconds = millis ? whole / 1000 : whole;
+        entry.nanoOfSecond = millis ? (int) (whole % 1000) * 1_000_000 : 0;
+        entry.wholeSeconds = !millis && point < 0;
+        entry.offsetSeconds = 0;
+        return point < 0 || millis || readFraction(text, point + 1, entry) == text.length();
+    }
+
+    private boolean readFormatted(TemporalAccessor time, LogEntry entry) {
+        entry.localSeconds = LocalDateTime.from(time).toEpochSecond(ZoneOffset.UTC);
+        entry.nanoOfSecond = time.get(ChronoField.NANO_OF_SECOND);
+        entry.wholeSeconds = entry.nanoOfSecond == 0;
+        entry.offsetSeconds =
+                time.isSupported(ChronoField.OFFSET_SECONDS) ? time.get(ChronoField.OFFSET_SECONDS) : null;
+        return true;
+    }
+}

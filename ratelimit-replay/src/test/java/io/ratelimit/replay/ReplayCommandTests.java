@@ -1,0 +1,389 @@
+package io.ratelimit.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** Runs the command on logs as they are, and on bad ones. */
+@ExtendWith(OutputCaptureExtension.class)
+class ReplayCommandTests {
+
+    private static final String ONE_A_MINUTE = "{ key: ip, rate: 1/1m }";
+
+    @TempDir
+    private Path directory;
+
+    private final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream err = new ByteArrayOutputStream();
+    private Path config;
+    private Path log;
+
+    @BeforeEach
+    void writeConfiguration() throws IOException {
+        log = directory.resolve("access.log");
+        policy(ONE_A_MINUTE);
+    }
+
+    private void policy(String policy) throws IOException {
+        config = Files.writeString(
+                directory.resolve("application.yml"), "ratelimit:\n  policies:\n    candidate: " + policy + "\n");
+    }
+
+    private int run(String... options) {
+        return run(new byte[0], log.toString(), options);
+    }
+
+    private int run(byte[] in, String file, String... options) {
+        List<String> arguments = new ArrayList<>(List.of(file, "--config", config.toString()));
+        arguments.addAll(List.of(options));
+        out.reset();
+        err.reset();
+        return new ReplayCommand(new ByteArrayInputStream(in), new PrintStream(out, true), new PrintStream(err, true))
+                .run(arguments);
+    }
+
+    private String report() {
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    private String errors() {
+        return err.toString(StandardCharsets.UTF_8);
+    }
+
+    private static String line(String host, String time) {
+        return host + " - - [" + time + "] \"GET /items?page=1 HTTP/1.1\" 200 123\n";
+    }
+
+    private static String line(String host) {
+        return line(host, "22/Nov/2026:10:00:00 +0000");
+    }
+
+    private Path nasa() throws IOException {
+        Path file = directory.resolve("nasa.log.gz");
+        try (InputStream log = getClass().getResourceAsStream("nasa-1995-08-01.log.gz")) {
+            Files.write(file, log.readAllBytes());
+        }
+        return file;
+    }
+
+    @Test
+    void eightAMinuteAndFifteenAtOnceDenyNoClientOfNasa() throws IOException {
+        policy("{ key: ip, rate: 8/1m, capacity: 15 }");
+
+        assertThat(run(new byte[0], nasa().toString(), "--fail-above", "0%")).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report())
+                .contains("5,000 requests of 443 keys; denies 0 requests (0 %) of 0 keys (0 %)")
+                .contains("rate: 8/1m, capacity: 15 (touches 0 of 443 keys)");
+    }
+
+    @Test
+    void tenAMinuteAndTenAtOnceDenyOnePercentOfTheClientsOfNasa() throws IOException {
+        policy("{ key: ip, rate: 10/1m }");
+
+        assertThat(run(new byte[0], nasa().toString(), "--fail-above", "0.1%"))
+                .isEqualTo(ReplayCommand.TOO_MANY_DENIED);
+        assertThat(report())
+                .contains("denies 9 requests (0.18 %) of 4 keys (0.90 %)")
+                .contains("3 denied: glim.stanford.edu, 1995-08-01 02:26:33 to 1995-08-01 02:26:34")
+                .contains("3,030 lines have another UTC offset than the lines around");
+    }
+
+    @Test
+    void theSuggestedLimitTouchesNoKeyIfNoneMayBeTouched() throws IOException {
+        policy("{ key: ip, rate: 1/1m }");
+        run(new byte[0], nasa().toString(), "--touch", "0%");
+        String suggestion = report().replaceAll("(?s).*keys: rate: (\\S+), capacity: (\\d+) \\(touches 0.*", "$1 $2");
+        policy("{ key: ip, rate: " + suggestion.replace(" ", ", capacity: ") + " }");
+
+        assertThat(run(new byte[0], nasa().toString(), "--fail-above=0%")).isEqualTo(ReplayCommand.DECIDED);
+    }
+
+    @Test
+    void stampsOfWholeSecondsGiveARange() throws IOException {
+        policy("{ key: ip, rate: 1/1s }");
+        Files.writeString(
+                log,
+                line("10.0.0.1", "22/Nov/2026:10:00:00 +0000").repeat(2)
+                        + line("10.0.0.1", "22/Nov/2026:10:00:01 +0000"));
+
+        run();
+
+        assertThat(report()).contains("denies 1 request ").contains("Denied in all: 1 request, 33.33 %");
+        policy("{ key: ip, rate: 2/1s, capacity: 1 }");
+        run();
+        assertThat(report()).contains("denies 0 to 1 request ");
+    }
+
+    @Test
+    void readsSeveralFilesInOrderAndTheStandardInput() throws IOException {
+        Path second = Files.writeString(directory.resolve("second.log"), line("10.0.0.1"));
+        Files.writeString(log, line("10.0.0.1"));
+
+        assertThat(run(line("10.0.0.1").getBytes(StandardCharsets.UTF_8), "-", log.toString(), second.toString()))
+                .isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report()).contains("3 requests").contains("denies 2 requests");
+    }
+
+    @Test
+    void writesAPageWithoutReferencesAndAJsonFile() throws IOException {
+        Path html = directory.resolve("report.html");
+        Path json = directory.resolve("report.json");
+        Files.writeString(log, line("10.0.0.1").repeat(3).replace("10.0.0.1 - -", "10.0.0.1 - </script>"));
+        policy("{ key: user, rate: 1/1m }");
+
+        run("--html", html.toString(), "--json=" + json);
+
+        assertThat(Files.readString(html))
+                .contains("prefers-color-scheme: dark")
+                .contains("\\u003c/script>")
+                .doesNotContain("src=", "href=", "{{data}}");
+        assertThat(Files.readString(json)).contains("\"denied\":[2,2]").contains("\"key\":\"</script>\"");
+    }
+
+    @Test
+    void anEmptyLogIsNotDecided() throws IOException {
+        Files.writeString(log, "");
+
+        assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("The log is empty");
+    }
+
+    @Test
+    void aBinaryFileIsNotDecided() throws IOException {
+        byte[] bytes = new byte[200_000];
+        new Random(1).nextBytes(bytes);
+        Files.write(log, bytes);
+
+        assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("has a known format").doesNotContain("\u0000");
+    }
+
+    @Test
+    void aGzipFileThatIsCutOffIsReportedAndItsLinesAreCounted() throws IOException {
+        byte[] whole = Files.readAllBytes(nasa());
+        Files.write(log, Arrays.copyOf(whole, whole.length / 2));
+
+        assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(report())
+                .containsPattern("access.log is damaged or cut off: the 2\\d{3} lines up to here were read");
+    }
+
+    @Test
+    void aLineInAnotherZoneIsDecidedAtItsMoment() throws IOException {
+        Files.writeString(
+                log,
+                line("10.0.0.1", "22/Nov/2026:10:00:00 +0000")
+                        + line("10.0.0.1", "22/Nov/2026:12:00:30 +0200")
+                        + line("10.0.0.1", "22/Nov/2026:10:01:00 +0000"));
+
+        run();
+
+        assertThat(report()).contains("denies 1 request").doesNotContain("steps back", "offset");
+    }
+
+    @Test
+    void theHourThatTheEndOfSummerTimeRepeatsIsReadTwice() throws IOException {
+        Files.writeString(log, """
+                {"time":"2026-10-25T02:30:00","ip":"10.0.0.1","request":"GET / HTTP/1.1"}
+                {"time":"2026-10-25T02:59:30","ip":"10.0.0.1","request":"GET / HTTP/1.1"}
+                {"time":"2026-10-25T02:30:00","ip":"10.0.0.1","request":"GET / HTTP/1.1"}
+                """);
+
+        run("--zone", "Europe/Berlin");
+
+        assertThat(report()).contains("denies 0 requests").doesNotContain("steps back");
+    }
+
+    @Test
+    void aClockThatStepsBackIsReported() throws IOException {
+        Files.writeString(
+                log,
+                line("10.0.0.1", "22/Nov/2026:10:10:00 +0000")
+                        + line("10.0.0.1", "22/Nov/2026:10:00:00 +0000")
+                        + line("10.0.0.1", "22/Nov/2026:10:00:30 +0000"));
+
+        run();
+
+        assertThat(report())
+                .contains("The time steps back 1 time, by at most 10m (line 2)")
+                .contains("denies 1 request");
+    }
+
+    @Test
+    void aLongLineIsCountedAndSkipped() throws IOException {
+        Files.writeString(log, line("10.0.0.1") + "x".repeat(10_000_000) + "\n" + line("10.0.0.1"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report()).contains("3 lines, 2 requests").contains("1 line is longer than 64 KB");
+    }
+
+    @Test
+    void bytesThatAreNoUtf8AreCountedAndStayDifferentKeys() throws IOException {
+        policy("{ key: user, rate: 1/1m }");
+        Files.write(
+                log,
+                (line("10.0.0.1").replace("- - ", "- \u00e4 ")
+                                + line("10.0.0.1").replace("- - ", "- \u00f6 "))
+                        .getBytes(StandardCharsets.ISO_8859_1));
+
+        run();
+
+        assertThat(report()).contains("2 lines are no UTF-8").contains("of 2 keys; denies 0 requests");
+    }
+
+    @Test
+    void linesOfAnotherFormatAreCountedAndShown() throws IOException {
+        Files.writeString(log, line("10.0.0.1") + "# rotated\n" + "\"-\" 400\n");
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report()).contains("2 lines don't have the format 'common'").contains("line 2: # rotated");
+    }
+
+    @Test
+    void aFormatThatDoesNotMatchShowsTheFirstLinesAndTheLikelyFormat() throws IOException {
+        Files.writeString(log, line("10.0.0.1") + line("10.0.0.2") + line("10.0.0.3") + line("10.0.0.4"));
+
+        assertThat(run("--format", "json")).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors())
+                .contains("10.0.0.1 - - ", "10.0.0.3 - - ", "--format 'common'")
+                .doesNotContain("10.0.0.4");
+    }
+
+    @Test
+    void aConfigurationThatStopsTheStartGivesTheReportOfTheApplication(CapturedOutput output) throws IOException {
+        policy("{ key: ip, rate: 5/100 }");
+        Files.writeString(log, line("10.0.0.1"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.WRONG_CONFIGURATION);
+        assertThat(output).contains("APPLICATION FAILED TO START", "ratelimit.policies.candidate.rate", "5/100");
+    }
+
+    @Test
+    void aConfigurationWithoutPoliciesIsReported() throws IOException {
+        Files.writeString(config, "ratelimit.mode: shadow\n");
+        Files.writeString(log, line("10.0.0.1"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.WRONG_CONFIGURATION);
+        assertThat(errors()).contains("no policies below 'ratelimit.policies'");
+    }
+
+    @Test
+    void aWrongCommandLineIsExplained() throws IOException {
+        assertThat(run()).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("must be a readable file, but was '" + log + "'");
+        Files.writeString(log, line("10.0.0.1"));
+        assertThat(run("--fail-above", "0.1")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("--fail-above must be a percentage such as 0.1%, but was '0.1'");
+        assertThat(run("--format", "%h %u")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("a pattern with the time and the request");
+        assertThat(run("--frobnicate")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        Path endpoints = Files.writeString(directory.resolve("endpoints"), "items\n");
+        assertThat(run("--endpoints", endpoints.toString())).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("GET /items/{id}", "'items'");
+    }
+
+    @Test
+    void namesWhatALogLacksForEachPolicy() throws IOException {
+        Files.writeString(config, """
+                ratelimit:
+                  policies:
+                    per-user: { key: user, rate: 1/1m }
+                    per-endpoint: { key: endpoint, rate: 1/1m }
+                    per-key: { key: "header:X-Api-Key", rate: 1/1m, paths: /none }
+                    session: { key: session, rate: 1/1m }
+                    admins: { rate: 1/1m, condition: "path == '/items' && roles.contains('ADMIN')" }
+                    account: { key: "bean:account", rate: 1/1m }
+                    sized: { rate: 1/1m, cost: "contentLength / 1024" }
+                    cookie: { key: "cookie:device", rate: 1/1m }
+                    called: { rate: 1/1m, applies-to: annotated }
+                    stopped: { rate: 1/1m, mode: "off" }
+                    held: { rate: 1/1m, condition: "method == 'POST' || header('X-Plan') == 'free'" }
+                """);
+        String post = line("10.0.0.1").replace("GET", "POST");
+        Files.writeString(log, line("10.0.0.1") + post);
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+
+        assertThat(report())
+                .contains("per-user: not decided, the log lacks user (2 requests)")
+                .contains("per-endpoint: not decided, the log lacks endpoints (--endpoints) (2 requests)")
+                .contains("session: not decided, the log lacks session")
+                .contains("account: not decided, the log lacks bean account")
+                .contains("sized: not decided, the log lacks header Content-Length")
+                .contains("cookie: not decided, the log lacks cookies")
+                .contains("called: not decided, limits calls of methods")
+                .contains("stopped: not decided, is off")
+                .contains("held: one bucket, rate: 1/1m, capacity: 1\n  asked by 1 request; denies 0 requests (0 %)\n"
+                        + "  not decided: 1 request, the log lacks header X-Plan (1 request)")
+                .contains("per-key: key header:x-api-key");
+        Files.writeString(log, line("10.0.0.1").replace("- - ", "- alice "));
+        run();
+        assertThat(report())
+                .contains("admins: not decided, the log lacks roles (1 request)")
+                .contains("per-user: key user");
+    }
+
+    @Test
+    void aRequestWaitsForItsTokensAndKeepsAPlaceInTheQueue() throws IOException {
+        policy("{ rate: 1/10s, max-wait: 25s, queue-limit: 1 }");
+        Files.writeString(
+                log,
+                line("10.0.0.1", "22/Nov/2026:10:00:00 +0000").repeat(3)
+                        + line("10.0.0.1", "22/Nov/2026:10:00:11 +0000").repeat(2));
+
+        run();
+
+        assertThat(report()).contains("asked by 5 requests; denies 2 requests").contains("queue full: 2 requests");
+    }
+
+    @Test
+    void refundsComeWhenALoggedRequestEnds() throws IOException {
+        policy("{ key: ip, rate: 1/1h, refund-on: [5xx] }");
+        Files.writeString(log, """
+                {"time":"2026-11-22T10:00:05.000Z","ip":"10.0.0.1","request":"GET / HTTP/1.1","status":500,"request_time":5}
+                {"time":"2026-11-22T10:00:04.500Z","ip":"10.0.0.1","request":"GET / HTTP/1.1","status":200,"request_time":0.1}
+                {"time":"2026-11-22T10:00:06.000Z","ip":"10.0.0.1","request":"GET / HTTP/1.1","status":200,"request_time":0.1}
+                """);
+
+        run();
+
+        assertThat(report()).contains("denies 1 request");
+        run("--stamps", "start");
+        assertThat(report()).contains("denies 2 requests");
+    }
+
+    @Test
+    void aGzipFileIsReadWhateverItsName() throws IOException {
+        try (GZIPOutputStream zipped = new GZIPOutputStream(Files.newOutputStream(log))) {
+            zipped.write(line("10.0.0.1").getBytes(StandardCharsets.UTF_8));
+        }
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report()).contains("1 line, 1 request");
+    }
+
+    @Test
+    void theProgressBarShowsTheRateAndTheTimeThatIsLeft() {
+        assertThat(Progress.bar(0.5, 2_000_000, 4))
+                .startsWith("[###############...............]  50 %, 2,000,000 lines, 500,000 a second, 4 s left");
+        assertThat(Progress.bar(-1, 1000, 2)).startsWith("1,000 lines, 500 a second");
+    }
+}
