@@ -14,8 +14,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.springframework.http.server.PathContainer;
 import org.jspecify.annotations.Nullable;
+import org.springframework.http.server.PathContainer;
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** The policies that the filter enforces. Narrowest first: by the number of parts in the key, then by name. */
