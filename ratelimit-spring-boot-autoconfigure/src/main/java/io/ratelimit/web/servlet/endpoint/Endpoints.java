@@ -52,7 +52,7 @@ public final class Endpoints {
 
     /** Returns whether requests to an endpoint are exempt, by its pattern below the servlet's path. */
     public boolean isExempt(String method, String pattern) {
-        return index.isExempt(method, PathContainer.parsePath(pattern));
+        return index.isExempt(method, RequestPath.of(PathContainer.parsePath(pattern)));
     }
 
     /** Returns a pattern below the context path, as a path, by the pattern below the servlet's path. */
