@@ -1,6 +1,7 @@
 package io.ratelimit.compatibility;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 import static org.springframework.security.config.Customizer.withDefaults;
 
 import io.ratelimit.annotation.RateLimited;
@@ -91,6 +92,9 @@ class OldestSpringBootTests {
 
     @Test
     void bucketsInRedisBelongToUsers() {
+        await().untilAsserted(
+                        () -> assertThat(get("/actuator/health", "alice").body())
+                                .contains("\"ratelimit\":{\"status\":\"UP\"}"));
         assertThat(statuses(3, "/user", "alice")).containsExactly(200, 200, 429);
         assertThat(statuses(1, "/user", "bob")).containsExactly(200);
         assertThat(get("/user", "alice").headers().firstValue("Retry-After")).isPresent();
