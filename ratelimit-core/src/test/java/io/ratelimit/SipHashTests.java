@@ -58,6 +58,7 @@ class SipHashTests {
     void aTextOfWideCharsHashesUnlikeTheLatin1TextOfTheSameBytes() {
         assertThat(hash.hash64("\u0101\u0201")).isNotEqualTo(hash.hash64("\1\1\1\2"));
         assertThat(hash.hash64("\u0100\0")).isNotEqualTo(hash.hash64("\0\1\0\0"));
+        assertThat(hash.hash64("\u0141\0")).isNotEqualTo(hash.hash64("A\1"));
     }
 
     @Test
