@@ -311,7 +311,8 @@ public final class PathIndex<T> {
             for (int i = start; i < end; i++) {
                 hash = 31 * hash + Character.toLowerCase(text.charAt(i));
             }
-            return hash ^ hash >>> 16;
+            int mixed = hash * 0x9E3779B9; // item1, item2 and so on would stand side by side
+            return mixed ^ mixed >>> 16;
         }
     }
 }
