@@ -135,6 +135,9 @@ abstract class LogFormat {
                     continue;
                 }
                 String code = matcher.group(2);
+                if ("q".equals(code) && literal.isEmpty() && open != null && open.fact == Fact.URI) {
+                    continue; // read with the path
+                }
                 Field field = code == null
                         ? variable(matcher.group(3) == null ? matcher.group(4) : matcher.group(3))
                         : code(code, matcher.group(1));

@@ -10,6 +10,7 @@ import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.Demand.Suggestion;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -83,16 +84,22 @@ final class Report {
     }
 
     /** Returns a figure as one number, or as two if it depends on when in its second a request began. */
-    private String range(long spread, long atOnce, String noun) {
-        return replay.hasExactStamps() || spread == atOnce
-                ? count(atOnce, noun)
-                : String.format(
-                        Locale.ROOT, "%,d to %s", Math.min(spread, atOnce), count(Math.max(spread, atOnce), noun));
+    private static String range(long[] figures, String noun) {
+        long min = Math.min(figures[0], figures[1]);
+        long max = Math.max(figures[0], figures[1]);
+        return min == max ? count(max, noun) : String.format(Locale.ROOT, "%,d to %s", min, count(max, noun));
     }
 
-    private static long[] range(PolicyResult result, boolean exact) {
-        long atOnce = result.keys.marked(1 << PolicyResult.AT_ONCE);
-        return new long[] {exact ? atOnce : result.keys.marked(1 << PolicyResult.SPREAD), atOnce};
+    /** Returns the figures of both arrangements, which are one if the stamps are exact. */
+    private long[] exact(long... figures) {
+        return replay.hasExactStamps()
+                ? new long[] {figures[PolicyResult.AT_ONCE], figures[PolicyResult.AT_ONCE]}
+                : figures;
+    }
+
+    private long[] deniedKeys(PolicyResult result) {
+        return exact(
+                result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
     }
 
     private static boolean isDecided(PolicyResult result) {
@@ -155,105 +162,60 @@ final class Report {
     }
 
     String text() {
-        StringBuilder text = new StringBuilder();
-        text.append(String.join(", ", options.files)).append(": ").append(count(reader.lines(), "line"));
-        text.append(", ").append(count(replay.requests(), "request"));
-        if (replay.requests() > 0) {
-            text.append(" from ")
-                    .append(time(replay.firstNanos()))
-                    .append(" to ")
-                    .append(time(replay.lastNanos()));
-            text.append(" ").append(zone);
-        }
-        text.append('\n');
-        for (String note : notes()) {
-            text.append("  ").append(note).append(".\n");
-        }
-        for (String line : unread.first()) {
-            text.append("  ").append(line).append('\n');
-        }
-        for (PolicyResult result : replay.results()) {
-            if (isDecided(result)) {
-                append(text, result);
-            }
-        }
-        notAsked().forEach((name, reason) -> text.append('\n')
-                .append(name)
-                .append(": not decided, ")
-                .append(reason)
-                .append(".\n"));
+        StringWriter text = new StringWriter();
+        PrintWriter out = new PrintWriter(text);
+        out.printf("%s: %s, ", String.join(", ", options.files), count(reader.lines(), "line"));
+        out.printf("%s from %s to ", count(replay.requests(), "request"), time(replay.firstNanos()));
+        out.printf("%s %s%n", time(replay.lastNanos()), zone);
+        notes().forEach(note -> out.printf("  %s.%n", note));
+        unread.first().forEach(line -> out.printf("  %s%n", line));
+        replay.results().stream().filter(Report::isDecided).forEach(result -> print(out, result));
+        notAsked().forEach((name, reason) -> out.printf("%n%s: not decided, %s.%n", name, reason));
         long[] denied = replay.denied();
-        text.append("\nDenied in all: ").append(range(denied[0], denied[1], "request"));
-        text.append(", ")
-                .append(percent(Math.max(denied[0], denied[1]), replay.requests()))
-                .append(".\n");
+        String share = percent(Math.max(denied[0], denied[1]), replay.requests());
+        out.printf("%nDenied in all: %s, %s.%n", range(denied, "request"), share);
         return text.toString();
     }
 
-    private void append(StringBuilder text, PolicyResult result) {
+    private void print(PrintWriter out, PolicyResult result) {
+        ThrottlePolicy policy = result.policy;
         long decided = result.decided[PolicyResult.AT_ONCE];
-        long[] keys = range(result, replay.hasExactStamps());
-        text.append('\n')
-                .append(result.policy.name())
-                .append(": ")
-                .append(describe(result.policy))
-                .append('\n');
-        text.append("  asked by ").append(count(decided, "request"));
-        if (!result.policy.isGlobal()) {
-            text.append(" of ")
-                    .append(result.keys.isFull() ? "more than " : "")
-                    .append(count(result.keys.size(), "key"));
+        long[] denied = exact(result.denied);
+        long[] keys = deniedKeys(result);
+        String verb = policy.mode() == Mode.SHADOW ? "would deny" : "denies";
+        out.printf("%n%s: %s%n  asked by %s", policy.name(), describe(policy), count(decided, "request"));
+        if (!policy.isGlobal()) {
+            out.printf(" of %s%s", result.keys.isFull() ? "more than " : "", count(result.keys.size(), "key"));
         }
-        text.append("; ").append(result.policy.mode() == Mode.SHADOW ? "would deny " : "denies ");
-        text.append(range(result.denied[0], result.denied[1], "request"));
-        text.append(" (")
-                .append(percent(Math.max(result.denied[0], result.denied[1]), decided))
-                .append(')');
-        if (!result.policy.isGlobal()) {
-            text.append(" of ").append(range(keys[0], keys[1], "key"));
-            text.append(" (")
-                    .append(percent(Math.max(keys[0], keys[1]), result.keys.size()))
-                    .append(')');
+        out.printf("; %s %s (%s)", verb, range(denied, "request"), percent(Math.max(denied[0], denied[1]), decided));
+        if (!policy.isGlobal()) {
+            out.printf(" of %s (%s)", range(keys, "key"), percent(Math.max(keys[0], keys[1]), result.keys.size()));
         }
-        text.append('\n');
+        out.println();
         if (result.undecided > 0) {
-            text.append("  not decided: ")
-                    .append(count(result.undecided, "request"))
-                    .append(", the log lacks ");
-            text.append(result.lacks()).append('\n');
+            out.printf("  not decided: %s, the log lacks %s%n", count(result.undecided, "request"), result.lacks());
         }
         if (result.overflows > 0) {
-            text.append("  max-keys is reached: ").append(count(result.overflows, "request"));
-            text.append(" shared an overflow bucket\n");
+            out.printf("  max-keys is reached: %s shared an overflow bucket%n", count(result.overflows, "request"));
         }
         result.outcomes.forEach((outcome, count) -> {
             if (outcome != Outcome.DENIED) {
-                text.append("  ").append(outcome.name().toLowerCase(Locale.ROOT).replace('_', ' '));
-                text.append(": ").append(count(count, "request")).append('\n');
+                String name = outcome.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+                out.printf("  %s: %s%n", name, count(count, "request"));
             }
         });
-        if (!result.policy.isGlobal()) {
-            for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
-                text.append("  ")
-                        .append(String.format(Locale.ROOT, "%7d", key.count))
-                        .append(" denied: ");
-                text.append(key.name)
-                        .append(", ")
-                        .append(time(key.first))
-                        .append(" to ")
-                        .append(time(key.last))
-                        .append('\n');
-            }
+        for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
+            out.printf("  %7d denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
         }
-        Demand demand = replay.demand(result.policy.name(), null);
+        Demand demand = replay.demand(policy.name(), null);
         Suggestion suggestion = demand == null ? null : demand.suggest(options.touch, options.within);
-        if (demand != null && suggestion != null) {
-            text.append("  to touch at most ").append(percent(Math.round(options.touch * 1e6), 1_000_000));
-            text.append(" of the keys: ").append(yaml(suggestion.spec()));
-            text.append(" (touches ").append(suggestion.touched().keys()).append(" of ");
-            text.append(suggestion.touched().sample()).append(demand.sample() < demand.keys() ? " sampled" : "");
-            text.append(
-                    suggestion.outermost() ? " keys; a rate beyond the measured ones may fit better)\n" : " keys)\n");
+        if (suggestion != null) {
+            String rest = suggestion.outermost() ? "; a rate beyond the measured ones may fit better" : "";
+            String aim = policy.isGlobal()
+                    ? "to deny nothing"
+                    : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
+            out.printf("  %s: %s (touches %d of ", aim, yaml(suggestion.spec()), suggestion.touched().keys());
+            out.printf("%s%s)%n", count(suggestion.touched().sample(), "key"), rest);
         }
     }
 
@@ -283,19 +245,19 @@ final class Report {
         tree.put("denied", replay.denied());
         tree.put("notDecided", notAsked());
         tree.put("binMillis", replay.bins().widthNanos() / 1_000_000);
-        tree.put("binStart", replay.bins().firstNanos() / 1_000_000);
+        tree.put("binStart", replay.firstNanos() / 1_000_000);
         tree.put("requestBins", replay.bins().counts(0));
         List<Object> policies = new ArrayList<>();
         for (PolicyResult result : replay.results()) {
             if (isDecided(result)) {
-                policies.add(tree(result, policies.size()));
+                policies.add(tree(result));
             }
         }
         tree.put("policies", policies);
         return tree;
     }
 
-    private Map<String, Object> tree(PolicyResult result, int index) {
+    private Map<String, Object> tree(PolicyResult result) {
         ThrottlePolicy policy = result.policy;
         Map<String, Object> tree = new LinkedHashMap<>();
         tree.put("name", policy.name());
@@ -306,7 +268,7 @@ final class Report {
         tree.put("denied", exact(result.denied));
         tree.put("keys", result.keys.size());
         tree.put("keysAreAll", !result.keys.isFull());
-        tree.put("deniedKeys", range(result, replay.hasExactStamps()));
+        tree.put("deniedKeys", deniedKeys(result));
         tree.put("notDecided", result.undecided);
         tree.put("lacks", result.lacks());
         tree.put("overflows", result.overflows);
@@ -314,8 +276,7 @@ final class Report {
         result.outcomes.forEach((outcome, count) -> outcomes.put(outcome.name(), count));
         tree.put("outcomes", outcomes);
         List<Object> keys = new ArrayList<>();
-        for (PolicyResult.DeniedKey key :
-                policy.isGlobal() ? List.<PolicyResult.DeniedKey>of() : result.deniedMost(KEYS)) {
+        for (PolicyResult.DeniedKey key : result.deniedMost(KEYS)) {
             Map<String, Object> denied = new LinkedHashMap<>();
             denied.put("key", key.name);
             denied.put("denied", key.count);
@@ -331,12 +292,6 @@ final class Report {
         policy.tiers().keySet().forEach(tier -> addDemand(demands, policy, tier));
         tree.put("demand", demands);
         return tree;
-    }
-
-    private long[] exact(long[] figures) {
-        return replay.hasExactStamps()
-                ? new long[] {figures[PolicyResult.AT_ONCE], figures[PolicyResult.AT_ONCE]}
-                : figures;
     }
 
     private void addDemand(List<Object> demands, ThrottlePolicy policy, @Nullable String tier) {
@@ -403,12 +358,10 @@ final class Report {
             generator.writeArray(numbers, 0, numbers.length);
         } else if (value instanceof double[] numbers) {
             generator.writeArray(numbers, 0, numbers.length);
-        } else if (value instanceof Long number) {
-            generator.writeNumber(number);
-        } else if (value instanceof Integer number) {
-            generator.writeNumber(number);
         } else if (value instanceof Double number) {
             generator.writeNumber(number);
+        } else if (value instanceof Number number) {
+            generator.writeNumber(number.longValue());
         } else if (value instanceof Boolean truth) {
             generator.writeBoolean(truth);
         } else if (value == null) {

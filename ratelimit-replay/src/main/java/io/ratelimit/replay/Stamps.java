@@ -58,9 +58,12 @@ final class Stamps {
     private boolean readCommon(String text, LogEntry entry) {
         if (!text.startsWith(cachedDay) || cachedDay.isEmpty()) {
             int month = MONTHS.indexOf(text.substring(3, 6));
+            if (month < 0 || month % 3 != 0) {
+                return false;
+            }
             int year = Integer.parseInt(text, 7, 11, 10);
             cachedSeconds = LocalDate.of(year, month / 3 + 1, digits(text, 0)).toEpochDay() * 86_400;
-            cachedDay = month % 3 == 0 ? text.substring(0, 12) : "";
+            cachedDay = text.substring(0, 12);
         }
         entry.localSeconds = cachedSeconds + secondsOfDay(text, 12);
         entry.wholeSeconds = true;
