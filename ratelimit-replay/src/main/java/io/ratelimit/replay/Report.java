@@ -98,8 +98,7 @@ final class Report {
     }
 
     private long[] deniedKeys(PolicyResult result) {
-        return exact(
-                result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
+        return exact(result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
     }
 
     private static boolean isDecided(PolicyResult result) {
@@ -214,7 +213,9 @@ final class Report {
             String aim = policy.isGlobal()
                     ? "to deny nothing"
                     : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
-            out.printf("  %s: %s (touches %d of ", aim, yaml(suggestion.spec()), suggestion.touched().keys());
+            out.printf(
+                    "  %s: %s (touches %d of ",
+                    aim, yaml(suggestion.spec()), suggestion.touched().keys());
             out.printf("%s%s)%n", count(suggestion.touched().sample(), "key"), rest);
         }
     }

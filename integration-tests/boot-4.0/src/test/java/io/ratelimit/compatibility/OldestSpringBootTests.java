@@ -92,9 +92,8 @@ class OldestSpringBootTests {
 
     @Test
     void bucketsInRedisBelongToUsers() {
-        await().untilAsserted(
-                        () -> assertThat(get("/actuator/health", "alice").body())
-                                .contains("\"ratelimit\":{\"status\":\"UP\"}"));
+        await().untilAsserted(() ->
+                assertThat(get("/actuator/health", "alice").body()).contains("\"ratelimit\":{\"status\":\"UP\"}"));
         assertThat(statuses(3, "/user", "alice")).containsExactly(200, 200, 429);
         assertThat(statuses(1, "/user", "bob")).containsExactly(200);
         assertThat(get("/user", "alice").headers().firstValue("Retry-After")).isPresent();
