@@ -215,11 +215,7 @@ public final class PathIndex<T> {
                     return false;
                 } else if (c == '{') {
                     int slash = path.indexOf('/', at);
-                    int end = slash < 0 ? path.length() : slash;
-                    if (end == at) {
-                        return false;
-                    }
-                    at = end;
+                    at = slash < 0 ? path.length() : slash;
                     i = pattern.indexOf('}', i);
                 } else if (path.charAt(at++) != c) {
                     return false;
