@@ -158,7 +158,8 @@ public final class DemandMeter {
     private static String bounded(String key, long hash) {
         return key.length() <= MAX_KEY_LENGTH
                 ? key
-                : key.substring(0, MAX_KEY_LENGTH - HASH_DIGITS) + "…" + HexFormat.of().toHexDigits(hash);
+                : key.substring(0, MAX_KEY_LENGTH - HASH_DIGITS) + "…"
+                        + HexFormat.of().toHexDigits(hash);
     }
 
     private long hashOfBounded(String bounded) {

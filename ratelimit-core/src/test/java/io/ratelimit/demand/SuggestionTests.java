@@ -52,7 +52,9 @@ class SuggestionTests {
             double share = SHARES.computeIfAbsent(suggestion.spec(), SuggestionTests::touchedShareOfFreshClients);
             held += share >= stated.atLeast() && share <= stated.atMost() ? 1 : 0;
         }
-        assertThat(held).as("seeds of %d whose fresh clients are touched as stated", SEEDS).isGreaterThanOrEqualTo(seeds);
+        assertThat(held)
+                .as("seeds of %d whose fresh clients are touched as stated", SEEDS)
+                .isGreaterThanOrEqualTo(seeds);
     }
 
     private static List<long[]> fresh() {

@@ -122,8 +122,8 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
                         .map(hour -> new HourDescriptor(hour.keys(), hour.p99(), hour.max()))
                         .toList(),
                 demand.heaviest().stream()
-                        .map(heavy -> new HeavyKeyDescriptor(
-                                keys.apply(heavy.key()), heavy.requests(), up(heavy.capacity())))
+                        .map(heavy ->
+                                new HeavyKeyDescriptor(keys.apply(heavy.key()), heavy.requests(), up(heavy.capacity())))
                         .toList());
     }
 

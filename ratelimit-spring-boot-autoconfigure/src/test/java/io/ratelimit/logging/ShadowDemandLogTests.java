@@ -90,6 +90,9 @@ class ShadowDemandLogTests {
     }
 
     private static List<String> lines(CapturedOutput output) {
-        return output.getOut().lines().filter(line -> line.contains("would need")).toList();
+        return output.getOut()
+                .lines()
+                .filter(line -> line.contains("would need"))
+                .toList();
     }
 }

@@ -158,9 +158,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
 
     /** Drags an element by so many pixels. */
     void drag(String selector, int right, int down) {
-        new Actions(driver)
-                .dragAndDropBy(element(selector), right, down)
-                .perform();
+        new Actions(driver).dragAndDropBy(element(selector), right, down).perform();
     }
 
     WebElement element(String selector) {

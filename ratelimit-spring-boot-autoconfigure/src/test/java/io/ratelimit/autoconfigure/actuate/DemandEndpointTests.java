@@ -88,8 +88,10 @@ class DemandEndpointTests {
         assertThat(JsonPath.<Double>read(demand, "$.touched.requests")).isEqualTo(55.0 / 210);
         assertThat(JsonPath.<List<String>>read(demand, "$.curves[*].rate"))
                 .containsExactly("5/8m", "5/4m", "5/2m", "5/1m", "10/1m", "20/1m", "40/1m", "80/1m", "160/1m");
-        assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.p50.capacity")).isEqualTo(10);
-        assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.max.capacity")).isEqualTo(20);
+        assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.p50.capacity"))
+                .isEqualTo(10);
+        assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.max.capacity"))
+                .isEqualTo(20);
         assertThat(JsonPath.<Integer>read(demand, "$.suggestion.capacity")).isEqualTo(18);
         assertThat(JsonPath.<Integer>read(demand, "$.suggestion.touched.keys")).isEqualTo(2);
         assertThat(JsonPath.<Boolean>read(demand, "$.suggestion.outermost")).isTrue();
@@ -141,13 +143,13 @@ class DemandEndpointTests {
     void keysAreShownAsTheConfigurationAllows() {
         start(EXPOSED, POLICIES, "management.endpoint.ratelimits.show-values: always\n");
         for (int i = 0; i < 60_000; i++) {
-            server.bean(DemandListener.class)
-                    .decided(Decision.of(List.of(Answer.allowed(charge(i)))));
+            server.bean(DemandListener.class).decided(Decision.of(List.of(Answer.allowed(charge(i)))));
         }
         String answer = get("/actuator/ratelimits/named/demand").body();
         assertThat(JsonPath.<String>read(answer, "$.demand.heaviest[0].key.parts[0]"))
                 .isEqualTo("scraper");
-        assertThat(JsonPath.<Integer>read(answer, "$.demand.heaviest[0].requests")).isBetween(5_000, 60_000);
+        assertThat(JsonPath.<Integer>read(answer, "$.demand.heaviest[0].requests"))
+                .isBetween(5_000, 60_000);
     }
 
     private Charge charge(int i) {
