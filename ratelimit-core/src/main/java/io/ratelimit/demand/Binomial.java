@@ -46,15 +46,18 @@ final class Binomial {
     /**
      * Returns the upper bound of a share of which a sample shows {@code k} of {@code n} (Clopper and Pearson). For none it
      * is about 3/n: the bound then has only one side.
+     *
+     * @param choices how many shares of the sample the share was chosen from; the bound holds for all of them (Bonferroni)
      */
-    static double atMost(int n, int k) {
-        double tail = k == 0 ? ONE_SIDED_TAIL : TAIL;
+    static double atMost(int n, int k, int choices) {
+        double tail = (k == 0 ? ONE_SIDED_TAIL : TAIL) / choices;
         return k >= n ? 1 : bisect(p -> cumulative(n, p, k) > tail);
     }
 
-    /** Returns the lower bound of a share of which a sample shows {@code k} of {@code n}. */
-    static double atLeast(int n, int k) {
-        return k == 0 ? 0 : bisect(p -> 1 - cumulative(n, p, k - 1) < (k == n ? ONE_SIDED_TAIL : TAIL));
+    /** Returns the lower bound, as {@link #atMost} returns the upper bound. */
+    static double atLeast(int n, int k, int choices) {
+        double tail = (k == n ? ONE_SIDED_TAIL : TAIL) / choices;
+        return k == 0 ? 0 : bisect(p -> 1 - cumulative(n, p, k - 1) < tail);
     }
 
     /** Returns the probability up to which a condition holds. */

@@ -86,12 +86,12 @@ public final class Demand {
 
         /** Returns the lower bound of the share of all keys. */
         public double atLeast() {
-            return Binomial.atLeast(sample, keys);
+            return Binomial.atLeast(sample, keys, 1);
         }
 
         /** Returns the upper bound of the share of all keys; about 3 / sample if no key of the sample is touched. */
         public double atMost() {
-            return Binomial.atMost(sample, keys);
+            return Binomial.atMost(sample, keys, 1);
         }
     }
 
@@ -103,7 +103,18 @@ public final class Demand {
      * @param outermost whether the rate is the lowest or the highest that is measured, so that a rate beyond may fit
      *     better
      */
-    public record Suggestion(BucketSpec spec, Touched touched, boolean outermost) {}
+    public record Suggestion(BucketSpec spec, Touched touched, boolean outermost) {
+
+        /** Returns the lower bound of the share of all keys that the limit touches, whichever of the rates was chosen. */
+        public double atLeast() {
+            return Binomial.atLeast(touched.sample, touched.keys, RateGrid.SIZE);
+        }
+
+        /** Returns the upper bound of the share of all keys that the limit touches, whichever of the rates was chosen. */
+        public double atMost() {
+            return Binomial.atMost(touched.sample, touched.keys, RateGrid.SIZE);
+        }
+    }
 
     /**
      * A key that sends many requests.

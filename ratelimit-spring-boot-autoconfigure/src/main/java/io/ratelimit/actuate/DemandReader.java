@@ -116,7 +116,12 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
                                 suggestion.spec().rate().toString(),
                                 suggestion.spec().capacity(),
                                 RateLimitsEndpoint.text(suggestion.spec().refill()),
-                                touched(suggestion.touched()),
+                                new TouchedDescriptor(
+                                        suggestion.touched().keys(),
+                                        suggestion.touched().share(),
+                                        suggestion.atLeast(),
+                                        suggestion.atMost(),
+                                        suggestion.touched().requests()),
                                 suggestion.outermost()),
                 demand.hours().stream()
                         .map(hour -> new HourDescriptor(hour.keys(), hour.p99(), hour.max()))
