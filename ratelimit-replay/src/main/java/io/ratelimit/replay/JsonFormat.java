@@ -59,8 +59,9 @@ final class JsonFormat extends LogFormat {
         try {
             add(Fact.valueOf(name.toUpperCase(Locale.ROOT)), field, 0);
         } catch (IllegalArgumentException unknown) {
-            throw new IllegalArgumentException("--field must begin with time, host, user, session, request, method, uri,"
-                    + " query, status or duration, but was '" + name + "'");
+            throw new IllegalArgumentException(
+                    "--field must begin with time, host, user, session, request, method, uri,"
+                            + " query, status or duration, but was '" + name + "'");
         }
     }
 

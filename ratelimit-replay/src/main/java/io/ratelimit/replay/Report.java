@@ -98,8 +98,7 @@ final class Report {
     }
 
     private long[] deniedKeys(PolicyResult result) {
-        return exact(
-                result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
+        return exact(result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
     }
 
     private static boolean isDecided(PolicyResult result) {
@@ -207,14 +206,24 @@ final class Report {
         for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
             out.printf("  %7d denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
         }
-        Demand demand = replay.demand(policy.name(), null);
+        policy.tiers().keySet().forEach(tier -> printSuggestion(out, policy, tier));
+        printSuggestion(out, policy, null);
+    }
+
+    private void printSuggestion(PrintWriter out, ThrottlePolicy policy, @Nullable String tier) {
+        Demand demand = replay.demand(policy.name(), tier);
         Suggestion suggestion = demand == null ? null : demand.suggest(options.touch, options.within);
         if (suggestion != null) {
             String rest = suggestion.outermost() ? "; a rate beyond the measured ones may fit better" : "";
             String aim = policy.isGlobal()
                     ? "to deny nothing"
                     : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
-            out.printf("  %s: %s (touches %d of ", aim, yaml(suggestion.spec()), suggestion.touched().keys());
+            out.printf(
+                    "  %s%s: %s (touches %d of ",
+                    tier == null ? "" : tier + ", ",
+                    aim,
+                    yaml(suggestion.spec()),
+                    suggestion.touched().keys());
             out.printf("%s%s)%n", count(suggestion.touched().sample(), "key"), rest);
         }
     }

@@ -67,8 +67,10 @@ class LogFormatTests {
 
     @Test
     void aStampThatBeginsARequestIsKnownAsSuch() {
-        assertThat(LogFormat.of("%{begin:msec}t %r", Map.of(), new Stamps()).stampsEnd()).isFalse();
-        assertThat(LogFormat.of("%{end:msec}t %r", Map.of(), new Stamps()).stampsEnd()).isTrue();
+        assertThat(LogFormat.of("%{begin:msec}t %r", Map.of(), new Stamps()).stampsEnd())
+                .isFalse();
+        assertThat(LogFormat.of("%{end:msec}t %r", Map.of(), new Stamps()).stampsEnd())
+                .isTrue();
     }
 
     @ParameterizedTest
