@@ -87,14 +87,16 @@ abstract class LogFormat {
 
     /** Returns a plain number; -1 for another text. */
     private static double number(String text) {
+        boolean whole = true;
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);
             if ((c < '0' || c > '9') && c != '.') {
                 return -1;
             }
+            whole &= c != '.';
         }
         try {
-            return Double.parseDouble(text);
+            return whole ? Long.parseLong(text) : Double.parseDouble(text);
         } catch (NumberFormatException malformed) {
             return -1;
         }

@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 final class Replay {
 
     /** The lines among which requests are put in order. A log is written in the order in which requests end. */
-    private static final int WINDOW = 1 << 16;
+    private static final int WINDOW = 1 << 14;
 
     private static final Pattern FIREWALL = Pattern.compile("(?i)[;\\\\]|//|/\\.|%(?:00|2[5ef]|3b|5c)");
     private static final long NANOS = 1_000_000_000L;

@@ -103,7 +103,9 @@ record ReplayPolicies(
                 context.getBeanFactory().registerSingleton(bean, unknown);
             }
         });
-        ConfigurableApplicationContext context = application.run(arguments.toArray(String[]::new));
+        List<String> properties = new ArrayList<>(arguments);
+        properties.add("--ratelimit.enabled=true");
+        ConfigurableApplicationContext context = application.run(properties.toArray(String[]::new));
         skipForwardingWarning(context, request[0]);
         return new ReplayPolicies(
                 context.getBean(RequestPolicies.class),

@@ -206,7 +206,12 @@ final class Report {
         for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
             out.printf("  %7d denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
         }
-        Demand demand = replay.demand(policy.name(), null);
+        policy.tiers().keySet().forEach(tier -> printSuggestion(out, policy, tier));
+        printSuggestion(out, policy, null);
+    }
+
+    private void printSuggestion(PrintWriter out, ThrottlePolicy policy, @Nullable String tier) {
+        Demand demand = replay.demand(policy.name(), tier);
         Suggestion suggestion = demand == null ? null : demand.suggest(options.touch, options.within);
         if (suggestion != null) {
             String rest = suggestion.outermost() ? "; a rate beyond the measured ones may fit better" : "";
@@ -214,8 +219,16 @@ final class Report {
                     ? "to deny nothing"
                     : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
             out.printf(
+<<<<<<< HEAD
                     "  %s: %s (touches %d of ",
                     aim, yaml(suggestion.spec()), suggestion.touched().keys());
+=======
+                    "  %s%s: %s (touches %d of ",
+                    tier == null ? "" : tier + ", ",
+                    aim,
+                    yaml(suggestion.spec()),
+                    suggestion.touched().keys());
+>>>>>>> w/replay
             out.printf("%s%s)%n", count(suggestion.touched().sample(), "key"), rest);
         }
     }

@@ -286,6 +286,60 @@ class ReplayCommandTests {
     }
 
     @Test
+    void limitsThatAreStillDisabledAreDecided() throws IOException {
+        Files.writeString(config, Files.readString(config) + "  enabled: false\n");
+        Files.writeString(log, line("10.0.0.1"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+    }
+
+    @Test
+    void policiesOnRedisAreDecidedInMemory() throws IOException {
+        Files.writeString(config, Files.readString(config) + "  backend: redis\n");
+        Files.writeString(log, line("10.0.0.1").repeat(2));
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report()).contains("denies 1 request");
+    }
+
+    @Test
+    void anOptionReplacesAPropertyOfTheConfiguration() throws IOException {
+        Files.writeString(log, line("10.0.0.1").repeat(2));
+
+        run("--ratelimit.policies.candidate.rate=2/1m");
+
+        assertThat(report()).contains("rate: 2/1m, capacity: 2").contains("denies 0 requests");
+    }
+
+    @Test
+    void requestsOutsideTheContextPathAreCounted() throws IOException {
+        Files.writeString(config, Files.readString(config) + "server.servlet.context-path: /shop\n");
+        Files.writeString(log, line("10.0.0.1") + line("10.0.0.1").replace("/items", "/shop/items"));
+
+        run();
+
+        assertThat(report()).contains("1 request is outside the context path").contains("2 lines, 1 request");
+    }
+
+    @Test
+    void aRequestThatBeganLongBeforeItsLineIsCounted() throws IOException {
+        StringBuilder lines = new StringBuilder();
+        for (int second = 0; second < 20_000; second++) {
+            lines.append(String.format(
+                    "{\"ts\":%d.5,\"ip\":\"10.0.0.%d\",\"request\":\"GET / HTTP/1.1\"}%n",
+                    1_764_000_000 + second, second % 100));
+        }
+        lines.append("{\"ts\":1764000000.5,\"ip\":\"10.0.0.0\",\"request\":\"GET / HTTP/1.1\"}\n");
+        Files.writeString(log, lines);
+
+        run();
+
+        assertThat(report())
+                .contains("1 request began before others that had already been decided")
+                .contains("20,001 requests of 100 keys; denies 1 request");
+    }
+
+    @Test
     void aWrongCommandLineIsExplained() throws IOException {
         assertThat(run()).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
         assertThat(errors()).contains("must be a readable file, but was '" + log + "'");
