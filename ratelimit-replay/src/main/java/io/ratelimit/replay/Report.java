@@ -219,16 +219,11 @@ final class Report {
                     ? "to deny nothing"
                     : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
             out.printf(
-<<<<<<< HEAD
-                    "  %s: %s (touches %d of ",
-                    aim, yaml(suggestion.spec()), suggestion.touched().keys());
-=======
                     "  %s%s: %s (touches %d of ",
                     tier == null ? "" : tier + ", ",
                     aim,
                     yaml(suggestion.spec()),
                     suggestion.touched().keys());
->>>>>>> w/replay
             out.printf("%s%s)%n", count(suggestion.touched().sample(), "key"), rest);
         }
     }
