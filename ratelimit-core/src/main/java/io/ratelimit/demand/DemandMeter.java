@@ -34,7 +34,7 @@ public final class DemandMeter {
      */
     private static final int THINNING = 32;
 
-    private static final int REFRESH = 64;
+    private static final int REFRESH = 256;
     private static final int FREQUENT_SETS = 4;
     private static final int MAX_HEAVIEST = 16;
     private static final int MIN_COUNT = 8;

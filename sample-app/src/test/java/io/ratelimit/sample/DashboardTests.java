@@ -9,6 +9,7 @@ import io.ratelimit.Throttlers;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -314,10 +315,31 @@ class DashboardTests {
                 .endsWith("would have denied 0 % of requests.");
         browser.click(demand + " .demand-tools button");
         assertThat(browser.text(demand + " .demand-sentence")).startsWith("25/4m, capacity 200: touches 0 %");
+        fiveMinutesOfSessions("items-candidate");
+        browser.awaitText(demand + " .demand-sentence", "of 200");
+        browser.click(demand + " .demand-tools button:nth-child(2)");
         browser.run("document.querySelector(arguments[0]).scrollIntoView()", card("items-candidate"));
         browser.picture("demand");
         browser.size(390, 844);
         browser.nothingSticksOut();
+    }
+
+    /** Two hundred users, some busier than others, load pages of up to twelve requests. */
+    private void fiveMinutesOfSessions(String policy) {
+        measureAnew(policy);
+        SplittableRandom random = new SplittableRandom(1);
+        double[] pagesPerSecond =
+                random.doubles(200, 0.4, 1).map(busy -> Math.pow(busy, 6) / 4).toArray();
+        for (int second = 0; second < 300; second++) {
+            for (int user = 0; user < pagesPerSecond.length; user++) {
+                boolean loads = second == 0 || random.nextDouble() < pagesPerSecond[user];
+                int requests = loads ? random.nextInt(1, 13) : 0;
+                for (int i = 0; i < requests; i++) {
+                    throttlers.get(policy).forKey("user" + user).decide(1);
+                }
+            }
+            time.advance(SECOND);
+        }
     }
 
     private void measureAnew(String policy) {
