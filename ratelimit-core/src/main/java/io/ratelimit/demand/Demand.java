@@ -74,16 +74,24 @@ public final class Demand {
      *
      * @param keys the touched keys of the sample
      * @param sample the keys of the sample
-     * @param atLeast the lower bound of the share of all keys
-     * @param atMost the upper bound of the share of all keys; 3 / sample if no key of the sample is touched
      * @param requests the estimated share of the requests that are denied. For the present limit it is counted on the
      *     followed keys. For another limit it is an upper bound: the requests that exceed the capacity, or nearly, if no request is denied
      */
-    public record Touched(int keys, int sample, double atLeast, double atMost, double requests) {
+    public record Touched(int keys, int sample, double requests) {
 
         /** Returns the share of the sample's keys that are touched; 0 for an empty sample. */
         public double share() {
             return sample == 0 ? 0 : (double) keys / sample;
+        }
+
+        /** Returns the lower bound of the share of all keys. */
+        public double atLeast() {
+            return Binomial.atLeast(sample, keys, 1);
+        }
+
+        /** Returns the upper bound of the share of all keys; about 3 / sample if no key of the sample is touched. */
+        public double atMost() {
+            return Binomial.atMost(sample, keys, 1);
         }
     }
 
@@ -95,7 +103,18 @@ public final class Demand {
      * @param outermost whether the rate is the lowest or the highest that is measured, so that a rate beyond may fit
      *     better
      */
-    public record Suggestion(BucketSpec spec, Touched touched, boolean outermost) {}
+    public record Suggestion(BucketSpec spec, Touched touched, boolean outermost) {
+
+        /** Returns the lower bound of the share of all keys that the limit touches, whichever of the rates was chosen. */
+        public double atLeast() {
+            return Binomial.atLeast(touched.sample, touched.keys, RateGrid.SIZE);
+        }
+
+        /** Returns the upper bound of the share of all keys that the limit touches, whichever of the rates was chosen. */
+        public double atMost() {
+            return Binomial.atMost(touched.sample, touched.keys, RateGrid.SIZE);
+        }
+    }
 
     /**
      * A key that sends many requests.
@@ -161,7 +180,19 @@ public final class Demand {
     }
 
     /**
-     * Returns the capacity that suffices a share of the keys at a rate.
+     * Returns the capacity that suffices a share of the keys at a rate; for a share of 1 the maximum over the sample and the
+     * heaviest keys.
+     *
+     * @param rate the index in {@link #rates()}
+     * @param share from 0 to 1
+     */
+    public double capacity(int rate, double share) {
+        int rank = rank(share, sample());
+        return share >= 1 ? maxNeeded[rate] : rank == 0 ? 0 : needed[rate][rank - 1];
+    }
+
+    /**
+     * Returns the {@link #capacity} with its error.
      *
      * @param rate the index in {@link #rates()}
      * @param share from 0 to 1
@@ -169,8 +200,7 @@ public final class Demand {
     public Quantile quantile(int rate, double share) {
         double[] sorted = needed[rate];
         int n = sorted.length;
-        int rank = rank(share, n);
-        double capacity = share >= 1 ? maxNeeded[rate] : rank == 0 ? 0 : sorted[rank - 1];
+        double capacity = capacity(rate, share);
         int lower = Binomial.quantile(n, share, 0.025);
         int upper = Binomial.quantile(n, share, 0.975) + 1;
         return new Quantile(
@@ -188,10 +218,8 @@ public final class Demand {
     /** Returns the keys that a limit touches. */
     public Touched touched(int rate, double capacity) {
         double[] sorted = needed[rate];
-        int n = sorted.length;
         int keys = (int) Arrays.stream(sorted).filter(each -> each > capacity).count();
-        return new Touched(
-                keys, n, Binomial.atLeast(n, keys), Binomial.atMost(n, keys), deniedShare(rate, capacity));
+        return new Touched(keys, sorted.length, deniedShare(rate, capacity));
     }
 
     private double deniedShare(int rate, double capacity) {
@@ -220,7 +248,7 @@ public final class Demand {
         Suggestion tightest = null;
         double least = Double.POSITIVE_INFINITY;
         for (int i = 0; i < needed.length && sample() > 0; i++) {
-            double capacity = Math.ceil(quantile(i, 1 - touch).capacity);
+            double capacity = Math.ceil(capacity(i, 1 - touch));
             Rate rate = grid.rates().get(i);
             double tokens = capacity
                     + (double) rate.tokens() * within.toNanos() / rate.period().toNanos();

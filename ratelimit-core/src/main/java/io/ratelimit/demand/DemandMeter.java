@@ -34,7 +34,7 @@ public final class DemandMeter {
      */
     private static final int THINNING = 32;
 
-    private static final int REFRESH = 64;
+    private static final int REFRESH = 256;
     private static final int FREQUENT_SETS = 4;
     private static final int MAX_HEAVIEST = 16;
     private static final int MIN_COUNT = 8;
@@ -158,7 +158,8 @@ public final class DemandMeter {
     private static String bounded(String key, long hash) {
         return key.length() <= MAX_KEY_LENGTH
                 ? key
-                : key.substring(0, MAX_KEY_LENGTH - HASH_DIGITS) + "…" + HexFormat.of().toHexDigits(hash);
+                : key.substring(0, MAX_KEY_LENGTH - HASH_DIGITS) + "…"
+                        + HexFormat.of().toHexDigits(hash);
     }
 
     private long hashOfBounded(String bounded) {

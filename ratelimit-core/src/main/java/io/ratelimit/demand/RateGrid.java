@@ -22,13 +22,17 @@ import java.util.List;
 final class RateGrid {
 
     private static final int MAX_SHIFT = 4;
+
+    /** The most rates of a grid. */
+    static final int SIZE = 2 * MAX_SHIFT + 1;
+
     private static final long MAX_PERIOD_NANOS = Duration.ofDays(365).toNanos();
     private static final long MAX_TOKENS_PER_NANOSECOND = 10;
 
     private final BucketSpec spec;
     private final List<Rate> rates = new ArrayList<>();
-    private final double[] drains = new double[2 * MAX_SHIFT + 1];
-    private final int[] shifts = new int[2 * MAX_SHIFT + 1];
+    private final double[] drains = new double[SIZE];
+    private final int[] shifts = new int[SIZE];
     private final long stepNanos;
     private final double perToken;
     private final double full;

@@ -21,11 +21,7 @@ class DemandBoundTests {
     void aMeterTakesAtMost200KilobytesWhateverTheNumberOfKeys() throws IOException, InterruptedException {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         Process process = new ProcessBuilder(
-                        java,
-                        "-XX:+UseSerialGC",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        Flood.class.getName())
+                        java, "-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"), Flood.class.getName())
                 .redirectErrorStream(true)
                 .start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

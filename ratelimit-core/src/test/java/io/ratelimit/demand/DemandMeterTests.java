@@ -43,7 +43,9 @@ class DemandMeterTests {
         Demand demand = measure(spec, requests);
         for (int i = 0; i < demand.rates().size(); i++) {
             assertThat(demand.needed(i))
-                    .as("seed %d, %s, %s", run.getCurrentRepetition(), spec, demand.rates().get(i))
+                    .as(
+                            "seed %d, %s, %s",
+                            run.getCurrentRepetition(), spec, demand.rates().get(i))
                     .containsExactly(bruteForce(demand.rates().get(i), spec.refill(), requests));
         }
     }
@@ -126,8 +128,7 @@ class DemandMeterTests {
     private static BucketSpec randomSpec(SplittableRandom random) {
         String[] rates = {"10/1m", "600/1m", "8/1m", "7/3s", "5/100ms", "1/1h", "100/1s"};
         Rate rate = Rate.of(rates[random.nextInt(rates.length)]);
-        return new BucketSpec(
-                rate, random.nextInt(1, 40), random.nextBoolean() ? Refill.GREEDY : Refill.INTERVAL);
+        return new BucketSpec(rate, random.nextInt(1, 40), random.nextBoolean() ? Refill.GREEDY : Refill.INTERVAL);
     }
 
     /** Returns bursts and pauses of about the time in which the rate brings a token. */
@@ -202,7 +203,7 @@ class DemandMeterTests {
         Demand demand = new DemandMeter(spec).demand();
         assertThat(demand.suggest(0, MINUTE)).isNull();
         assertThat(demand.quantile(4, 0.5).capacity()).isZero();
-        assertThat(demand.touched()).isEqualTo(new Touched(0, 0, 0, 1, 0));
+        assertThat(demand.touched()).isEqualTo(new Touched(0, 0, 0));
     }
 
     /** Keys 1 to 100 send a burst of as many requests. */
@@ -277,7 +278,9 @@ class DemandMeterTests {
     void aKeyOfTheSampleIsFollowedFromItsFirstRequest(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         DemandMeter meter = new DemandMeter(spec, 50);
-        int[] keys = IntStream.range(0, 5_000).flatMap(key -> IntStream.generate(() -> key).limit(3)).toArray();
+        int[] keys = IntStream.range(0, 5_000)
+                .flatMap(key -> IntStream.generate(() -> key).limit(3))
+                .toArray();
         for (int i = keys.length - 1; i > 0; i--) {
             int other = random.nextInt(i + 1);
             int key = keys[i];

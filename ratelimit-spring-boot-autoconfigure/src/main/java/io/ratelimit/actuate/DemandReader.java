@@ -116,14 +116,19 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
                                 suggestion.spec().rate().toString(),
                                 suggestion.spec().capacity(),
                                 RateLimitsEndpoint.text(suggestion.spec().refill()),
-                                touched(suggestion.touched()),
+                                new TouchedDescriptor(
+                                        suggestion.touched().keys(),
+                                        suggestion.touched().share(),
+                                        suggestion.atLeast(),
+                                        suggestion.atMost(),
+                                        suggestion.touched().requests()),
                                 suggestion.outermost()),
                 demand.hours().stream()
                         .map(hour -> new HourDescriptor(hour.keys(), hour.p99(), hour.max()))
                         .toList(),
                 demand.heaviest().stream()
-                        .map(heavy -> new HeavyKeyDescriptor(
-                                keys.apply(heavy.key()), heavy.requests(), up(heavy.capacity())))
+                        .map(heavy ->
+                                new HeavyKeyDescriptor(keys.apply(heavy.key()), heavy.requests(), up(heavy.capacity())))
                         .toList());
     }
 

@@ -131,7 +131,8 @@ public class RateLimitsEndpoint {
             @Nullable String within) {
         ThrottlePolicy found = throttler(policy).policy();
         if (!view.equals(RateLimitsProblems.DEMAND)) {
-            throw new RateLimitsProblems.NotFoundException("a policy has only the path '" + RateLimitsProblems.DEMAND + "' below it");
+            throw new RateLimitsProblems.NotFoundException(
+                    "a policy has only the path '" + RateLimitsProblems.DEMAND + "' below it");
         }
         if (demand == null) {
             throw new RateLimitsProblems.NotFoundException(
@@ -455,11 +456,7 @@ public class RateLimitsEndpoint {
      * @param outermost whether the rate is the lowest or the highest that is measured, so that a rate beyond may fit better
      */
     record SuggestionDescriptor(
-            String rate,
-            long capacity,
-            String refill,
-            TouchedDescriptor touched,
-            boolean outermost) {}
+            String rate, long capacity, String refill, TouchedDescriptor touched, boolean outermost) {}
 
     /**
      * An hour.

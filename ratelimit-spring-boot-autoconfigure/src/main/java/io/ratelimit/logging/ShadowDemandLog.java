@@ -80,9 +80,10 @@ public final class ShadowDemandLog implements AutoCloseable {
         Demand measured = demand.demand(policy.name(), tier);
         Suggestion needed = measured == null ? null : measured.suggest(TOUCH, WITHIN);
         if (measured != null && needed != null) {
+            String about = measured.keys() > measured.sample() ? "about " : "";
             String keys = policy.isGlobal()
                     ? "its calls"
-                    : String.format(Locale.ROOT, "99.9 %% of %,d %s", measured.keys(), nameOfKeys(policy));
+                    : String.format(Locale.ROOT, "99.9 %% of %s%,d %s", about, measured.keys(), nameOfKeys(policy));
             LogFields.write(
                     policy.name(),
                     null,

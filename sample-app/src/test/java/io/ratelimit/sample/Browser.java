@@ -30,6 +30,7 @@ import org.openqa.selenium.WebElement;
 import org.openqa.selenium.chrome.ChromeDriver;
 import org.openqa.selenium.chrome.ChromeDriverService;
 import org.openqa.selenium.chrome.ChromeOptions;
+import org.openqa.selenium.interactions.Actions;
 import org.openqa.selenium.logging.LogEntry;
 import org.openqa.selenium.logging.LogType;
 import org.openqa.selenium.logging.LoggingPreferences;
@@ -153,6 +154,11 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
 
     void click(String selector) {
         element(selector).click();
+    }
+
+    /** Drags an element by so many pixels. */
+    void drag(String selector, int right, int down) {
+        new Actions(driver).dragAndDropBy(element(selector), right, down).perform();
     }
 
     WebElement element(String selector) {

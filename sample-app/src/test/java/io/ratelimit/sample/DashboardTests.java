@@ -3,17 +3,20 @@ package io.ratelimit.sample;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.openqa.selenium.Keys;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
@@ -268,14 +271,81 @@ class DashboardTests {
 
     @Test
     void theCurlLineOfAChange() {
-        browser.click(card("global") + " summary");
+        browser.click(card("global") + " .change summary");
 
-        assertThat(browser.text(card("global") + " pre"))
+        assertThat(browser.text(card("global") + " .change pre"))
                 .isEqualTo("curl -u user -X POST -H 'Content-Type: application/json' \\\n"
                         + "  -d '{\"rate\": \"6000/1m\", \"capacity\": 7000}' 'http://localhost:" + port
                         + "/actuator/ratelimits/global'");
         assertThat(browser.text(card("global") + " .change p"))
                 .isEqualTo("Either may be left out. Holds for this instance, until it stops.");
+    }
+
+    /** Twenty users with bursts of 10, 20 and so on up to 200, under a limit of 100/1m. */
+    @Test
+    void theLimitThatTheTrafficNeedsIsAPointToMove() throws IOException {
+        measureAnew("items-candidate");
+        for (int user = 1; user <= 20; user++) {
+            for (int i = 0; i < 10 * user; i++) {
+                throttlers.get("items-candidate").forKey("user" + user).decide(1);
+            }
+        }
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.awaitText("#state", "Live");
+        String demand = card("items-candidate") + " .demand";
+        await().until(() -> browser.element(demand).isDisplayed());
+        browser.click(demand + " summary");
+        assertThat(browser.text(demand + " .demand-sentence"))
+                .as("the chart is drawn when it is opened, not after a request")
+                .startsWith("100/1m, capacity 100: touches 50 % of clients (10 of 20;")
+                .endsWith("would have denied 26 % of requests.");
+        assertThat(browser.texts(demand + " polyline")).hasSize(5);
+
+        browser.run("document.querySelector(arguments[0]).focus()", demand + " .demand-point");
+        browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_UP);
+        assertThat(browser.text(demand + " .demand-sentence")).startsWith("100/1m, capacity 105: touches 50 %");
+        browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_RIGHT, Keys.chord(Keys.SHIFT, Keys.ARROW_UP));
+        assertThat(browser.text(demand + " .demand-sentence")).startsWith("200/1m, capacity 130: touches 35 %");
+        assertThat(browser.text(demand + " pre"))
+                .isEqualTo("ratelimit:\n  policies:\n    items-candidate:\n      rate: 200/1m\n      capacity: 130");
+
+        browser.drag(demand + " .demand-point", -30, -200);
+        assertThat(browser.text(demand + " .demand-sentence"))
+                .startsWith("100/1m, capacity 400: touches 0 % of clients (0 of 20; of all, at most 15 %)")
+                .endsWith("would have denied 0 % of requests.");
+        browser.click(demand + " .demand-tools button");
+        assertThat(browser.text(demand + " .demand-sentence")).startsWith("25/4m, capacity 200: touches 0 %");
+        fiveMinutesOfSessions("items-candidate");
+        browser.awaitText(demand + " .demand-sentence", "of 200");
+        browser.click(demand + " .demand-tools button:nth-child(2)");
+        browser.run("document.querySelector(arguments[0]).scrollIntoView()", card("items-candidate"));
+        browser.picture("demand");
+        browser.size(390, 844);
+        browser.nothingSticksOut();
+    }
+
+    /** Two hundred users, some busier than others, load pages of up to twelve requests. */
+    private void fiveMinutesOfSessions(String policy) {
+        measureAnew(policy);
+        SplittableRandom random = new SplittableRandom(1);
+        double[] pagesPerSecond =
+                random.doubles(200, 0.4, 1).map(busy -> Math.pow(busy, 6) / 4).toArray();
+        for (int second = 0; second < 300; second++) {
+            for (int user = 0; user < pagesPerSecond.length; user++) {
+                boolean loads = second == 0 || random.nextDouble() < pagesPerSecond[user];
+                int requests = loads ? random.nextInt(1, 13) : 0;
+                for (int i = 0; i < requests; i++) {
+                    throttlers.get(policy).forKey("user" + user).decide(1);
+                }
+            }
+            time.advance(SECOND);
+        }
+    }
+
+    private void measureAnew(String policy) {
+        BucketSpec spec = throttlers.get(policy).policy().spec();
+        throttlers.get(policy).reconfigure(spec.withCapacity(1));
+        throttlers.get(policy).reconfigure(spec);
     }
 
     @Test

@@ -112,8 +112,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
         static RateDemand of(Demand demand, int index) {
             Rate rate = demand.rates().get(index);
             long[] quantiles = DoubleStream.of(SHARES)
-                    .mapToLong(share ->
-                            (long) Math.ceil(demand.quantile(index, share).capacity()))
+                    .mapToLong(share -> (long) Math.ceil(demand.capacity(index, share)))
                     .toArray();
             return new RateDemand(
                     rate.toString(), rate.tokens() * 1e9 / rate.period().toNanos(), quantiles, steps(demand, index));

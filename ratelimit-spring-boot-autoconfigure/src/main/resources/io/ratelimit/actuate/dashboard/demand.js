@@ -125,7 +125,7 @@ class DemandChart {
     const { tier, rates, capacity } = this.data;
     this.title.textContent = tier ? `Tier ${tier}` : '';
     this.title.hidden = !tier;
-    this.highest = 2 * Math.max(8, capacity, this.limit.capacity, ...rates.flatMap(rate => rate.quantiles));
+    this.highest = 2 * Math.max(8, capacity, ...rates.flatMap(rate => rate.quantiles));
     this.plot.replaceChildren(...this.axes(), ...DEMAND_LINES.flatMap((line, i) => this.line(line, i)));
     const limit = this.limit;
     this.point.setAttribute('cx', this.x(limit.rate));
