@@ -9,13 +9,11 @@ final class Progress {
 
     private static final int WIDTH = 30;
     private static final long INTERVAL = 200_000_000L;
-    private static final int STRIDE = 4096;
 
     private final LogReader reader;
     private final @Nullable PrintStream out;
     private final long start = System.nanoTime();
     private long shownAt = start;
-    private int skipped;
 
     /** @param out the stream to write to; null for none */
     Progress(LogReader reader, @Nullable PrintStream out) {
@@ -25,11 +23,8 @@ final class Progress {
 
     /** Shows the progress, five times a second at most. */
     void show() {
-        if (out == null || ++skipped % STRIDE != 0) {
-            return;
-        }
         long now = System.nanoTime();
-        if (now - shownAt >= INTERVAL) {
+        if (out != null && now - shownAt >= INTERVAL) {
             shownAt = now;
             out.print("\r" + bar(reader.progress(), reader.lines(), (now - start) / 1e9));
             out.flush();

@@ -119,12 +119,11 @@ public final class ReplayCommand {
             LogClock clock = new LogClock(options.zone, stampsEnd);
             Progress progress = new Progress(reader, options.quiet ? null : err);
             long number = 0;
-            for (String line : sample) {
-                add(line, ++number, format, clock, replay, unread);
-            }
-            sample.clear();
-            for (String line = reader.next(); line != null; line = reader.next()) {
-                add(line, ++number, format, clock, replay, unread);
+            ParsedLines lines = new ParsedLines(sample, reader, format);
+            for (List<Object> batch = lines.next(); !batch.isEmpty(); batch = lines.next()) {
+                for (Object line : batch) {
+                    add(line, ++number, clock, replay, unread);
+                }
                 progress.show();
             }
             replay.finish();
@@ -141,15 +140,13 @@ public final class ReplayCommand {
         }
     }
 
-    private static void add(
-            String line, long number, LogFormat format, LogClock clock, Replay replay, UnreadLines unread) {
-        LogEntry entry = format.read(line);
-        if (entry == null) {
-            unread.add(number, line);
-        } else {
+    private static void add(Object line, long number, LogClock clock, Replay replay, UnreadLines unread) {
+        if (line instanceof LogEntry entry) {
             entry.number = number;
             clock.read(entry);
             replay.add(entry);
+        } else {
+            unread.add(number, line.toString());
         }
     }
 

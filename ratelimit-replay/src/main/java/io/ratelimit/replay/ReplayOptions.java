@@ -23,7 +23,7 @@ final class ReplayOptions {
             java -jar ratelimit-replay.jar [OPTION]... FILE...      "-" is the standard input; gzip is decompressed
 
               --config FILE         the configuration; by default application.yml of this directory
-              --ratelimit.…=VALUE   a property instead of the one in the configuration; also --spring.…
+              --ratelimit.*=VALUE   a property instead of the one in the configuration; also --spring.*
               --format FORMAT       auto (default), common, combined, json, or a pattern of Tomcat, httpd or nginx
               --field FACT=NAME     the name of a fact in JSON: time, host, user, session, request, method, uri, query,
                                     status, or duration with its unit, as in duration=took:ms

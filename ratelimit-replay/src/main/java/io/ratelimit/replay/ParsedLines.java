@@ -1,0 +1,68 @@
+package io.ratelimit.replay;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import org.jspecify.annotations.Nullable;
+
+/** The lines of a log, which a thread reads and parses while another thread decides the requests before them. */
+final class ParsedLines {
+
+    private static final int BATCH = 1024;
+    private static final int BATCHES = 4;
+
+    private final BlockingQueue<List<Object>> batches = new ArrayBlockingQueue<>(BATCHES);
+    private final LogFormat format;
+    private List<Object> batch = new ArrayList<>();
+    private volatile @Nullable Throwable failure;
+
+    /** @param first the lines that were already read */
+    ParsedLines(List<String> first, LogReader reader, LogFormat format) {
+        this.format = format;
+        Thread parser = new Thread(() -> parse(first, reader), "parser");
+        parser.setDaemon(true);
+        parser.start();
+    }
+
+    private void parse(List<String> first, LogReader reader) {
+        try {
+            for (String line : first) {
+                add(line);
+            }
+            for (String line = reader.next(); line != null; line = reader.next()) {
+                add(line);
+            }
+            if (!batch.isEmpty()) {
+                batches.put(batch);
+            }
+            batches.put(List.of());
+        } catch (Throwable failed) {
+            failure = failed;
+            batches.clear();
+            batches.offer(List.of());
+        }
+    }
+
+    private void add(String line) throws InterruptedException {
+        LogEntry entry = format.read(line);
+        batch.add(entry == null ? line : entry);
+        if (batch.size() == BATCH) {
+            batches.put(batch);
+            batch = new ArrayList<>(BATCH);
+        }
+    }
+
+    /** Returns the next lines: an entry, or the text of a line that has another format. Empty at the end. */
+    List<Object> next() {
+        try {
+            List<Object> next = batches.take();
+            if (failure != null) {
+                throw new IllegalStateException(failure);
+            }
+            return next;
+        } catch (InterruptedException interrupted) {
+            throw new IllegalStateException(interrupted);
+        }
+    }
+}
