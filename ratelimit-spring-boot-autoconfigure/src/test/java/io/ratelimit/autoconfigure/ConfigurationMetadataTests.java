@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.ClientAddress;
+import io.ratelimit.autoconfigure.RateLimitProperties.Demand;
 import io.ratelimit.autoconfigure.RateLimitProperties.Filter;
 import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
@@ -77,12 +78,13 @@ class ConfigurationMetadataTests {
                 .filteredOn(name -> name.startsWith("ratelimit."))
                 .containsExactlyInAnyOrderElementsOf(Stream.concat(
                                 RateLimitProperties.namesOf(RateLimitProperties.class).stream()
-                                        .filter(name -> !List.of("client-ip", "filter", "redis")
+                                        .filter(name -> !List.of("client-ip", "filter", "redis", "demand")
                                                 .contains(name)),
                                 Map.of(
                                                 "client-ip.", ClientAddress.class,
                                                 "filter.", Filter.class,
-                                                "redis.", Redis.class)
+                                                "redis.", Redis.class,
+                                                "demand.", Demand.class)
                                         .entrySet()
                                         .stream()
                                         .flatMap(nested -> RateLimitProperties.namesOf(nested.getValue()).stream()
