@@ -12,6 +12,8 @@ const KETTLE = '{"name": "kettle"}';
 const AT_ONCE = 6; // as many connections as a browser opens to one server
 const MOST_TO_COME = 1000;
 const LOAD_MILLIS = 10_000;
+const MINUTE_MILLIS = 60_000;
+const CUSTOMERS = 40;
 const ROWS = 80;
 const MERGE_MILLIS = 1000;
 const SLOTS = 60; // of half a second, in the little charts
@@ -326,16 +328,25 @@ function startLoad() {
   const request = byId('what').value;
   const body = request.startsWith('PUT') ? KETTLE : undefined;
   const rate = +byId('rate').value;
-  load = new Run(`${request} as ${users.join(', ')}, ${rate} a second each`);
+  const run = new Run(`${request} as ${users.join(', ')}, ${rate} a second each`);
   let sent = 0;
+  pace(run, LOAD_MILLIS, elapsed => {
+    for (; sent < Math.floor(elapsed / 1000 * rate); sent++) {
+      if (toCome.length < rate * users.length) users.forEach(user => run.send(user, request, { body }));
+    }
+  });
+}
+
+/** Makes a run the load, and sends what is due until its end. */
+function pace(run, millis, sendUntil) {
+  endLoad();
+  load = run;
   byId('start').disabled = true;
   byId('stop').disabled = false;
   ticking = setInterval(() => {
-    const elapsed = Math.min(performance.now() - load.started, LOAD_MILLIS);
-    for (; sent < Math.floor(elapsed / 1000 * rate); sent++) {
-      if (toCome.length < rate * users.length) users.forEach(user => load.send(user, request, { body }));
-    }
-    if (elapsed >= LOAD_MILLIS) endLoad();
+    const elapsed = Math.min(performance.now() - run.started, millis);
+    sendUntil(elapsed);
+    if (elapsed >= millis) endLoad();
   }, 50);
 }
 
@@ -366,6 +377,31 @@ function times(count, each) {
   for (let i = 1; i <= count; i++) each(i);
 }
 
+/** A minute of a shop: most customers look at some items, three have an app that polls, and one fetches all it can. */
+function minute(run) {
+  if (!cards.has('customers')) addCard('customers', { plan: `${CUSTOMERS} of them` });
+  const between = (least, most) => least + Math.random() * (most - least);
+  const due = [];
+  const visit = (customer, at) => due.push({ at, login: `customer${customer}:customer${customer}` });
+  times(CUSTOMERS, customer => {
+    if (customer <= 3) {
+      times(60, second => visit(customer, 1000 * second));
+    } else if (customer === 4) {
+      times(200, item => visit(customer, 20_000 + 100 * item));
+    } else {
+      let at = between(0, 40_000);
+      times(Math.round(between(3, 9)), () => visit(customer, at += between(200, 3000)));
+    }
+  });
+  due.sort((a, b) => a.at - b.at);
+  let sent = 0;
+  pace(run, MINUTE_MILLIS, elapsed => {
+    for (; sent < due.length && due[sent].at <= elapsed; sent++) {
+      run.send('customers', `GET /api/items/${1 + sent % 3}`, { login: due[sent].login });
+    }
+  });
+}
+
 const SCENES = {
   burst: run => times(1000, () => run.send('alice', 'GET /api/items')),
   reports: run => times(8, () => ['alice', 'bob'].forEach(user => run.send(user, 'GET /api/report'))),
@@ -373,6 +409,7 @@ const SCENES = {
   changes: run => times(6, () => run.send('alice', 'PUT /api/items/1', { body: KETTLE })),
   checkouts: run => times(12, i => run.send(i % 2 ? 'alice' : 'bob', 'POST /api/checkout')),
   vouchers: run => times(8, i => run.send('bob', `GET /api/vouchers/guess-${i}`)),
+  minute,
   upgrade: (run, button) => {
     const more = button.getAttribute('aria-pressed') !== 'true';
     button.setAttribute('aria-pressed', more);
@@ -383,7 +420,7 @@ const SCENES = {
 function play(button) {
   const run = new Run(button.textContent);
   SCENES[button.dataset.scene](run, button);
-  run.end();
+  if (load !== run) run.end();
 }
 
 /* ---- the page ---- */
@@ -396,11 +433,13 @@ function clear() {
   draw();
 }
 
-for (const [name, user] of Object.entries(USERS)) {
+function addCard(name, user) {
   const card = new Card(name, user);
   cards.set(name, card);
   byId('users').append(card.element);
 }
+
+Object.entries(USERS).forEach(([name, user]) => addCard(name, user));
 byId('load').addEventListener('submit', event => {
   event.preventDefault();
   if (!load) startLoad();

@@ -12,12 +12,13 @@ import org.springframework.security.provisioning.InMemoryUserDetailsManager;
 import org.springframework.security.web.SecurityFilterChain;
 
 /**
- * The users alice, carol and bob (on the pro plan), and an admin with access to the limits. Each password equals the user
- * name. The home page and the greeting need no login.
+ * The users alice, carol and bob (on the pro plan), an admin with access to the limits, and the customers 1 to 40 of the
+ * home page's scene. Each password equals the user name. The home page and the greeting need no login.
  */
 @Configuration(proxyBeanMethods = false)
 class SecurityConfiguration {
 
+    private static final int CUSTOMERS = 40;
     private static final String[] HOME_PAGE = {"/", "/index.html", "/shop.css", "/shop.js", "/favicon.ico"};
 
     @Bean
@@ -50,6 +51,11 @@ class SecurityConfiguration {
                         .password("{noop}admin")
                         .roles("ADMIN")
                         .build());
+        for (int i = 1; i <= CUSTOMERS; i++) {
+            String name = "customer" + i;
+            users.createUser(
+                    User.withUsername(name).password("{noop}" + name).roles("USER").build());
+        }
         return users::loadUserByUsername;
     }
 }

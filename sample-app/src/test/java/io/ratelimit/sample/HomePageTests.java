@@ -14,6 +14,7 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
 import org.springframework.boot.test.web.server.LocalServerPort;
 import org.springframework.context.annotation.Import;
+import org.springframework.web.client.RestClient;
 
 /** The home page in a browser: what its buttons send, and what it shows of the answers. */
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
@@ -189,6 +190,24 @@ class HomePageTests {
         browser.online(true);
         play("changes");
         browser.awaitText("#status", "5 allowed");
+    }
+
+    @Test
+    void aMinuteOfCustomersIsMeasured() {
+        play("minute");
+        browser.awaitText("#stream .request", "GET /api/items/3");
+        browser.click("#stop");
+
+        browser.awaitText("#status", "A minute of the shop: ");
+        assertThat(browser.text("[data-user=customers] .counts")).contains("0 refused");
+        assertThat(RestClient.create("http://localhost:" + port)
+                        .get()
+                        .uri("/actuator/ratelimits/items-candidate/demand")
+                        .headers(headers -> headers.setBasicAuth("admin", "admin"))
+                        .retrieve()
+                        .body(String.class))
+                .contains("\"suggestion\":{");
+        browser.nothingSticksOut();
     }
 
     @Test
