@@ -21,8 +21,7 @@ final class BucketState {
      * both the denial and the time to wait.
      *
      * Moments are counted in ticks (TickScale), so that no operation rounds. Threads race on one compare-and-set; a
-     * thread that loses pauses for about a microsecond and continues from the winner's value. The number publishes
-     * nothing but itself.
+     * thread that loses pauses briefly and continues from the winner's value. The number publishes nothing but itself.
      *
      * A call that may wait takes tokens ahead: the bucket is then full later than an empty one would be. The excess is
      * the bucket's debt, and also the wait (Backlog). A state that was closed, for another spec or because its key is
@@ -35,7 +34,6 @@ final class BucketState {
     /** The result of a take with a cost above the capacity. */
     static final long NEVER_FITS = Long.MIN_VALUE + 1;
 
-    /** About half a microsecond to one and a half, depending on the processor. */
     private static final int SPINS_AFTER_LOSS = 32;
 
     private static final VarHandle FULL_AT;
@@ -105,7 +103,7 @@ final class BucketState {
         return CLOSED;
     }
 
-    /** Leaves the cache line to the winner for some of its takes: each change of its owner costs more than a take. */
+    /** Leaves the cache line to the winner for some of its takes, instead of fetching it at once. */
     private static void backOff() {
         for (int i = 0; i < SPINS_AFTER_LOSS; i++) {
             Thread.onSpinWait();
