@@ -53,8 +53,10 @@ class SecurityConfiguration {
                         .build());
         for (int i = 1; i <= CUSTOMERS; i++) {
             String name = "customer" + i;
-            users.createUser(
-                    User.withUsername(name).password("{noop}" + name).roles("USER").build());
+            users.createUser(User.withUsername(name)
+                    .password("{noop}" + name)
+                    .roles("USER")
+                    .build());
         }
         return users::loadUserByUsername;
     }
