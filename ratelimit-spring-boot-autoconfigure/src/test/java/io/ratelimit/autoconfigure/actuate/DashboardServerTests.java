@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.actuate;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
@@ -205,9 +206,11 @@ class DashboardServerTests {
         throttlers.get("users").forKey("alice").decide(1);
         throttlers.get("users").forKey("alice").decide(1);
 
-        JsonNode denied = policy(data(""), "users").at("/deniedKeys/0");
-        assertThat(denied.at("/key/parts/0").asString()).isEqualTo("alice");
-        assertThat(denied.at("/denied").asLong()).isEqualTo(1);
+        await().untilAsserted(() -> {
+            JsonNode denied = policy(data(""), "users").at("/deniedKeys/0");
+            assertThat(denied.at("/key/parts/0").asString()).isEqualTo("alice");
+            assertThat(denied.at("/denied").asLong()).isEqualTo(1);
+        });
         assertThat(data("").at("/change").hasNonNull("path")).as("not exposed").isFalse();
     }
 
