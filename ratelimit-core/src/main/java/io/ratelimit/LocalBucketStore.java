@@ -124,8 +124,8 @@ final class LocalBucketStore implements BucketStore {
 
     private void giveBack(Answer taken) {
         PolicyBuckets buckets = buckets(taken.policy());
-        BucketState bucket = buckets.bucketTakenFrom(taken);
         Receipt receipt = (Receipt) taken.receipt();
+        BucketState bucket = receipt == null ? buckets.bucketTakenFrom(taken) : receipt.state();
         while (bucket != null && !bucket.giveBack(taken.charge().cost(), receipt, clock::now)) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);

@@ -44,8 +44,13 @@ final class PolicyBuckets {
     /** Returns the bucket of a charge under the charge's spec. It may be closed by the time it is used. */
     BucketState bucket(Charge charge, long nanos) {
         long keyHash = hash.hash64(charge.key());
+        BucketState bucket = indexed(charge, keyHash);
+        return bucket != null ? bucket : lookUp(charge, keyHash, nanos);
+    }
+
+    private @Nullable BucketState indexed(Charge charge, long keyHash) {
         BucketState bucket = buckets.get(keyHash);
-        return bucket != null && hasSpec(bucket, charge.spec()) ? bucket : lookUp(charge, keyHash, nanos);
+        return bucket != null && hasSpec(bucket, charge.spec()) ? bucket : null;
     }
 
     private BucketState lookUp(Charge charge, long keyHash, long nanos) {
@@ -137,8 +142,13 @@ final class PolicyBuckets {
 
     /** Like {@link #bucket}, but doesn't keep a new bucket. */
     BucketState peek(Charge charge, long nanos) {
+        long keyHash = hash.hash64(charge.key());
+        BucketState bucket = indexed(charge, keyHash);
+        if (bucket != null) {
+            return bucket;
+        }
         if (find(charge) != null) {
-            return bucket(charge, nanos);
+            return lookUp(charge, keyHash, nanos);
         }
         TickScale scale = (mustShare(charge.key()) ? overflow : buckets).scale(charge.spec());
         return new BucketState(scale, nanos, missingInOverflow(charge, scale, nanos));

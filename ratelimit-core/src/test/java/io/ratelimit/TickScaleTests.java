@@ -23,7 +23,7 @@ class TickScaleTests {
         }
     }
 
-    /** To interval refill: less the part of the batch that counts as earned, which may exceed the tokens. */
+    /** A change to interval refill takes off the part of the batch that counts as earned; the worth may fall below zero. */
     @Test
     void noWorthIsRoundedUp() {
         SplittableRandom random = new SplittableRandom(1);

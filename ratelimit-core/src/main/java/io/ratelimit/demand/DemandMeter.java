@@ -80,7 +80,7 @@ public final class DemandMeter {
     /**
      * Adds a request.
      *
-     * @param cost the tokens that it asked for
+     * @param cost the tokens that the request costs
      * @param nanos the time by a clock of the caller's choice; a step back counts as no time. Buckets with interval refill
      *     get their tokens at whole periods of that clock
      */

@@ -12,7 +12,7 @@ final class FollowedKey {
 
     private final RequestTotals totals;
 
-    /** In parts of a token: the deficits at all rates, then their maxima, then the deficit under the present limit. */
+    /** The deficits at all rates, then their maxima, then the deficit under the present limit; in parts of a token. */
     private final double[] parts;
 
     private long lastStep;

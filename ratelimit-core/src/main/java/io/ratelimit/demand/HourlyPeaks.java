@@ -5,8 +5,8 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * For each of the last 168 hours the number of sampled keys by the capacity that they needed at the policy's own rate, in
- * bins of an octave. Thread-safe.
+ * The number of sampled keys by the capacity that they needed at the policy's own rate, in bins of an octave, for each of
+ * the last 168 hours. Thread-safe.
  */
 final class HourlyPeaks {
 

@@ -18,7 +18,7 @@ class DemandConcurrencyTests {
     private static final int KEYS = 600;
     private static final int ROUNDS = 100;
 
-    /** All at one moment, so that a lost request would be missing in its key's deficit. */
+    /** The requests come at one moment, so a lost one would be missing in the deficit of its key. */
     @RepeatedTest(5)
     void noRequestOfAFollowedKeyIsLost() throws Exception {
         DemandMeter meter = new DemandMeter(BucketSpec.of("10/1m"));

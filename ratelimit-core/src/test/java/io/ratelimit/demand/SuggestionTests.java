@@ -26,7 +26,7 @@ class SuggestionTests {
     private static final int CLIENTS = 1_000;
     private static final int FRESH_CLIENTS = 30_000;
 
-    /** So many that the share of them that a limit touches is known, beside what a sample of 700 knows. */
+    /** The clients on which a suggestion is tried. They are so many that the share that a limit touches has hardly an error. */
     private static final List<long[]> FRESH = fresh();
 
     private static final Map<BucketSpec, Double> SHARES = new HashMap<>();

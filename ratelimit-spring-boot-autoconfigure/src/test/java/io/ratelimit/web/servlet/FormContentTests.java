@@ -93,7 +93,8 @@ class FormContentTests {
         try (TestServer server =
                 TestServer.open(yaml, Api.class, BoundApplication.class).start()) {
             assertThat(server.http().request("PUT", "/form").status()).isEqualTo(200);
-            for (String accept : List.of("TEXT/html", "text/*, text/plain;q=0.5")) {
+            String anythingRather = "*/*, text/plain;q=0.1, application/json;q=0.1, application/problem+json;q=0.1";
+            for (String accept : List.of("TEXT/html", "text/*, text/plain;q=0.5", anythingRather)) {
                 assertThat(server.http()
                                 .get("/form", "Accept: " + accept, "Accept-Language: fr")
                                 .body())

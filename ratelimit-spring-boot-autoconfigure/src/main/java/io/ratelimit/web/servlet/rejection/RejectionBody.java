@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
 import java.util.function.Supplier;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.InvalidMediaTypeException;
@@ -51,16 +50,6 @@ record RejectionBody(Form form, byte[] content) {
 
         Form(String type) {
             this.type = type;
-        }
-
-        /** Returns whether the client may prefer a page. False only if {@link #of} certainly returns another form. */
-        static boolean mayBePage(HttpServletRequest request) {
-            String accept = request.getHeader(HttpHeaders.ACCEPT);
-            if (accept == null || accept.equals("*/*") || accept.length() > MAX_ACCEPT_LENGTH) {
-                return false;
-            }
-            String ranges = accept.toLowerCase(Locale.ROOT);
-            return ranges.contains("html") || ranges.contains("text/*");
         }
 
         /** Returns the form that the client of a request prefers. A malformed or too long header prefers the problem. */

@@ -133,7 +133,7 @@ public final class Rejections {
     private boolean mayRunCodeOfApplication(HttpServletRequest request) {
         return !(handler instanceof ProblemRejectionHandler)
                 || request.getHeader(HttpHeaders.ORIGIN) != null
-                || Form.mayBePage(request);
+                || Form.of(request) == Form.PAGE;
     }
 
     /**
