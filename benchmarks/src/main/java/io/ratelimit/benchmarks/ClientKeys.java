@@ -34,7 +34,7 @@ public final class ClientKeys {
                 return new SplittableRandom(42).ints(length, 0, count).toArray();
             }
         },
-        /** By Zipf's law with the exponent 1: the second key comes half as often as the first, the third a third. */
+        /** The order has Zipf's law with the exponent 1: the second key comes half as often as the first, the third a third. */
         ZIPF {
             @Override
             int[] of(int count, int length) {

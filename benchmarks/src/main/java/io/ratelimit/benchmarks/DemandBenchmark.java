@@ -29,7 +29,7 @@ public class DemandBenchmark {
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("per-user", ClockStep.NANOSECOND.plenty(), "user");
     private static final int KEYS = 1_000_000;
 
-    /** The measurement, and the place of the key that is asked for. */
+    /** Whether demand is measured, and whether the key of the request is in the sample. */
     public enum Measured {
         NONE,
         OUTSIDE,

@@ -31,7 +31,7 @@ public class GrowthBenchmark {
         POLICIES_WITH_DISJOINT_PATHS,
         /** One policy has a bucket for each endpoint. */
         LITERAL_MAPPINGS,
-        /** As before, but each pattern begins with a variable. */
+        /** The same, but each pattern begins with a variable. */
         MAPPINGS_WITH_LEADING_VARIABLE
     }
 

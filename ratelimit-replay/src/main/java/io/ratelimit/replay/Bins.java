@@ -2,7 +2,7 @@ package io.ratelimit.replay;
 
 import java.util.Arrays;
 
-/** Counts over time in at most {@value #MAX} bins of equal width, which doubles when a log goes on. */
+/** Counts over time in at most {@value #MAX} bins of equal width. The width doubles when a log needs more of them. */
 final class Bins {
 
     private static final int MAX = 240;

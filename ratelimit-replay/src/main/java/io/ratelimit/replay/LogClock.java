@@ -76,7 +76,7 @@ final class LogClock {
         return written;
     }
 
-    /** Of the hour that the end of summer time repeats, lines are in the second one if they step back from the first. */
+    /** The end of summer time repeats an hour. A line belongs to the second one if its time steps back within the first. */
     private int offsetOfZone(LogEntry entry) {
         LocalDateTime local = LocalDateTime.ofEpochSecond(entry.localSeconds, 0, ZoneOffset.UTC);
         List<ZoneOffset> valid = zone.getRules().getValidOffsets(local);

@@ -178,7 +178,7 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         return Collections.enumeration(value == null ? List.of() : List.of(value));
     }
 
-    /** Not noted: an announced multipart body of a request without a use for a body is taken for missing. */
+    /** Doesn't note the header as unlogged: a multipart body is assumed to be absent where a request needs no body. */
     @Override
     public @Nullable String getContentType() {
         return entry.header("content-type");

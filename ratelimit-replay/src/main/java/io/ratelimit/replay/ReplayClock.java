@@ -11,8 +11,8 @@ import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A clock that stands still until a log moves it. A request that waits for tokens parks on a thread of its own, and goes on
- * when the log reaches its moment. One thread runs at a time, so a replay has the same result each time.
+ * A clock that stands still until a log moves it. A request that waits for tokens parks on a thread of its own until
+ * the log reaches its moment. One thread runs at a time, so a replay has the same result each time.
  */
 final class ReplayClock implements TimeSource, AutoCloseable {
 

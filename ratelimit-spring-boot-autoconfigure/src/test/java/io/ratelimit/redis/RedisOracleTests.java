@@ -254,7 +254,7 @@ class RedisOracleTests {
         assertThat(script.take(List.of(after)).remaining()).isEqualTo(9);
     }
 
-    /** As {@code LateReturnsTests} shows it in memory. */
+    /** The same as in {@code LateReturnsTests}, on Redis. */
     @Test
     void aSlowerSpecGrantsNoReturnedTokensBeforeTheyWouldHaveCome() {
         RedisKeys keys = TestRedis.keys();
