@@ -5,10 +5,11 @@ import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 
 /**
- * SipHash-2-4 of a text, in its forms of 64 and of 128 bits (Aumasson and Bernstein, <em>SipHash: a fast short-input
- * PRF</em>; the long form as in the authors' reference code). The input is the text's UTF-16, low byte first. The short
- * form reads a text of Latin-1 as one byte a char, which takes half the time. Without the key a client can neither
- * predict a hash nor construct two texts whose hashes collide.
+ * SipHash of a text (Aumasson and Bernstein, <em>SipHash: a fast short-input PRF</em>). The hash of 128 bits is
+ * SipHash-2-4, as in the authors' reference code. The hash of 64 bits, for tables in memory, is SipHash-1-3, as in the
+ * hash tables of Rust and Python. The input is the text's UTF-16, low byte first. The short hash reads a text of Latin-1 as one
+ * byte a char, which takes half the time. Without the key a client can neither predict a hash nor construct two texts
+ * whose hashes collide.
  */
 final class SipHash {
 
@@ -32,19 +33,19 @@ final class SipHash {
     }
 
     long hash64(String text) {
-        State state = new State(k0, k1, 0);
+        State state = new State(k0, k1, 0, 1, 3);
         return state.absorbLatin1(text) ? state.finish(0xff) : wideHash64(text);
     }
 
     private long wideHash64(String text) {
-        State state = new State(k0, k1, FORM_WIDE);
+        State state = new State(k0, k1, FORM_WIDE, 1, 3);
         state.absorb(text);
         return state.finish(0xff);
     }
 
     /** Returns 16 chars below 256. */
     String hash128(String text) {
-        State state = new State(k0, k1, 0xee);
+        State state = new State(k0, k1, 0xee, 2, 4);
         state.absorb(text);
         ByteBuffer bytes = ByteBuffer.allocate(16);
         bytes.putLong(state.finish(0xee)).putLong(state.finishAgain());
@@ -52,12 +53,16 @@ final class SipHash {
     }
 
     private static final class State {
+        private final int rounds;
+        private final int lastRounds;
         private long v0;
         private long v1;
         private long v2;
         private long v3;
 
-        State(long k0, long k1, long form) {
+        State(long k0, long k1, long form, int rounds, int lastRounds) {
+            this.rounds = rounds;
+            this.lastRounds = lastRounds;
             v0 = k0 ^ 0x736f6d6570736575L;
             v1 = k1 ^ 0x646f72616e646f6dL ^ form;
             v2 = k0 ^ 0x6c7967656e657261L;
@@ -105,19 +110,19 @@ final class SipHash {
 
         private void absorb(long word) {
             v3 ^= word;
-            rounds(2);
+            rounds(rounds);
             v0 ^= word;
         }
 
         long finish(long mark) {
             v2 ^= mark;
-            rounds(4);
+            rounds(lastRounds);
             return v0 ^ v1 ^ v2 ^ v3;
         }
 
         long finishAgain() {
             v1 ^= 0xdd;
-            rounds(4);
+            rounds(lastRounds);
             return v0 ^ v1 ^ v2 ^ v3;
         }
 

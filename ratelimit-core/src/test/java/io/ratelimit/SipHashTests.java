@@ -18,30 +18,31 @@ class SipHashTests {
     private final SipHash hash = new SipHash(0x0706050403020100L, 0x0f0e0d0c0b0a0908L);
 
     /**
-     * Vectors of the authors' vectors.h: the input is 00 01 02 …, for the short form as a text of Latin-1, for the long
-     * one as UTF-16, which has an even number of bytes.
+     * The input is 00 01 02 …, for the short hash as a text of Latin-1, for the long one as UTF-16, which has an even number
+     * of bytes. The long hashes are those of the authors' vectors.h. It has none of SipHash-1-3: the short ones come from
+     * another implementation, which gives the authors' for SipHash-2-4.
      */
     @ParameterizedTest
     @CsvSource({
-        "0, 310e0edd47db6f72, a3817f04ba25a8e66df67214c7550293",
-        "2, 5a4fa9d909806c0d, 8177228da4a45dc7fca38bdef60affe4",
-        "4, b7877127e09427cf, f88164c12d9c8faf7d0f6e7c7bcd5579",
-        "6, cee3fe586e46c9cb, 14eeca338b208613485ea0308fd7a15e",
-        "8, 6224939a79f5f593, 3b62a9ba6258f5610f83e264f31497b4",
-        "10, f3b9dd94c5bb5d7a, 00110dc378146956c95447d3f3d0fbba",
-        "12, fbe50e86bc8f1e75, d626b266905ef35882634df68532c125",
-        "14, eef27a8e90ca23f7, 31fcefac66d7de9c7ec7485fe4494902",
-        "16, db9bc2577fcc2a3f, 6ee2a4ca67b054bbfd3315bf85230577",
-        "18, 9cd38d96f0b3c14b, a426e5e423bf4885294da481feaef723",
-        "20, 98eea21af25cd6be, 9e25fc833f2290733e9344a5e83839eb",
-        "22, 883ea3e395675393, 4a29b54552d16b9a469c10528eff0aae",
-        "24, 94af49f6c650adb8, 2db479ae78bd50d8882a8a178a6132ad",
-        "26, f315bb5bb835d817, 9c0b53b4b3c307e87eaee08678141f66",
-        "28, a5c91da7acaa4dde, 0664da1668574b88b935f3027358aef4",
-        "30, 28ef495c53a387ad, ea5c7f471faf6bde2b1ad7d4686d2287",
-        "62, 575ff28e60381be5, 5853542321f567a005d547a4f04759bd",
+        "0, dcc40f055801acab, a3817f04ba25a8e66df67214c7550293",
+        "2, 4dd4c74d029bcb82, 8177228da4a45dc7fca38bdef60affe4",
+        "4, 2883d388605775cf, f88164c12d9c8faf7d0f6e7c7bcd5579",
+        "6, a7229fc5502b0dc5, 14eeca338b208613485ea0308fd7a15e",
+        "8, 8e9a298d11959036, 3b62a9ba6258f5610f83e264f31497b4",
+        "10, 7f09ff92ee85de79, 00110dc378146956c95447d3f3d0fbba",
+        "12, a2d9b457b184a378, d626b266905ef35882634df68532c125",
+        "14, 345df9c011a15a60, 31fcefac66d7de9c7ec7485fe4494902",
+        "16, 668b907d1add4fcc, 6ee2a4ca67b054bbfd3315bf85230577",
+        "18, 3ee673b49c38fc8f, a426e5e423bf4885294da481feaef723",
+        "20, 40e0cca6462fdcc0, 9e25fc833f2290733e9344a5e83839eb",
+        "22, 2e8720a39b7bfe7f, 4a29b54552d16b9a469c10528eff0aae",
+        "24, 8c9c3467b2ae64f4, 2db479ae78bd50d8882a8a178a6132ad",
+        "26, a51399cae3353e3a, 9c0b53b4b3c307e87eaee08678141f66",
+        "28, 0dd06cef02ed0bfb, 0664da1668574b88b935f3027358aef4",
+        "30, 63e6c543d6110f54, ea5c7f471faf6bde2b1ad7d4686d2287",
+        "62, e094664b15f6b2c3, 5853542321f567a005d547a4f04759bd",
     })
-    void agreesWithTheTestVectorsOfItsAuthors(int length, String hash64, String hash128) {
+    void agreesWithTestVectors(int length, String hash64, String hash128) {
         byte[] bytes = new byte[length];
         for (int i = 0; i < length; i++) {
             bytes[i] = (byte) i;
