@@ -5,6 +5,7 @@ import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.DefaultParameterNameDiscoverer;
@@ -24,6 +25,7 @@ import org.springframework.expression.spel.ast.Selection;
 import org.springframework.expression.spel.ast.VariableReference;
 import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
+import org.springframework.util.function.SingletonSupplier;
 
 /**
  * A parser of the expressions in annotations. Constants and plain arguments need no SpEL at a call. SpEL compiles the
@@ -31,14 +33,14 @@ import org.springframework.expression.spel.standard.SpelExpressionParser;
  */
 final class CallExpressions {
 
-    private final SpelExpressionParser parser;
+    private final Supplier<SpelExpressionParser> parser;
     private final EvaluationContext shared;
 
     /**
      * @param shared resolves types, beans, properties and methods
      */
     CallExpressions(EvaluationContext shared, @Nullable ClassLoader classLoader) {
-        this.parser = Arithmetic.parser(classLoader);
+        this.parser = SingletonSupplier.of(() -> Arithmetic.parser(classLoader));
         this.shared = shared;
     }
 
@@ -72,7 +74,7 @@ final class CallExpressions {
 
     private SpelExpression parse(String text) {
         try {
-            return parser.parseRaw(text);
+            return parser.get().parseRaw(text);
         } catch (ParseException | IllegalStateException unreadable) {
             throw new IllegalArgumentException("SpEL can't parse it, " + unreadable.getMessage(), unreadable);
         }

@@ -45,6 +45,12 @@ import org.springframework.core.env.ConfigurableEnvironment;
 @Lazy(false)
 public final class RateLimitAutoConfiguration {
 
+    /**
+     * The name of a bean that every enabled application has. Conditions name it, because a condition on a type compares the
+     * types of all beans.
+     */
+    public static final String POLICIES = "rateLimitConfiguredPolicies";
+
     private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
 
     private final RateLimitProperties properties;
@@ -65,7 +71,7 @@ public final class RateLimitAutoConfiguration {
         return new ScalarConverter();
     }
 
-    @Bean
+    @Bean(POLICIES)
     ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans, FailureListener failures) {
         return new ConfiguredPolicies(policies, beans, failures);
     }

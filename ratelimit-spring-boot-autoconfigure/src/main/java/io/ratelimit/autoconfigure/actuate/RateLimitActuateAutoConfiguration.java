@@ -64,7 +64,7 @@ import org.springframework.web.servlet.ModelAndView;
             RateLimitAnnotationAutoConfiguration.class,
             RateLimitWebServletAutoConfiguration.class
         })
-@ConditionalOnBean(RateLimitProperties.class)
+@ConditionalOnBean(name = RateLimitAutoConfiguration.POLICIES)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 public final class RateLimitActuateAutoConfiguration {

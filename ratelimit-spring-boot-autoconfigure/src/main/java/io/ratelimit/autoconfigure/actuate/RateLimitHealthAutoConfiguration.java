@@ -18,7 +18,7 @@ import org.springframework.context.annotation.Bean;
 
 /** Auto-configuration for the health indicator of the backend that holds the buckets. */
 @AutoConfiguration(after = RateLimitAutoConfiguration.class)
-@ConditionalOnBean(RateLimitProperties.class)
+@ConditionalOnBean(name = RateLimitAutoConfiguration.POLICIES)
 @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
 @ConditionalOnEnabledHealthIndicator("ratelimit")
 public final class RateLimitHealthAutoConfiguration {

@@ -41,7 +41,7 @@ import org.springframework.util.function.SingletonSupplier;
 
 /** Auto-configuration for limits on the calls of methods with {@code @RateLimited}. */
 @AutoConfiguration(after = RateLimitAutoConfiguration.class)
-@ConditionalOnBean(RateLimitProperties.class)
+@ConditionalOnBean(name = RateLimitAutoConfiguration.POLICIES)
 @Import(RateLimitAnnotationAutoConfiguration.ProxyCreator.class)
 public final class RateLimitAnnotationAutoConfiguration {
 

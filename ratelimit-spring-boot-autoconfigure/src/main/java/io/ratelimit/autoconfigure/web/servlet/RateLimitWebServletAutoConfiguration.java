@@ -64,7 +64,7 @@ import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Auto-configuration for the filters that enforce policies on requests of a servlet application. */
 @AutoConfiguration(after = RateLimitAutoConfiguration.class, before = RateLimitAnnotationAutoConfiguration.class)
-@ConditionalOnBean(RateLimitProperties.class)
+@ConditionalOnBean(name = RateLimitAutoConfiguration.POLICIES)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(DispatcherServletRegistrationBean.class)
 public final class RateLimitWebServletAutoConfiguration {

@@ -76,6 +76,17 @@ record StartupReport(
         }
     }
 
+    /** Compares by identity: for each event Spring hashes the listeners, and a record would hash all that it contains. */
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return this == other;
+    }
+
+    @Override
+    public int hashCode() {
+        return System.identityHashCode(this);
+    }
+
     private void reportPolicies() {
         if (throttlers.all().isEmpty()) {
             logger.warn(
