@@ -10,6 +10,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.demand.DemandListener;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Mode;
@@ -29,6 +30,9 @@ public class DemandBenchmark {
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("per-user", ClockStep.NANOSECOND.plenty(), "user");
     private static final int KEYS = 1_000_000;
 
+    /** A power of two, below the size of the sample. */
+    private static final int MEASURED_KEYS = 512;
+
     /** Whether demand is measured, and whether the key of the request is in the sample. */
     public enum Measured {
         NONE,
@@ -40,9 +44,13 @@ public class DemandBenchmark {
     public Measured measured;
 
     private Throttlers throttlers;
-    private List<Charge> charges;
+    private List<List<Charge>> calls;
+    private int next;
 
-    /** Lets so many keys ask that nearly all are outside; the first key is inside while there are no others. */
+    /**
+     * Lets so many keys ask that nearly all are outside. The keys that are measured then take turns: a single one would soon
+     * be among the most frequent, which are followed too. Inside, the same keys are all that there are.
+     */
     @Setup
     public void start() {
         TimeSource time = TimeSource.system();
@@ -54,11 +62,14 @@ public class DemandBenchmark {
                 demand.decided(Decision.of(List.of(Decision.Answer.allowed(Charge.of(POLICY, "user" + i, 1)))));
             }
         }
-        charges = List.of(Charge.of(POLICY, "alice@example.com", 1));
+        calls = IntStream.range(0, MEASURED_KEYS)
+                .mapToObj(i -> List.of(Charge.of(POLICY, "alice" + i + "@example.com", 1)))
+                .toList();
     }
 
     @Benchmark
     public Decision decide() {
-        return throttlers.decide(charges);
+        next = next + 1 & MEASURED_KEYS - 1;
+        return throttlers.decide(calls.get(next));
     }
 }
