@@ -173,6 +173,11 @@ public final class LimitChanges implements SmartLifecycle {
         }
     }
 
+    /** Returns whether changes for all instances are possible. */
+    public boolean isShared() {
+        return shared != null;
+    }
+
     /** Returns how a limit differs from the configuration; null if it doesn't. */
     public @Nullable Difference difference(String policy, @Nullable String tier) {
         Limit limit = new Limit(policy, tier);

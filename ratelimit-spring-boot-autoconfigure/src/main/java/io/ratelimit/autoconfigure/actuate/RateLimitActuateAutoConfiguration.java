@@ -148,6 +148,7 @@ public final class RateLimitActuateAutoConfiguration {
         @Bean
         RateLimitDashboard rateLimitDashboard(
                 Throttlers throttlers,
+                LimitChanges changes,
                 DecisionHistory history,
                 DeniedKeys deniedKeys,
                 ObjectProvider<DemandListener> demand,
@@ -159,6 +160,7 @@ public final class RateLimitActuateAutoConfiguration {
                 EndpointAccessResolver access) {
             return new RateLimitDashboard(
                     throttlers,
+                    changes,
                     history,
                     deniedKeys,
                     demand.getIfAvailable(),

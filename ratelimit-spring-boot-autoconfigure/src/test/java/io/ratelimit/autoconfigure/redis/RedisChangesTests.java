@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -151,6 +152,13 @@ class RedisChangesTests {
                             .containsKey("since")
                             .doesNotContainKey("until");
                 }
+
+                String page = later.get("/actuator/ratelimitdashboard/data").body();
+                assertThat(JsonPath.<List<String>>read(page, "$.policies[?(@.name == 'plans')].differences[*].tier"))
+                        .containsExactly("pro");
+                assertThat(JsonPath.<List<String>>read(page, "$.policies[*].differences[*].changed.for"))
+                        .containsExactly("all", "all", "all");
+                assertThat(JsonPath.<Boolean>read(page, "$.change.forAll")).isTrue();
 
                 HttpResponse<String> back = takeBack(later, "shared?");
                 assertThat(back.statusCode()).isEqualTo(200);
