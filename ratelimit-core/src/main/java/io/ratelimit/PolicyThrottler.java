@@ -20,9 +20,11 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
     private final Throttlers throttlers;
     private final List<Consumer<ThrottlePolicy>> checks = new ArrayList<>();
+    private final ThrottlePolicy configured;
     private volatile ThrottlePolicy policy;
 
     PolicyThrottler(ThrottlePolicy policy, Throttlers throttlers) {
+        this.configured = policy;
         this.policy = policy;
         this.throttlers = throttlers;
     }
@@ -30,6 +32,11 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     /** Returns the policy as it is now. */
     public ThrottlePolicy policy() {
         return policy;
+    }
+
+    /** Returns the policy as it was added, before all changes. */
+    public ThrottlePolicy configured() {
+        return configured;
     }
 
     /**
@@ -97,10 +104,19 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     private void change(ThrottlePolicy next) {
         ThrottlePolicy before = policy;
         if (!next.equals(before)) {
-            checks.forEach(check -> check.accept(next));
+            verifyChange(next);
             policy = next;
             throttlers.listener().reconfigured(before, next);
         }
+    }
+
+    /**
+     * Returns normally if a change to this version of the policy would be accepted. Nothing is changed.
+     *
+     * @throws IllegalArgumentException if a {@linkplain #checkChanges check} refuses the change
+     */
+    public synchronized void verifyChange(ThrottlePolicy next) {
+        checks.forEach(check -> check.accept(next));
     }
 
     /**

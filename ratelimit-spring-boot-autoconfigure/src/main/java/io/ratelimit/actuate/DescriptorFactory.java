@@ -10,6 +10,8 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.BucketDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.ChangeDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.KeyDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.LimitDescriptor;
@@ -36,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  */
 record DescriptorFactory(
         Throttlers throttlers,
+        LimitChanges changes,
         DeniedKeys deniedKeys,
         Function<ThrottlePolicy, ScopeDescriptor> scopes,
         @Nullable Backend backend,
@@ -64,11 +67,28 @@ record DescriptorFactory(
                         .toList());
     }
 
-    /** Returns a limit, with the state of the bucket for a global policy that isn't off. */
+    /**
+     * Returns a limit with its difference from the configuration, and with the state of the bucket for a global policy that
+     * isn't off.
+     */
     private LimitDescriptor limit(ThrottlePolicy policy, BucketSpec spec, @Nullable String tier) {
-        return policy.isGlobal() && policy.mode() != Mode.OFF
+        LimitDescriptor limit = policy.isGlobal() && policy.mode() != Mode.OFF
                 ? limit(Charge.of(policy, tier, "", 1))
                 : LimitDescriptor.of(spec);
+        return limit.with(changed(policy.name(), tier));
+    }
+
+    private @Nullable ChangedDescriptor changed(String policy, @Nullable String tier) {
+        return ChangedDescriptor.of(changes.difference(policy, tier));
+    }
+
+    ChangeDescriptor change(String policy, @Nullable String tier, BucketSpec before, BucketSpec now, String holds) {
+        return new ChangeDescriptor(
+                policy,
+                tier,
+                LimitDescriptor.of(before),
+                LimitDescriptor.of(now).with(changed(policy, tier)),
+                holds);
     }
 
     /** Returns a limit with the state of the bucket, or without it if the backend fails. */

@@ -1,5 +1,6 @@
 package io.ratelimit.actuate;
 
+import com.fasterxml.jackson.annotation.JsonProperty;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
@@ -14,10 +15,12 @@ import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import io.ratelimit.demand.DemandListener;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -62,11 +65,13 @@ public class RateLimitsEndpoint {
     private final Throttlers throttlers;
     private final BucketFinder bucketFinder;
     private final DescriptorFactory descriptors;
+    private final LimitChanges changes;
     private final @Nullable DemandListener demand;
     private final Predicate<SecurityContext> showsKeys;
     private final Consumer<AuditEvent> audit;
 
     /**
+     * @param changes changes limits
      * @param bucketFinder finds the bucket of a request's {@code key} parameters
      * @param deniedKeys the keys that each policy denies most
      * @param demand the demand of all policies; null if it isn't measured
@@ -78,6 +83,7 @@ public class RateLimitsEndpoint {
      */
     public RateLimitsEndpoint(
             Throttlers throttlers,
+            LimitChanges changes,
             BucketFinder bucketFinder,
             DeniedKeys deniedKeys,
             @Nullable DemandListener demand,
@@ -88,7 +94,8 @@ public class RateLimitsEndpoint {
             Consumer<AuditEvent> audit) {
         this.throttlers = throttlers;
         this.bucketFinder = bucketFinder;
-        this.descriptors = new DescriptorFactory(throttlers, deniedKeys, scopes, backend, onBackend);
+        this.changes = changes;
+        this.descriptors = new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend, onBackend);
         this.demand = demand;
         this.showsKeys = showsKeys;
         this.audit = audit;
@@ -132,7 +139,7 @@ public class RateLimitsEndpoint {
         ThrottlePolicy found = throttler(policy).policy();
         if (!view.equals(RateLimitsProblems.DEMAND)) {
             throw new RateLimitsProblems.NotFoundException(
-                    "a policy has only the path '" + RateLimitsProblems.DEMAND + "' below it");
+                    "a policy has only the path '" + RateLimitsProblems.DEMAND + "' to read below it");
         }
         if (demand == null) {
             throw new RateLimitsProblems.NotFoundException(
@@ -143,9 +150,11 @@ public class RateLimitsEndpoint {
     }
 
     /**
-     * Changes a limit of this instance.
+     * Changes a limit.
      *
      * @param tier the tier to change; null for the policy's own limit
+     * @param target {@code all} for all instances, {@code instance} or null for this one; {@code for} in the request
+     * @param until the end of a change for all instances, such as {@code 2h} or {@code 2026-11-22T18:00:00Z}; null for none
      */
     @WriteOperation
     ChangeDescriptor change(
@@ -153,31 +162,84 @@ public class RateLimitsEndpoint {
             @Selector String policy,
             @Nullable String rate,
             @Nullable String capacity,
-            @Nullable String tier) {
-        PolicyThrottler throttler = throttler(policy);
-        checkTier(throttler.policy(), tier);
+            @Nullable String tier,
+            @Nullable String target,
+            @Nullable String until) {
+        checkTier(throttler(policy).policy(), tier);
         LimitChange change = new LimitChange(rate, capacity);
-        if (tier == null) {
-            throttler.reconfigure(change);
-        } else {
-            throttler.reconfigure(tier, change);
+        String holds = isForAll(target)
+                ? changeForAll(policy, tier, change, until)
+                : changeHere(policy, tier, change, until);
+        return changed(security, policy, tier, change.before(), change.after(), holds);
+    }
+
+    private String changeForAll(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
+        Instant end = changes.changeForAll(policy, tier, change, until);
+        return "for all instances, until " + (end == null ? "it is taken back" : end);
+    }
+
+    private String changeHere(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
+        if (until != null) {
+            throw new IllegalArgumentException("'until' needs \"for\": \"all\"; a change of one instance has no end");
         }
+        changes.changeHere(policy, tier, change);
+        return "for this instance, until it stops";
+    }
+
+    private ChangeDescriptor changed(
+            SecurityContext security,
+            String policy,
+            @Nullable String tier,
+            BucketSpec before,
+            BucketSpec now,
+            String holds) {
         audit(
                 security,
                 "RATE_LIMIT_CHANGED",
                 policy,
                 tier,
-                Map.of(
-                        "before",
-                        change.before().toString(),
-                        "now",
-                        change.after().toString()));
-        return new ChangeDescriptor(
-                policy,
-                tier,
-                LimitDescriptor.of(change.before()),
-                LimitDescriptor.of(change.after()),
-                "for this instance, until it stops");
+                Map.of("before", before.toString(), "now", now.toString(), "holds", holds));
+        return descriptors.change(policy, tier, before, now, holds);
+    }
+
+    private static boolean isForAll(@Nullable String target) {
+        if (target == null || target.equals(ChangedDescriptor.INSTANCE)) {
+            return false;
+        }
+        if (target.equals(ChangedDescriptor.ALL)) {
+            return true;
+        }
+        throw new IllegalArgumentException("'for' must be 'all' or 'instance'");
+    }
+
+    /**
+     * Takes the changes of a limit back, for all instances if there is such a change, and for this instance.
+     *
+     * @param view {@code change}, the only path below a policy with something to delete
+     * @param tier the tier of the limit; null for the policy's own limit
+     */
+    @DeleteOperation
+    ChangeDescriptor takeBack(
+            SecurityContext security, @Selector String policy, @Selector String view, @Nullable String tier) {
+        PolicyThrottler throttler = throttler(policy);
+        checkTier(throttler.policy(), tier);
+        if (!view.equals(RateLimitsProblems.CHANGE)) {
+            throw new RateLimitsProblems.NotFoundException(
+                    "below a policy, only '" + RateLimitsProblems.CHANGE + "' can be deleted");
+        }
+        BucketSpec before = spec(throttler, tier);
+        boolean forAll = changes.takeBack(policy, tier);
+        BucketSpec now = spec(throttler, tier);
+        if (!forAll && now.equals(before)) {
+            throw new RateLimitsProblems.NotFoundException("the limit is that of the configuration");
+        }
+        String instances = forAll ? "for all instances" : "for this instance";
+        return changed(security, policy, tier, before, now, instances + ", as configured");
+    }
+
+    private static BucketSpec spec(PolicyThrottler throttler, @Nullable String tier) {
+        ThrottlePolicy policy = throttler.policy();
+        return tier == null ? policy.spec() : Objects.requireNonNull(policy.tiers().get(tier));
     }
 
     /** Resets a bucket, so that the next call with its key finds it full. */
@@ -335,13 +397,15 @@ public class RateLimitsEndpoint {
      *
      * @param available the whole tokens in the bucket at present; null for several buckets or an unavailable backend
      * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
+     * @param changed the difference from the configuration; null if there is none
      */
     record LimitDescriptor(
             String rate,
             long capacity,
             String refill,
             @Nullable Long available,
-            @Nullable Long fullInMs) {
+            @Nullable Long fullInMs,
+            @Nullable ChangedDescriptor changed) {
 
         private static final long NANOS_PER_MILLI = 1_000_000;
 
@@ -352,13 +416,50 @@ public class RateLimitsEndpoint {
         static LimitDescriptor of(BucketSpec spec, @Nullable BucketSnapshot bucket) {
             String refill = text(spec.refill());
             return bucket == null
-                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, null, null)
+                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, null, null, null)
                     : new LimitDescriptor(
                             bucket.rate().toString(),
                             bucket.capacity(),
                             refill,
                             bucket.available(),
-                            bucket.resetAfter().plusNanos(NANOS_PER_MILLI - 1).toMillis());
+                            bucket.resetAfter().plusNanos(NANOS_PER_MILLI - 1).toMillis(),
+                            null);
+        }
+
+        LimitDescriptor with(@Nullable ChangedDescriptor changed) {
+            return new LimitDescriptor(rate, capacity, refill, available, fullInMs, changed);
+        }
+    }
+
+    /**
+     * The difference of a limit from the configuration.
+     *
+     * @param target the instances that the change is for: all, or instance for this one; {@code for} in the response
+     * @param since the time of the change, in ISO-8601, UTC; null if code of the application has made it
+     * @param until the time at which the change ends; null for none
+     * @param rate the configured rate
+     * @param capacity the configured capacity
+     */
+    public record ChangedDescriptor(
+            @JsonProperty("for") String target,
+            @Nullable String since,
+            @Nullable String until,
+            String rate,
+            long capacity) {
+
+        static final String ALL = "all";
+        static final String INSTANCE = "instance";
+
+        /** Returns the description of a difference; null for null. */
+        public static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
+            return difference == null
+                    ? null
+                    : new ChangedDescriptor(
+                            difference.forAll() ? ALL : INSTANCE,
+                            difference.since() == null ? null : difference.since().toString(),
+                            difference.until() == null ? null : difference.until().toString(),
+                            difference.configured().rate().toString(),
+                            difference.configured().capacity());
         }
     }
 

@@ -1,6 +1,7 @@
 package io.ratelimit.actuate;
 
 import io.ratelimit.BackendException;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -32,6 +33,9 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
     private static final EndpointId ID = EndpointId.of(RateLimitsEndpoint.ID);
     private static final MimeType PROBLEM_JSON = new MimeType("application", "problem+json");
     static final String DEMAND = "demand";
+    static final String CHANGE = "change";
+    private static final String FOR = "for";
+    private static final String TARGET = "target";
     private static final String POLICY = "policy";
     private static final String VIEW = "view";
 
@@ -44,6 +48,7 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
         Set<String> names = parameters.stream()
                 .filter(parameter -> parameter.getType() != SecurityContext.class)
                 .map(OperationParameter::getName)
+                .map(name -> name.equals(TARGET) ? FOR : name)
                 .collect(Collectors.toCollection(TreeSet::new));
         return context -> invoke(type, names, context, invoker);
     }
@@ -52,7 +57,7 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
             OperationType type, Set<String> names, InvocationContext context, OperationInvoker invoker) {
         try {
             checkNames(type, names, context.getArguments());
-            return invoker.invoke(context);
+            return invoker.invoke(withoutKeyword(context));
         } catch (NotFoundException notFound) {
             return problem("Not Found", WebEndpointResponse.STATUS_NOT_FOUND, notFound);
         } catch (IllegalArgumentException invalid) {
@@ -60,6 +65,17 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
         } catch (BackendException failure) {
             return problem("Service Unavailable", WebEndpointResponse.STATUS_SERVICE_UNAVAILABLE, failure);
         }
+    }
+
+    /** Passes the field {@code for} under another name, since no parameter in Java can have this one. */
+    private static InvocationContext withoutKeyword(InvocationContext context) {
+        if (!context.getArguments().containsKey(FOR)) {
+            return context;
+        }
+        Map<String, Object> arguments = new HashMap<>(context.getArguments());
+        arguments.put(TARGET, arguments.remove(FOR));
+        return new InvocationContext(
+                Objects.requireNonNull(context.resolveArgument(SecurityContext.class)), arguments);
     }
 
     private static void checkNames(OperationType type, Set<String> names, Map<String, Object> arguments) {

@@ -29,13 +29,16 @@ final class RedisConnections implements AutoCloseable {
     private final LettuceConnectionFactory factory;
     private final EventLoopDelays delays;
     private final Runnable endThreads;
+    private final boolean reconnects;
     private final BackgroundConnection<Shared> shared;
     private final ConnectionCheck check;
 
     /** @param endThreads ends the threads of the connections, unless they belong to the application */
-    private RedisConnections(LettuceConnectionFactory factory, EventLoopDelays delays, Runnable endThreads) {
+    private RedisConnections(
+            LettuceConnectionFactory factory, EventLoopDelays delays, boolean reconnects, Runnable endThreads) {
         this.factory = factory;
         this.delays = delays;
+        this.reconnects = reconnects;
         this.endThreads = endThreads;
         this.shared = new BackgroundConnection<>(this::connectShared, Shared::close);
         this.check = new ConnectionCheck(this::ping, shared::renew);
@@ -85,7 +88,8 @@ final class RedisConnections implements AutoCloseable {
                 location, LimiterClientConfiguration.of(client, threads, delays, reconnects));
         factory.afterPropertiesSet();
         factory.start();
-        return new RedisConnections(factory, delays, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
+        return new RedisConnections(
+                factory, delays, reconnects, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
     }
 
     /** Returns the client. {@link #start} makes another one. */
@@ -104,7 +108,11 @@ final class RedisConnections implements AutoCloseable {
      * @throws BackendException if it isn't open yet
      */
     RedisClusterAsyncCommands<byte[], byte[]> shared() {
-        return shared.get().commands;
+        Shared open = shared.get();
+        if (!reconnects && !open.connection.isOpen()) {
+            shared.renew();
+        }
+        return open.commands;
     }
 
     /** Opens the shared connection. The known nodes of a cluster may be outdated, so they are refreshed each time. */

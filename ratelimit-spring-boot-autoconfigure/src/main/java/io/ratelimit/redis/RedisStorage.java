@@ -25,10 +25,12 @@ public final class RedisStorage implements AutoCloseable {
 
     private final RedisConnections connections;
     private final RedisBucketStore store;
+    private final RedisChanges changes;
 
-    private RedisStorage(RedisConnections connections, RedisBucketStore store) {
+    private RedisStorage(RedisConnections connections, RedisBucketStore store, String prefix) {
         this.connections = connections;
         this.store = store;
+        this.changes = new RedisChanges(connections, prefix);
     }
 
     /**
@@ -43,7 +45,7 @@ public final class RedisStorage implements AutoCloseable {
             LettuceConnectionFactory application, String prefix, String secret, Deadline deadline) {
         RedisConnections connections = RedisConnections.forScripts(application);
         return new RedisStorage(
-                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline));
+                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline), prefix);
     }
 
     /**
@@ -58,7 +60,7 @@ public final class RedisStorage implements AutoCloseable {
             LettuceConnectionFactory application, String prefix, String secret, Deadline deadline) {
         RedisConnections connections = RedisConnections.forTransactions(application);
         return new RedisStorage(
-                connections, RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline));
+                connections, RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline), prefix);
     }
 
     /**
@@ -80,6 +82,11 @@ public final class RedisStorage implements AutoCloseable {
     /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} when Redis fails. */
     public BucketStore store() {
         return store;
+    }
+
+    /** Returns the changes of limits for all instances. */
+    public RedisChanges changes() {
+        return changes;
     }
 
     /**

@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -117,6 +118,21 @@ class RedisClusterRightsTests {
         assertThat(store.snapshot(ALICE).available()).isEqualTo(3);
         store.reset(ALICE);
         assertThat(store.take(List.of(ALICE)).remaining()).isEqualTo(3);
+    }
+
+    @Test
+    void theDocumentedRightsSufficeForChangesForAllInstances() {
+        List<String> rights = documented();
+        rights.addAll(RedisRights.OF_CHANGES);
+        try (RedisStorage buckets = buckets(rights)) {
+            buckets.selfTest();
+            RedisChanges changes = buckets.changes();
+            changes.put("api", "a").join();
+            assertThat(changes.read((now, values) -> values).join()).containsEntry("api", "a");
+            Instant now = changes.read((time, values) -> time).join();
+            assertThat(now).isBetween(Instant.now().minusSeconds(60), Instant.now().plusSeconds(60));
+            assertThat(changes.remove("api").join()).isTrue();
+        }
     }
 
     @Test

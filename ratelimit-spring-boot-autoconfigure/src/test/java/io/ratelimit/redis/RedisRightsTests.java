@@ -125,4 +125,43 @@ class RedisRightsTests {
             assertThatThrownBy(buckets::memory).is(TestRedis.MISCONFIGURATION);
         }
     }
+
+    @ParameterizedTest
+    @EnumSource
+    void theDocumentedRightsSufficeForChangesForAllInstances(Strategy strategy) {
+        List<String> rights = with(strategy.rights());
+        rights.addAll(RedisRights.OF_CHANGES);
+        RedisRights.allow(redis, rights);
+        try (RedisStorage buckets = buckets(strategy)) {
+            buckets.selfTest();
+            change(buckets.changes());
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("ofChanges")
+    void withoutOneOfThemChangesForAllInstancesFailAndBucketsDont(Needed needed) {
+        List<String> rights = with(needed.strategy.rights());
+        rights.addAll(RedisRights.OF_CHANGES);
+        rights.remove(needed.right);
+        RedisRights.allow(redis, rights);
+        try (RedisStorage buckets = buckets(needed.strategy)) {
+            use(buckets);
+            assertThatThrownBy(() -> change(buckets.changes()))
+                    .cause()
+                    .is(TestRedis.MISCONFIGURATION)
+                    .hasMessageContaining("NOPERM");
+        }
+    }
+
+    static Stream<Needed> ofChanges() {
+        return Stream.of(Strategy.values())
+                .flatMap(strategy -> RedisRights.OF_CHANGES.stream().map(right -> new Needed(strategy, right)));
+    }
+
+    private static void change(RedisChanges changes) {
+        changes.put("api", "a").join();
+        assertThat(changes.read((now, values) -> values).join()).containsEntry("api", "a");
+        assertThat(changes.remove("api").join()).isTrue();
+    }
 }

@@ -281,6 +281,20 @@ class DashboardTests {
                 .isEqualTo("Either may be left out. Holds for this instance, until it stops.");
     }
 
+    @Test
+    void aLimitThatDiffersFromTheConfigurationIsMarked() {
+        assertThat(browser.element(card("global") + " .differences").isDisplayed())
+                .isFalse();
+        BucketSpec configured = throttlers.get("global").policy().spec();
+        throttlers.get("global").reconfigure(configured.withCapacity(7_500));
+
+        browser.awaitText(
+                card("global") + " .differences", "changed for this instance · configured: 6000/1m, capacity 7,000");
+
+        throttlers.get("global").reconfigure(configured);
+        await().until(() -> !browser.element(card("global") + " .differences").isDisplayed());
+    }
+
     /** Twenty users with bursts of 10, 20 and so on up to 200, under a limit of 100/1m. */
     @Test
     void theLimitThatTheTrafficNeedsIsAPointToMove() throws IOException {

@@ -8,10 +8,13 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
+import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Kind;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
@@ -24,6 +27,7 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the data of the dashboard. It calls no backend, so a slow backend doesn't delay it. Thread-safe. */
@@ -31,6 +35,7 @@ final class DashboardReader {
 
     private final String instance = UUID.randomUUID().toString();
     private final Throttlers throttlers;
+    private final LimitChanges changes;
     private final DecisionHistory history;
     private final DeniedKeysCache deniedKeys;
     private final @Nullable Backend backend;
@@ -42,11 +47,13 @@ final class DashboardReader {
      */
     DashboardReader(
             Throttlers throttlers,
+            LimitChanges changes,
             DecisionHistory history,
             DeniedKeys deniedKeys,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend) {
         this.throttlers = throttlers;
+        this.changes = changes;
         this.history = history;
         this.deniedKeys = new DeniedKeysCache(deniedKeys, System::nanoTime);
         this.backend = backend;
@@ -82,6 +89,7 @@ final class DashboardReader {
                 policy.spec().rate().toString(),
                 policy.spec().capacity(),
                 texts(policy.tiers()),
+                differences(policy),
                 policy.isGlobal() ? available(throttler, lastSeen) : null,
                 lastSeen,
                 throttlers.waiting(policy.name()),
@@ -99,6 +107,18 @@ final class DashboardReader {
         Map<String, String> texts = new TreeMap<>();
         tiers.forEach((tier, spec) -> texts.put(tier, spec.toString()));
         return texts;
+    }
+
+    private List<Difference> differences(ThrottlePolicy policy) {
+        List<Difference> differences = new ArrayList<>();
+        Stream.concat(Stream.of(""), policy.tiers().keySet().stream().sorted()).forEach(tier -> {
+            ChangedDescriptor changed =
+                    ChangedDescriptor.of(changes.difference(policy.name(), tier.isEmpty() ? null : tier));
+            if (changed != null) {
+                differences.add(new Difference(tier, changed));
+            }
+        });
+        return differences;
     }
 
     private @Nullable Long available(PolicyThrottler throttler, boolean lastSeen) {
@@ -171,14 +191,23 @@ final class DashboardReader {
          *
          * @param path the path of the endpoint that changes limits, below the actuator's base path; null if it isn't exposed
          * @param writable whether that endpoint accepts changes
+         * @param forAll whether changes for all instances are possible
          * @param authenticated whether the current user is authenticated
          */
-        record Change(@Nullable String path, boolean writable, boolean authenticated) {}
+        record Change(@Nullable String path, boolean writable, boolean forAll, boolean authenticated) {}
+
+        /**
+         * A limit that differs from the configuration.
+         *
+         * @param tier the tier of the limit; empty for the policy's own
+         */
+        record Difference(String tier, ChangedDescriptor changed) {}
 
         /**
          * A policy and its decisions per step; a count of -1 is unknown.
          *
          * @param tiers the specs of the tiers by name
+         * @param differences the limits that differ from the configuration, the policy's own first
          * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies
          * @param lastSeen whether {@code available} is the result of the last decision, not the present state
          * @param waiting the number of queued calls
@@ -191,6 +220,7 @@ final class DashboardReader {
                 String rate,
                 long capacity,
                 Map<String, String> tiers,
+                List<Difference> differences,
                 @Nullable Long available,
                 boolean lastSeen,
                 int waiting,

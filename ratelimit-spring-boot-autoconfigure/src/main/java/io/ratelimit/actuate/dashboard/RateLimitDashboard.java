@@ -4,6 +4,7 @@ import io.ratelimit.Backend;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
@@ -61,6 +62,7 @@ public final class RateLimitDashboard {
      */
     public RateLimitDashboard(
             Throttlers throttlers,
+            LimitChanges changes,
             DecisionHistory history,
             DeniedKeys deniedKeys,
             @Nullable DemandListener demand,
@@ -71,8 +73,8 @@ public final class RateLimitDashboard {
             Predicate<SecurityContext> showsKeys) {
         this.throttlers = throttlers;
         this.demand = demand;
-        this.reader = new DashboardReader(throttlers, history, deniedKeys, backend, onBackend);
-        this.paths = new EndpointPaths(endpoints, access);
+        this.reader = new DashboardReader(throttlers, changes, history, deniedKeys, backend, onBackend);
+        this.paths = new EndpointPaths(endpoints, access, changes.isShared());
         this.showsKeys = showsKeys;
     }
 
@@ -109,8 +111,13 @@ public final class RateLimitDashboard {
                 : new WebEndpointResponse<>(found.text(), found.type());
     }
 
-    /** The paths of the dashboard and of the endpoint that changes limits, and the access to the latter. */
-    private record EndpointPaths(Supplier<PathMappedEndpoints> endpoints, EndpointAccessResolver access) {
+    /**
+     * The paths of the dashboard and of the endpoint that changes limits, and the access to the latter.
+     *
+     * @param forAll whether changes for all instances are possible
+     */
+    private record EndpointPaths(
+            Supplier<PathMappedEndpoints> endpoints, EndpointAccessResolver access, boolean forAll) {
 
         private static final EndpointId DASHBOARD = EndpointId.of(ID);
         private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);
@@ -124,7 +131,7 @@ public final class RateLimitDashboard {
         Change change(SecurityContext security) {
             @Nullable String path = endpoints.get().getRootPath(LIMITS);
             boolean writable = access.accessFor(LIMITS, Access.READ_ONLY) == Access.UNRESTRICTED;
-            return new Change(path, writable, security.getPrincipal() != null);
+            return new Change(path, writable, forAll, security.getPrincipal() != null);
         }
     }
 

@@ -5,6 +5,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.DecisionHistory;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard;
@@ -96,6 +97,7 @@ public final class RateLimitActuateAutoConfiguration {
                 RateLimitsEndpointProperties endpointProperties,
                 ConfiguredPolicies policies,
                 Throttlers throttlers,
+                LimitChanges changes,
                 DeniedKeys deniedKeys,
                 ObjectProvider<DemandListener> demand,
                 ObjectProvider<Endpoints> endpoints,
@@ -110,6 +112,7 @@ public final class RateLimitActuateAutoConfiguration {
                     .names());
             return new RateLimitsEndpoint(
                     throttlers,
+                    changes,
                     buckets,
                     deniedKeys,
                     demand.getIfAvailable(),
@@ -145,6 +148,7 @@ public final class RateLimitActuateAutoConfiguration {
         @Bean
         RateLimitDashboard rateLimitDashboard(
                 Throttlers throttlers,
+                LimitChanges changes,
                 DecisionHistory history,
                 DeniedKeys deniedKeys,
                 ObjectProvider<DemandListener> demand,
@@ -156,6 +160,7 @@ public final class RateLimitActuateAutoConfiguration {
                 EndpointAccessResolver access) {
             return new RateLimitDashboard(
                     throttlers,
+                    changes,
                     history,
                     deniedKeys,
                     demand.getIfAvailable(),
@@ -230,7 +235,7 @@ public final class RateLimitActuateAutoConfiguration {
                     && path != null
                     && request.getRequestURI().contains(path + "/")
                     && notSupported.getSupportedHttpMethods() != null
-                    && !notSupported.getSupportedHttpMethods().contains(HttpMethod.POST);
+                    && !notSupported.getSupportedHttpMethods().contains(HttpMethod.DELETE);
         }
     }
 }

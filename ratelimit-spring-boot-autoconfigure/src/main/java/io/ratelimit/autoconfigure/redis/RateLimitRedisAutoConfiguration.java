@@ -6,6 +6,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
@@ -14,9 +15,12 @@ import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.RoutingBucketStore;
+import io.ratelimit.redis.RedisChanges;
 import io.ratelimit.redis.RedisStorage;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
@@ -100,6 +104,12 @@ public final class RateLimitRedisAutoConfiguration {
             return redis.backend();
         }
 
+        /** Returns null if all policies on Redis are off, since no connection is opened then. */
+        @Bean
+        LimitChanges.@Nullable Shared rateLimitSharedChanges(RedisStorage storage, RateLimitProperties properties) {
+            return properties.asksRedis() ? new SharedChanges(storage.changes()) : null;
+        }
+
         @Bean
         @Lazy(false)
         RedisStart rateLimitRedisStart(
@@ -115,6 +125,25 @@ public final class RateLimitRedisAutoConfiguration {
                             .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
                             .toList(),
                     properties.asksRedis());
+        }
+    }
+
+    /** The changes of limits for all instances, in Redis. */
+    private record SharedChanges(RedisChanges changes) implements LimitChanges.Shared {
+
+        @Override
+        public CompletableFuture<LimitChanges.Kept> read() {
+            return changes.read(LimitChanges.Kept::new);
+        }
+
+        @Override
+        public CompletableFuture<?> put(String limit, String change) {
+            return changes.put(limit, change);
+        }
+
+        @Override
+        public CompletableFuture<Boolean> remove(String limit) {
+            return changes.remove(limit);
         }
     }
 

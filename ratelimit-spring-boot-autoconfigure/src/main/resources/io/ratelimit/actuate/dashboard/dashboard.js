@@ -108,6 +108,7 @@ class Policy {
     this.mode = element('span', 'mode');
     heading.append(this.mode);
     this.facts = element('p', 'facts');
+    this.differences = element('p', 'differences');
     this.quiet = element('p', 'quiet');
     this.now = element('p', 'now');
     this.chart = element('div', 'chart');
@@ -131,7 +132,7 @@ class Policy {
     this.command.tabIndex = 0;
     this.hint = element('p');
     this.change.append(element('summary', '', 'Change it'), this.command, this.hint);
-    this.card.append(heading, this.facts, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.demand, this.change);
+    this.card.append(heading, this.facts, this.differences, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.demand, this.change);
   }
 
   /** Drops the counts, because those of another span follow. */
@@ -183,6 +184,8 @@ class Policy {
     this.card.className = ['policy', data.mode, this.last('denied') + this.last('failed') > 0 ? 'denying' : ''].join(' ').trim();
     write(this.mode, { enforce: 'enforced', shadow: 'shadow: refuses nothing', off: 'off: not asked' }[data.mode]);
     write(this.facts, this.factsText());
+    this.differences.hidden = data.differences.length === 0;
+    write(this.differences, data.differences.map(differenceText).join('\n'));
     this.chart.hidden = this.at.hidden = this.isQuiet;
     this.showNow();
     this.showLevel();
@@ -276,7 +279,7 @@ class Policy {
     });
   }
 
-  showChange({ path, writable, authenticated }) {
+  showChange({ path, writable, forAll, authenticated }) {
     const { rate, capacity } = this.data;
     this.command.hidden = path === null || path === undefined;
     if (this.command.hidden) {
@@ -286,7 +289,7 @@ class Policy {
     write(this.command, `curl ${authenticated ? '-u user ' : ''}-X POST -H 'Content-Type: application/json' \\\n`
         + `  -d '{"rate": "${rate}", "capacity": ${capacity}}' '${base()}${encodeURI(path)}/${this.name}'`);
     write(this.hint, writable
-        ? 'Either may be left out. Holds for this instance, until it stops.'
+        ? `Either may be left out. Holds for this instance, until it stops${forAll ? '; with "for": "all" for all instances' : ''}.`
         : 'Changes are off; management.endpoint.ratelimits.access: unrestricted allows them.');
   }
 
@@ -343,6 +346,16 @@ const CHART_HEIGHT = 130;
 /** Returns the parts of a key if they are shown, otherwise its hash; with the tier. */
 function keyText({ hash, parts, tier }) {
   return (parts ? parts.join(' · ') : hash) + (tier ? ` (${tier})` : '');
+}
+
+function differenceText({ tier, changed }) {
+  const when = time => new Date(time).toLocaleString();
+  return [
+    `${tier ? `${tier}: changed` : 'changed'} ${changed.for === 'all' ? 'for all instances' : 'for this instance'}`,
+    ...(changed.since ? [`since ${when(changed.since)}`] : []),
+    ...(changed.until ? [`until ${when(changed.until)}`] : []),
+    `configured: ${changed.rate}, capacity ${number(changed.capacity)}`,
+  ].join(' · ');
 }
 
 function agoText(ago) {

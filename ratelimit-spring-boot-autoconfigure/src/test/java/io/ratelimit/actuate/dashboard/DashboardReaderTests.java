@@ -16,10 +16,13 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
+import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
+import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DeniedKeysCache;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
@@ -36,7 +39,7 @@ import org.junit.jupiter.api.Test;
 /** The data of the dashboard. */
 class DashboardReaderTests {
 
-    private static final Change CHANGE = new Change("ratelimits", false, false);
+    private static final Change CHANGE = new Change("ratelimits", false, false, false);
     private static final ThrottlePolicy USERS = ThrottlePolicy.of("users", BucketSpec.of("2/1d"), "user")
             .withTiers(Map.of("pro", BucketSpec.of("20/1d").withCapacity(40)));
     private static final ThrottlePolicy ALL = ThrottlePolicy.of("all", BucketSpec.of("9/1d"));
@@ -60,6 +63,21 @@ class DashboardReaderTests {
         assertThat(users.tiers()).containsExactly(Map.entry("pro", "20/1d, capacity 40"));
         assertThat(users.available()).as("several buckets").isNull();
         assertThat(users.queueLimit()).isZero();
+    }
+
+    @Test
+    void limitsThatDifferFromTheConfigurationAreMarked() {
+        Throttlers throttlers = throttlers(BucketStore.local(time), ALL, USERS);
+        throttlers.get("users").reconfigure("pro", BucketSpec.of("5/1s"));
+        throttlers.get("users").reconfigure(BucketSpec.of("6/1s"));
+
+        DashboardData data = read(throttlers, 0);
+
+        assertThat(policy(data, "all").differences()).isEmpty();
+        assertThat(policy(data, "users").differences())
+                .containsExactly(
+                        new Difference("", new ChangedDescriptor("instance", null, null, "2/1d", 2)),
+                        new Difference("pro", new ChangedDescriptor("instance", null, null, "20/1d", 40)));
     }
 
     @Test
@@ -158,8 +176,9 @@ class DashboardReaderTests {
     void theStateOfTheBackendIsReturned() {
         Instant since = Instant.parse("2026-01-02T03:04:05Z");
         Backend.State down = new Backend.State(Backend.Condition.DOWN, since, "no answer within 100 ms");
+        Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
         DashboardReader reader = new DashboardReader(
-                throttlers(BucketStore.local(time), ALL), history, deniedKeys, new FixedBackend(down), policy -> true);
+                throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, new FixedBackend(down), policy -> true);
 
         assertThat(reader.read(Step.SECOND, 0, CHANGE, false).backends())
                 .containsExactly(
@@ -198,7 +217,7 @@ class DashboardReaderTests {
     }
 
     private DashboardReader reader(Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {
-        return new DashboardReader(throttlers, history, deniedKeys, null, onBackend);
+        return new DashboardReader(throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, null, onBackend);
     }
 
     private static PolicyData policy(DashboardData data, String name) {

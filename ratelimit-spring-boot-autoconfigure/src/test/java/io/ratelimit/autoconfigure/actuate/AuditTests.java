@@ -55,8 +55,22 @@ class AuditTests {
                                     "before",
                                     "4/1d, capacity 4",
                                     "now",
-                                    "3/1d, capacity 3"),
-                            Map.of("policy", "all", "before", "6/1m, capacity 6", "now", "6/1m, capacity 9"));
+                                    "3/1d, capacity 3",
+                                    "holds",
+                                    "for this instance, until it stops"),
+                            Map.of(
+                                    "policy",
+                                    "all",
+                                    "before",
+                                    "6/1m, capacity 6",
+                                    "now",
+                                    "6/1m, capacity 9",
+                                    "holds",
+                                    "for this instance, until it stops"));
+            delete(server, "/all/change");
+            assertThat(events(server, "RATE_LIMIT_CHANGED").get(2).getData())
+                    .containsEntry("now", "6/1m, capacity 6")
+                    .containsEntry("holds", "for this instance, as configured");
         }
     }
 

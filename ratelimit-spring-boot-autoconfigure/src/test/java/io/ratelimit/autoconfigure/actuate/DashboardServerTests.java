@@ -223,7 +223,7 @@ class DashboardServerTests {
                 "--management.endpoint.ratelimits.access=unrestricted");
 
         assertThat(data("").get("change").toString())
-                .isEqualTo("{\"path\":\"steer\",\"writable\":true,\"authenticated\":false}");
+                .isEqualTo("{\"path\":\"steer\",\"writable\":true,\"forAll\":false,\"authenticated\":false}");
     }
 
     /** No server listens at port 1. */

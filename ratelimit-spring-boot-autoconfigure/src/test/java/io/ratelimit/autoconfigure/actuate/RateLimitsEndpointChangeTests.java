@@ -8,6 +8,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -29,6 +30,17 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
         Response answer = change("/named", "{\"rate\": \"2/1m\"}");
 
         assertThat(answer.status()).isEqualTo(200);
+        String since = JsonPath.read(answer.body(), "$.now.changed.since");
+        assertThat(Instant.parse(since)).isBeforeOrEqualTo(Instant.now());
+        Map<String, Object> now = Map.of(
+                "rate",
+                "2/1m",
+                "capacity",
+                2,
+                "refill",
+                "greedy",
+                "changed",
+                Map.of("for", "instance", "since", since, "rate", "2/1d", "capacity", 2));
         assertThat(JsonPath.<Map<String, Object>>read(answer.body(), "$"))
                 .isEqualTo(Map.of(
                         "policy",
@@ -36,9 +48,11 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
                         "before",
                         Map.of("rate", "2/1d", "capacity", 2, "refill", "greedy"),
                         "now",
-                        Map.of("rate", "2/1m", "capacity", 2, "refill", "greedy"),
+                        now,
                         "holds",
                         "for this instance, until it stops"));
+        assertThat(JsonPath.<Map<String, Object>>read(read("/named").body(), "$.limit"))
+                .isEqualTo(now);
         assertThat(http.get("/named?name=alice").header("Retry-After")).isEqualTo("30");
         server.advance(Duration.ofSeconds(30));
         assertThat(allowed("/named?name=alice")).isEqualTo(1);
@@ -66,6 +80,33 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
         assertThat(server.bean(Throttlers.class).get("named").policy().tiers())
                 .containsEntry("pro", BucketSpec.of("9/1d"));
         assertThat(output).contains("'named' in tier 'pro' was changed at runtime: 9/1d");
+    }
+
+    @Test
+    void aChangeThatCodeMakesIsADifferenceOfThisInstance() {
+        change("/named", "{\"capacity\": 5}");
+        server.bean(Throttlers.class).get("named").reconfigure(BucketSpec.of("3/1d"));
+        assertThat(JsonPath.<Map<String, Object>>read(read("/named").body(), "$.limit.changed"))
+                .isEqualTo(Map.of("for", "instance", "rate", "2/1d", "capacity", 2));
+    }
+
+    @Test
+    void aChangeOfATierIsTakenBackAlone() {
+        change("/named", "{\"capacity\": 5}");
+        post("/named", "{\"rate\":\"9/1d\",\"tier\":\"pro\"}");
+
+        Response answer = http.request("DELETE", ENDPOINT + "/named/change?tier=pro");
+
+        assertThat(JsonPath.<Map<String, Object>>read(answer.body(), "$"))
+                .containsEntry("tier", "pro")
+                .containsEntry("holds", "for this instance, as configured")
+                .containsEntry("now", Map.of("rate", "4/1d", "capacity", 4, "refill", "greedy"));
+        assertThat(read("/named").body()).contains("\"pro\":{\"rate\":\"4/1d\",\"capacity\":4,\"refill\":\"greedy\"}");
+        assertThat(JsonPath.<Integer>read(read("/named").body(), "$.limit.capacity"))
+                .isEqualTo(5);
+        assertRejected(
+                http.request("DELETE", ENDPOINT + "/named/change?tier=pro"), 404, "the limit is that of the configuration");
+        assertThat(http.post(ENDPOINT + "/named/change").body()).doesNotContain("read-only");
     }
 
     @Test
@@ -165,7 +206,7 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
                 "/named | {\"capacity\":true} | 400 | capacity must be a whole number",
                 "/named | {\"capacity\":99999999999999999999} | 400 | capacity must be a whole number",
                 "/named | {\"capacity\":9999999999999} | 400 | capacity must be between 1 and",
-                "/named | {\"rate\":\"1/1s\",\"capcity\":7} | 400 | unknown field in the body; allowed are: capacity, rate",
+                "/named | {\"rate\":\"1/1s\",\"capcity\":7} | 400 | unknown field in the body; allowed are: capacity, for, rate, tier, until",
                 "/named | {\"rate\":\"1/1s\",\"policy\":\"all\"} | 400 | the policy is the one in the path",
                 "/named?rate=1/1s | {} | 400 | the change must be in the body, as JSON, not in the query",
                 "/named?policy=all | {\"rate\":\"1/1s\"} | 400 | the change must be in the body, as JSON, not in the query",

@@ -14,6 +14,7 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import org.springframework.boot.Banner;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -66,11 +67,20 @@ final class RedisApplication implements AutoCloseable {
     }
 
     HttpResponse<String> request(String method, String path) {
+        return send(path, request -> request.method(method, BodyPublishers.noBody()));
+    }
+
+    HttpResponse<String> post(String path, String json) {
+        return send(
+                path,
+                request -> request.header("Content-Type", "application/json").POST(BodyPublishers.ofString(json)));
+    }
+
+    private HttpResponse<String> send(String path, UnaryOperator<HttpRequest.Builder> request) {
         try {
             return HTTP.send(
-                    HttpRequest.newBuilder(URI.create("http://127.0.0.1:"
-                                    + context.getEnvironment().getProperty("local.server.port") + path))
-                            .method(method, BodyPublishers.noBody())
+                    request.apply(HttpRequest.newBuilder(URI.create("http://127.0.0.1:"
+                                    + context.getEnvironment().getProperty("local.server.port") + path)))
                             .timeout(Duration.ofSeconds(30))
                             .build(),
                     BodyHandlers.ofString());

@@ -1,0 +1,510 @@
+package io.ratelimit.actuate;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.OffsetDateTime;
+import java.time.temporal.ChronoUnit;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Future;
+import java.util.function.Supplier;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.springframework.context.SmartLifecycle;
+
+/**
+ * The changes of limits at run time: those of this instance, and those for all instances, which a shared place holds and
+ * each instance follows. Thread-safe.
+ *
+ * <p>A change for all instances counts when it is first seen, so of such a change and one of this instance the later one
+ * counts. Each change of the shared place gets a number when it is sent, and so does each reading. A reply with a lower
+ * number than one that was applied is older, and is ignored. While the shared place is unavailable its changes stay in
+ * force, and end by the clock of the shared place, continued with the clock of this instance.
+ */
+public final class LimitChanges implements SmartLifecycle {
+
+    private static final Log logger = LogFactory.getLog(LimitChanges.class);
+
+    /** The time between readings. With the time of a reading, each change is followed within a second. */
+    private static final Duration PERIOD = Duration.ofMillis(900);
+
+    private static final Duration MAX_DURATION = Duration.ofDays(3650);
+    private static final int MAX_LOGGED = 200;
+
+    private final Throttlers throttlers;
+    private final TimeSource time;
+    private final @Nullable Shared shared;
+    private final Map<Limit, Change> current = new HashMap<>();
+    private final Map<String, String> followed = new HashMap<>();
+    private Map<String, String> ignored = Map.of();
+    private Instant sharedTime = Instant.MIN;
+    private long sharedTimeAt;
+    private long sent;
+    private long applied;
+    private boolean unreadableLogged;
+    private CompletableFuture<?> reading = CompletableFuture.completedFuture(null);
+    private volatile @Nullable Future<?> next;
+    private volatile boolean running;
+
+    /** @param shared the place of the changes for all instances; null if there is none */
+    public LimitChanges(Throttlers throttlers, TimeSource time, @Nullable Shared shared) {
+        this.throttlers = throttlers;
+        this.time = time;
+        this.shared = shared;
+    }
+
+    /**
+     * The place of the changes for all instances: a text for each limit. The operations don't block. They are executed in
+     * the order of their calls, and fail with a {@link BackendException}.
+     */
+    public interface Shared {
+
+        /** Returns all changes. */
+        CompletableFuture<Kept> read();
+
+        /** Keeps the change of a limit in place of the previous one. */
+        CompletableFuture<?> put(String limit, String change);
+
+        /** Removes the change of a limit. Returns whether there was one. */
+        CompletableFuture<Boolean> remove(String limit);
+    }
+
+    /**
+     * The changes for all instances.
+     *
+     * @param now the time of the shared place
+     * @param changes the texts of the changes by their limits
+     */
+    public record Kept(Instant now, Map<String, String> changes) {}
+
+    /**
+     * A limit that differs from the configuration.
+     *
+     * @param forAll whether the change is for all instances
+     * @param since the time of the change; null if code of the application has made it
+     * @param until the time at which the change ends; null for none
+     * @param configured the configured limit
+     */
+    public record Difference(
+            boolean forAll,
+            @Nullable Instant since,
+            @Nullable Instant until,
+            BucketSpec configured) {}
+
+    private record Limit(String policy, @Nullable String tier) {
+
+        static Limit of(String text) {
+            int slash = text.indexOf('/');
+            return slash < 0 ? new Limit(text, null) : new Limit(text.substring(0, slash), text.substring(slash + 1));
+        }
+
+        String text() {
+            return tier == null ? policy : policy + "/" + tier;
+        }
+
+        BucketSpec in(ThrottlePolicy version) {
+            BucketSpec spec = tier == null ? version.spec() : version.tiers().get(tier);
+            if (spec == null) {
+                throw new IllegalArgumentException("the policy has no such tier");
+            }
+            return spec;
+        }
+
+        ThrottlePolicy with(BucketSpec spec, ThrottlePolicy version) {
+            if (tier == null) {
+                return version.withSpec(spec);
+            }
+            Map<String, BucketSpec> tiers = new HashMap<>(version.tiers());
+            tiers.put(tier, spec);
+            return version.withTiers(tiers);
+        }
+    }
+
+    /**
+     * A change. Its text is {@code rate=600/1m capacity=800 since=2026-11-22T14:00:00Z}, and {@code until=…} if it ends.
+     * The manner of refill is that of each instance's configuration.
+     */
+    private record Change(
+            BucketSpec spec, Instant since, @Nullable Instant until, boolean forAll) {
+
+        /** @throws IllegalArgumentException if the text isn't a change */
+        static Change of(String text, BucketSpec configured) {
+            Map<String, String> values = new HashMap<>();
+            for (String part : text.split(" ", -1)) {
+                int equals = part.indexOf('=');
+                if (equals < 0 || values.put(part.substring(0, equals), part.substring(equals + 1)) != null) {
+                    throw new IllegalArgumentException("'" + part + "' is not 'name=value', or occurs twice");
+                }
+            }
+            Set<String> names = new HashSet<>(values.keySet());
+            names.remove("until");
+            if (!names.equals(Set.of("rate", "capacity", "since"))) {
+                throw new IllegalArgumentException("it must have 'rate', 'capacity' and 'since', and may have 'until'");
+            }
+            try {
+                String until = values.get("until");
+                return new Change(
+                        new LimitChange(values.get("rate"), values.get("capacity")).apply(configured),
+                        Instant.parse(values.get("since")),
+                        until == null ? null : Instant.parse(until),
+                        true);
+            } catch (DateTimeException malformed) {
+                throw new IllegalArgumentException(malformed.getMessage(), malformed);
+            }
+        }
+
+        String text() {
+            return "rate=" + spec.rate() + " capacity=" + spec.capacity() + " since=" + since
+                    + (until == null ? "" : " until=" + until);
+        }
+    }
+
+    /** Returns whether changes for all instances are possible. */
+    public boolean isShared() {
+        return shared != null;
+    }
+
+    /** Returns how a limit differs from the configuration; null if it doesn't. */
+    public @Nullable Difference difference(String policy, @Nullable String tier) {
+        Limit limit = new Limit(policy, tier);
+        BucketSpec configured = limit.in(throttlers.get(policy).configured());
+        BucketSpec spec = spec(limit);
+        if (spec.equals(configured)) {
+            return null;
+        }
+        Change change = changeOf(limit);
+        return change == null || !change.spec.equals(spec)
+                ? new Difference(false, null, null, configured)
+                : new Difference(change.forAll, change.since, change.until, configured);
+    }
+
+    private synchronized @Nullable Change changeOf(Limit limit) {
+        return current.get(limit);
+    }
+
+    /**
+     * Changes a limit of this instance.
+     *
+     * @throws IllegalArgumentException if a check of the policy refuses the change
+     */
+    void changeHere(String policy, @Nullable String tier, LimitChange change) {
+        if (shared != null) {
+            followEarlierChanges();
+        }
+        Limit limit = new Limit(policy, tier);
+        synchronized (this) {
+            reconfigure(limit, change.apply(spec(limit)));
+            current.put(
+                    limit,
+                    new Change(change.after(), Instant.now().truncatedTo(ChronoUnit.MILLIS), null, false));
+        }
+    }
+
+    /** Follows the changes for all instances that precede a change of this instance, which must not be replaced by them. */
+    private void followEarlierChanges() {
+        try {
+            await(refresh());
+        } catch (BackendException unavailable) {
+            logger.debug("Changes for all instances can't be read: " + unavailable.getMessage());
+        }
+    }
+
+    /**
+     * Changes a limit of all instances.
+     *
+     * @param until the end of the change: a time such as {@code 2026-11-22T18:00:00Z}, or a duration from now; null for none
+     * @return the end of the change; null for none
+     * @throws IllegalArgumentException if there is no shared place, {@code until} isn't a time in the future, or a check of
+     *     the policy refuses the change
+     * @throws BackendException if the shared place fails
+     */
+    @Nullable Instant changeForAll(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
+        if (shared == null) {
+            throw new IllegalArgumentException(
+                    "changes for all instances are kept in Redis, and no limit of this application is there: set"
+                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy");
+        }
+        try {
+            await(refresh());
+        } catch (BackendException failed) {
+            throw failure(failed, "no limit was changed");
+        }
+        Limit limit = new Limit(policy, tier);
+        BucketSpec spec = change.apply(spec(limit));
+        PolicyThrottler throttler = throttlers.get(policy);
+        throttler.verifyChange(limit.with(spec, throttler.policy()));
+        Instant now = sharedNow().truncatedTo(ChronoUnit.MILLIS);
+        Change forAll = new Change(spec, now, until == null ? null : end(until, now), true);
+        String text = forAll.text();
+        write(() -> shared.put(limit.text(), text), () -> follow(limit.text(), text), "the change may hold nevertheless");
+        return forAll.until;
+    }
+
+    /**
+     * Takes all changes of a limit back: that for all instances, and those of this instance.
+     *
+     * @return whether there was a change for all instances
+     * @throws BackendException if the shared place fails
+     */
+    boolean takeBack(String policy, @Nullable String tier) {
+        Limit limit = new Limit(policy, tier);
+        boolean forAll = shared != null
+                && write(
+                        () -> shared.remove(limit.text()),
+                        () -> drop(limit.text()),
+                        "the change may be taken back nevertheless");
+        BucketSpec configured = limit.in(throttlers.get(policy).configured());
+        synchronized (this) {
+            current.remove(limit);
+            reconfigure(limit, configured);
+        }
+        return forAll;
+    }
+
+    private static Instant end(String until, Instant now) {
+        Instant end;
+        try {
+            end = until.contains(":") || until.contains("-")
+                    ? OffsetDateTime.parse(until).toInstant()
+                    : now.plus(Rate.parseDuration(until));
+        } catch (DateTimeException | ArithmeticException | IllegalArgumentException unreadable) {
+            throw new IllegalArgumentException(
+                    "until must be a time with its offset, such as '2026-11-22T18:00:00Z', or a duration from now, such as"
+                            + " '2h'");
+        }
+        if (!end.isAfter(now) || end.isAfter(now.plus(MAX_DURATION))) {
+            throw new IllegalArgumentException("until must be after the time of Redis, " + now
+                    + ", and at most ten years later, but was " + end);
+        }
+        return end;
+    }
+
+    /** Changes the shared place, and then this instance in the same way. */
+    private <T> T write(Supplier<CompletableFuture<T>> change, Runnable here, String consequence) {
+        CompletableFuture<T> writing;
+        long number;
+        synchronized (this) {
+            number = ++sent;
+            writing = change.get();
+        }
+        T result;
+        try {
+            result = await(writing);
+        } catch (BackendException failed) {
+            throw failure(failed, consequence);
+        }
+        synchronized (this) {
+            if (number > applied) {
+                applied = number;
+                here.run();
+            }
+        }
+        return result;
+    }
+
+    private static BackendException failure(BackendException failed, String consequence) {
+        return new BackendException(
+                (failed.isMisconfiguration() ? failed.getMessage() : "Redis is unavailable") + "; " + consequence, failed);
+    }
+
+    private static <T> T await(CompletableFuture<T> result) {
+        try {
+            return result.join();
+        } catch (CompletionException failed) {
+            throw failed.getCause() instanceof BackendException failure
+                    ? failure
+                    : new BackendException("changes for all instances failed: " + failed.getCause(), failed);
+        }
+    }
+
+    private synchronized CompletableFuture<?> refresh() {
+        long number = ++sent;
+        return Objects.requireNonNull(shared).read().thenAccept(kept -> apply(number, kept));
+    }
+
+    private synchronized void apply(long number, Kept kept) {
+        if (number < applied) {
+            return;
+        }
+        applied = number;
+        unreadableLogged = false;
+        sharedTime = kept.now;
+        sharedTimeAt = time.nanoTime();
+        Map<String, String> bad = new HashMap<>();
+        kept.changes.forEach((limit, change) -> {
+            String reason = follow(limit, change);
+            if (reason != null) {
+                bad.put(limit, change);
+                logIgnored(limit, change, reason);
+            }
+        });
+        ignored = bad;
+        Set.copyOf(followed.keySet()).stream()
+                .filter(limit -> !kept.changes.containsKey(limit))
+                .forEach(this::drop);
+        endPastChanges();
+    }
+
+    private Instant sharedNow() {
+        synchronized (this) {
+            return sharedTime.plusNanos(time.nanoTime() - sharedTimeAt);
+        }
+    }
+
+    private boolean isPast(Change change) {
+        return change.until != null && !change.until.isAfter(sharedNow());
+    }
+
+    /** Applies a change for all instances, unless it was applied before. Returns the reason if it can't be. */
+    private @Nullable String follow(String text, String change) {
+        if (change.equals(followed.get(text))) {
+            return null;
+        }
+        try {
+            Limit limit = Limit.of(text);
+            Change forAll = Change.of(change, limit.in(throttlers.get(limit.policy).configured()));
+            if (isPast(forAll)) {
+                end(limit);
+            } else {
+                reconfigure(limit, forAll.spec);
+                current.put(limit, forAll);
+            }
+            followed.put(text, change);
+            return null;
+        } catch (IllegalArgumentException unusable) {
+            return String.valueOf(unusable.getMessage());
+        }
+    }
+
+    private void logIgnored(String limit, String change, String reason) {
+        if (!change.equals(ignored.get(limit))) {
+            logger.warn("The change of '" + printable(limit)
+                    + "' for all instances can't be used and is ignored, so the present limit stays: " + printable(reason));
+        }
+    }
+
+    private static String printable(String text) {
+        String cut = text.length() > MAX_LOGGED ? text.substring(0, MAX_LOGGED) + "…" : text;
+        return cut.codePoints()
+                .map(c -> Character.isISOControl(c) ? '?' : c)
+                .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
+                .toString();
+    }
+
+    private void drop(String text) {
+        if (followed.remove(text) != null) {
+            end(Limit.of(text));
+        }
+    }
+
+    private synchronized void endPastChanges() {
+        Set.copyOf(current.keySet()).stream()
+                .filter(limit -> isPast(current.get(limit)))
+                .forEach(this::end);
+    }
+
+    /** Ends the change of a limit for all instances, unless the limit was changed on this instance since. */
+    private void end(Limit limit) {
+        Change change = current.get(limit);
+        if (change == null || !change.forAll) {
+            return;
+        }
+        current.remove(limit);
+        if (change.spec.equals(spec(limit))) {
+            try {
+                reconfigure(limit, limit.in(throttlers.get(limit.policy).configured()));
+            } catch (IllegalArgumentException refused) {
+                logger.warn("The change of '" + limit.text() + "' for all instances has ended, but the configured limit is"
+                        + " refused, so the present limit stays: " + refused.getMessage());
+            }
+        }
+    }
+
+    private BucketSpec spec(Limit limit) {
+        return limit.in(throttlers.get(limit.policy).policy());
+    }
+
+    private void reconfigure(Limit limit, BucketSpec spec) {
+        PolicyThrottler throttler = throttlers.get(limit.policy);
+        if (limit.tier == null) {
+            throttler.reconfigure(spec);
+        } else {
+            throttler.reconfigure(limit.tier, spec);
+        }
+    }
+
+    /** Follows the changes for all instances from now on. The present ones are followed at once, unless Redis is unavailable. */
+    @Override
+    public void start() {
+        running = true;
+        if (shared != null) {
+            followEarlierChanges();
+            schedule();
+        }
+    }
+
+    private void schedule() {
+        if (running) {
+            next = time.maintainAt(time.nanoTime() + PERIOD.toNanos(), this::tick);
+        }
+    }
+
+    private void tick() {
+        try {
+            endPastChanges();
+            if (reading.isDone()) {
+                reading = refresh().whenComplete((done, failure) -> {
+                    if (failure != null) {
+                        failedToRead(failure);
+                    }
+                });
+            }
+        } finally {
+            schedule();
+        }
+    }
+
+    /** Logs a rejected reading once. An outage is logged elsewhere. */
+    private synchronized void failedToRead(Throwable failure) {
+        Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+        boolean outage = cause instanceof BackendException backend && !backend.isMisconfiguration();
+        if (!outage && !unreadableLogged) {
+            unreadableLogged = true;
+            logger.warn("Changes for all instances can't be read, so the present limits stay: " + cause.getMessage());
+        }
+    }
+
+    @Override
+    public void stop() {
+        running = false;
+        Future<?> scheduled = next;
+        if (scheduled != null) {
+            scheduled.cancel(false);
+        }
+    }
+
+    @Override
+    public boolean isRunning() {
+        return running;
+    }
+
+    /** Returns the phase after that of the connections to Redis, and before whatever takes tokens. */
+    @Override
+    public int getPhase() {
+        return Integer.MIN_VALUE + 1;
+    }
+}

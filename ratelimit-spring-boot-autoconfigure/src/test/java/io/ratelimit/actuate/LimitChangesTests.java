@@ -1,0 +1,195 @@
+package io.ratelimit.actuate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.LimitChanges.Kept;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Changes for all instances, with replies at the moments that the test chooses. */
+class LimitChangesTests {
+
+    private static final BucketSpec CONFIGURED = BucketSpec.of("3/1d");
+    private static final BucketSpec CHANGED = CONFIGURED.withCapacity(7);
+    private static final Duration READING = Duration.ofMillis(900);
+    private static final Instant START = Instant.parse("2026-11-22T14:00:00Z");
+    private static final String CHANGE = "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z";
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final Throttlers throttlers =
+            Throttlers.local(List.of(ThrottlePolicy.of("api", CONFIGURED)), time);
+    private final DelayedReplies shared = new DelayedReplies();
+    private final LimitChanges changes = new LimitChanges(throttlers, time, shared);
+
+    /** Executes each operation at once and replies when the test says so; by default at once. */
+    private static final class DelayedReplies implements LimitChanges.Shared {
+
+        private final Map<String, String> values = new HashMap<>();
+        private final List<Runnable> replies = new ArrayList<>();
+        private Instant now = START;
+        private boolean delayed;
+        private boolean unavailable;
+
+        private <T> CompletableFuture<T> reply(T result) {
+            if (unavailable) {
+                return CompletableFuture.failedFuture(new BackendException("gone"));
+            }
+            CompletableFuture<T> reply = new CompletableFuture<>();
+            replies.add(() -> reply.complete(result));
+            if (!delayed) {
+                deliver();
+            }
+            return reply;
+        }
+
+        void deliver() {
+            List.copyOf(replies).forEach(Runnable::run);
+            replies.clear();
+        }
+
+        @Override
+        public CompletableFuture<Kept> read() {
+            return reply(new Kept(now, Map.copyOf(values)));
+        }
+
+        @Override
+        public CompletableFuture<?> put(String limit, String change) {
+            values.put(limit, change);
+            return reply(true);
+        }
+
+        @Override
+        public CompletableFuture<Boolean> remove(String limit) {
+            return reply(values.remove(limit) != null);
+        }
+    }
+
+    private BucketSpec spec() {
+        return throttlers.get("api").policy().spec();
+    }
+
+    private void changeForAll(String capacity, String until) {
+        changes.changeForAll("api", null, new LimitChange(null, capacity), until);
+    }
+
+    @Test
+    void aReplyThatWasReadBeforeAChangeDoesNotUndoTheChange() {
+        changes.start();
+        shared.delayed = true;
+        time.advance(READING);
+        assertThat(shared.replies).as("a reading under way").hasSize(1);
+        Runnable old = shared.replies.remove(0);
+        shared.delayed = false;
+
+        changeForAll("7", null);
+        old.run();
+
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void oneReadingIsUnderWayAtATime() {
+        changes.start();
+        shared.delayed = true;
+        time.advance(READING.multipliedBy(5));
+        assertThat(shared.replies).hasSize(1);
+        shared.values.put("api", CHANGE);
+        shared.deliver();
+        time.advance(READING);
+        shared.deliver();
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void aChangeEndsByTheTimeOfTheSharedPlaceAlsoWhileThatIsUnavailable() {
+        changeForAll("7", "10s");
+        changes.start();
+        shared.now = START.plusSeconds(4);
+        time.advance(READING); // the clock of the shared place is ahead of this instance's by 3.1 seconds
+        shared.unavailable = true;
+        time.advance(Duration.ofMillis(5_900));
+        assertThat(spec()).isEqualTo(CHANGED);
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void whatHoldsStaysWhileTheSharedPlaceIsUnavailable() {
+        changeForAll("7", null);
+        changes.start();
+        shared.unavailable = true;
+        time.advance(Duration.ofDays(1));
+        assertThat(spec()).isEqualTo(CHANGED);
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> changeForAll("9", null));
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "rate=1/1d capacity=1",
+                "rate=1/1d capacity=1 since=2026-11-01T00:00:00Z lease=1s",
+                "rate=1/1d rate=2/1d capacity=1 since=2026-11-01T00:00:00Z",
+                "rate=1/1d  capacity=1 since=2026-11-01T00:00:00Z",
+                "rate=many capacity=1 since=2026-11-01T00:00:00Z",
+                "rate=1/1d capacity=0 since=2026-11-01T00:00:00Z",
+                "rate=1/1d capacity=9999999999999 since=2026-11-01T00:00:00Z",
+                "rate=1/1d capacity=1 since=now",
+                "rate=1/1d capacity=1 since=2026-11-01T00:00:00Z until=later"
+            })
+    void aValueThatCannotBeUsedLeavesTheChangeBefore(String value) {
+        changeForAll("7", "1h");
+        changes.start();
+        shared.values.put("api", value);
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CHANGED);
+        time.advance(Duration.ofHours(1));
+        shared.now = START.plus(Duration.ofHours(1));
+        time.advance(READING);
+        assertThat(spec()).as("the end of the change before").isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void aChangeOfAPolicyThatIsAddedLaterIsFollowedThen() {
+        shared.values.put("later", "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z");
+        changes.start();
+        throttlers.add(ThrottlePolicy.of("later", CONFIGURED));
+        time.advance(READING);
+        assertThat(throttlers.get("later").policy().spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void theEndOfAChangeLeavesALaterChangeByCode() {
+        changeForAll("7", null);
+        changes.start();
+        throttlers.get("api").reconfigure(BucketSpec.of("1/1d"));
+        shared.values.clear();
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(BucketSpec.of("1/1d"));
+    }
+
+    @Test
+    void aStoppedInstanceReadsNothing() {
+        changes.start();
+        changes.stop();
+        shared.delayed = true;
+        time.advance(Duration.ofMinutes(1));
+        assertThat(shared.replies).isEmpty();
+        assertThat(changes.isRunning()).isFalse();
+    }
+}
