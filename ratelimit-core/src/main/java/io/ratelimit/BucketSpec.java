@@ -24,13 +24,13 @@ public record BucketSpec(Rate rate, long capacity, Refill refill) {
     }
 
     static final long MAX_CAPACITY = 1_000_000_000_000L;
-    private static final Duration MAX_TIME_TO_FULL = Duration.ofDays(3650);
+    private static final long MAX_NANOS_TO_FULL = Duration.ofDays(3650).toNanos();
 
     /** @throws IllegalArgumentException if the capacity or the time from empty to full is outside its range */
     public BucketSpec {
         check(capacity >= 1 && capacity <= MAX_CAPACITY, "capacity", "between 1 and 1,000,000,000,000", capacity);
         check(
-                nanosToFull(rate, capacity, refill).compareTo(BigInteger.valueOf(MAX_TIME_TO_FULL.toNanos())) <= 0,
+                nanosToFull(rate, capacity, refill) <= MAX_NANOS_TO_FULL,
                 "the time from empty to full",
                 "at most ten years",
                 capacity + " tokens at " + rate + ": raise the rate or lower the capacity");
@@ -85,25 +85,29 @@ public record BucketSpec(Rate rate, long capacity, Refill refill) {
 
     /** Returns the longest time from empty to full, rounded up to whole nanoseconds. */
     public Duration timeToFull() {
-        long periodNanos = rate.period().toNanos();
-        boolean fits = Math.multiplyHigh(capacity, periodNanos) == 0 && capacity * periodNanos > 0;
-        return Duration.ofNanos(
-                fits && refill == Refill.GREEDY
-                        ? (capacity * periodNanos - 1) / rate.tokens() + 1
-                        : nanosToFull(rate, capacity, refill).longValueExact());
+        return Duration.ofNanos(nanosToFull(rate, capacity, refill));
     }
 
-    private static BigInteger nanosToFull(Rate rate, long capacity, Refill refill) {
-        BigInteger missing = BigInteger.valueOf(capacity);
-        BigInteger tokens = BigInteger.valueOf(rate.tokens());
-        BigInteger period = BigInteger.valueOf(rate.period().toNanos());
-        return refill == Refill.INTERVAL
-                ? divideUp(missing, tokens).multiply(period)
-                : divideUp(missing.multiply(period), tokens);
+    /** Returns the largest {@code long} if the time is longer. */
+    private static long nanosToFull(Rate rate, long capacity, Refill refill) {
+        long period = rate.period().toNanos();
+        if (refill == Refill.INTERVAL) {
+            return product((capacity - 1) / rate.tokens() + 1, period);
+        }
+        long product = product(capacity, period);
+        return product < Long.MAX_VALUE
+                ? (product - 1) / rate.tokens() + 1
+                : BigInteger.valueOf(capacity)
+                        .multiply(BigInteger.valueOf(period))
+                        .subtract(BigInteger.ONE)
+                        .divide(BigInteger.valueOf(rate.tokens()))
+                        .min(BigInteger.valueOf(Long.MAX_VALUE - 1))
+                        .longValueExact() + 1;
     }
 
-    private static BigInteger divideUp(BigInteger dividend, BigInteger divisor) {
-        return dividend.add(divisor).subtract(BigInteger.ONE).divide(divisor);
+    /** Returns the product of positive numbers, or the largest {@code long} if it is larger. */
+    private static long product(long a, long b) {
+        return Math.multiplyHigh(a, b) == 0 && a * b > 0 ? a * b : Long.MAX_VALUE;
     }
 
     /** Returns the spec in words: {@code 600/1m, capacity 800}. */

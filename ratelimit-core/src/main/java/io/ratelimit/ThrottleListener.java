@@ -21,7 +21,9 @@ public interface ThrottleListener {
         /** A call was exempt from the policy. */
         EXEMPT,
         /** A rejection is answered late, as the policy demands. */
-        DELAYED
+        DELAYED,
+        /** The code that gives a call its own limit failed, so the policy's limit applied. */
+        LIMIT_FAILURE
     }
 
     /** A listener that does nothing. */

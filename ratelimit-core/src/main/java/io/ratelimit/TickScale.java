@@ -211,7 +211,27 @@ final class TickScale {
 
     /** Returns the ticks missing here for the tokens of a bucket of another spec, cut to this capacity. */
     long convertMissing(TickScale other, long missing, long nanos) {
-        return full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
+        return isSimple(other, missing)
+                ? simplyConverted(other, missing)
+                : full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
+    }
+
+    /** Returns whether a conversion has no debt and no batches, and no product in it exceeds a {@code long}. */
+    private boolean isSimple(TickScale other, long missing) {
+        return spec.refill() == BucketSpec.Refill.GREEDY
+                && other.spec.refill() == BucketSpec.Refill.GREEDY
+                && missing >= 0
+                && missing <= other.full
+                && Math.multiplyHigh(perToken, other.perToken) == 0
+                && perToken * other.perToken > 0;
+    }
+
+    private long simplyConverted(TickScale other, long missing) {
+        long left = other.full - missing;
+        long tokens = left / other.perToken;
+        return tokens >= capacity
+                ? 0
+                : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
     }
 
     private BigInteger[] keptTokens(TickScale other, long missing) {
@@ -227,6 +247,9 @@ final class TickScale {
      * a full bucket.
      */
     long worthMissing(TickScale other, long missing, long nanos) {
+        if (isSimple(other, missing)) {
+            return simplyConverted(other, missing);
+        }
         BigInteger otherStep = BigInteger.valueOf(other.stepNanos);
         BigInteger worth = BigInteger.valueOf(other.full - missing - other.advanceAt(nanos))
                 .multiply(otherStep)
@@ -246,6 +269,10 @@ final class TickScale {
 
     /** Returns whether a conversion cuts off a fraction of a tick, as it does wherever a part of a batch counts. */
     boolean cutsFraction(TickScale other, long missing, long nanos) {
+        if (isSimple(other, Math.max(missing, 0))) {
+            long left = other.full - Math.max(missing, 0);
+            return left / other.perToken < capacity && left % other.perToken * perToken % other.perToken != 0;
+        }
         BigInteger[] kept = keptTokens(other, Math.max(missing, 0));
         return sinceStep(nanos) + other.sinceStep(nanos) > 0
                 || kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;

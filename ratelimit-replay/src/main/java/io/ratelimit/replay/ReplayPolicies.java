@@ -12,6 +12,8 @@ import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfigurati
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.LimitResolver;
+import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.web.servlet.ClientIpResolver;
@@ -96,11 +98,7 @@ record ReplayPolicies(
                 context.getBeanFactory().registerSingleton("springSecurityFilterChain", new Object());
             }
             for (String bean : beans(environment)) {
-                KeyResolver unknown = facts -> {
-                    logged.miss("bean " + bean);
-                    return null;
-                };
-                context.getBeanFactory().registerSingleton(bean, unknown);
+                context.getBeanFactory().registerSingleton(bean, new UnknownBean(bean, logged));
             }
         });
         List<String> properties = new ArrayList<>(arguments);
@@ -185,6 +183,22 @@ record ReplayPolicies(
                     .options(options)
                     .build();
             mapping.registerMapping(info, new Object(), Object.class.getMethods()[0]);
+        }
+    }
+
+    /** A bean of the application. A log doesn't contain what it returns. */
+    private record UnknownBean(String name, LoggedRequest request) implements KeyResolver, LimitResolver {
+
+        @Override
+        public @Nullable String resolve(RequestFacts facts) {
+            request.miss("bean " + name);
+            return null;
+        }
+
+        @Override
+        public @Nullable BucketSpec limit(RequestFacts facts) {
+            request.miss("bean " + name);
+            return null;
         }
     }
 

@@ -365,6 +365,7 @@ class ReplayCommandTests {
                     session: { key: session, rate: 1/1m }
                     admins: { rate: 1/1m, condition: "path == '/items' && roles.contains('ADMIN')" }
                     account: { key: "bean:account", rate: 1/1m }
+                    plans: { key: ip, rate: 1/1m, limit: "bean:plans" }
                     sized: { rate: 1/1m, cost: "contentLength / 1024" }
                     cookie: { key: "cookie:device", rate: 1/1m }
                     called: { rate: 1/1m, applies-to: annotated }
@@ -381,6 +382,7 @@ class ReplayCommandTests {
                 .contains("per-endpoint: not decided, the log lacks endpoints (--endpoints) (2 requests)")
                 .contains("session: not decided, the log lacks session")
                 .contains("account: not decided, the log lacks bean account")
+                .contains("plans: not decided, the log lacks bean plans")
                 .contains("sized: not decided, the log lacks header Content-Length")
                 .contains("cookie: not decided, the log lacks cookies")
                 .contains("called: not decided, limits calls of methods")

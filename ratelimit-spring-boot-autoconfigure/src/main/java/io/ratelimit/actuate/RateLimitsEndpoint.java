@@ -379,6 +379,7 @@ public class RateLimitsEndpoint {
      * @param excludePaths the path patterns that are excluded
      * @param methods the HTTP methods; empty for all
      * @param overrides the number of keys and networks with an override
+     * @param limitBy the source of requests' own limits; null if there is none
      * @param backend the backend of the buckets
      * @param onBackendFailure the rule for a failed backend; null if the buckets are in memory
      */
@@ -389,6 +390,7 @@ public class RateLimitsEndpoint {
             List<String> excludePaths,
             List<String> methods,
             int overrides,
+            @Nullable String limitBy,
             String backend,
             @Nullable String onBackendFailure) {}
 
@@ -470,6 +472,7 @@ public class RateLimitsEndpoint {
      * @param overridden whether an override applies to the key
      * @param key null for a global policy, or if the policy is off for the key
      * @param limit the limit with the state of the bucket; null if the policy is off for the key
+     * @param limitBy the source of requests' own limits, which may differ from {@code limit}; null if there is none
      * @param tiers the tiers of the policy, each of which has another bucket for the key
      * @param backend the backend that holds the bucket; null if it is in memory
      */
@@ -479,6 +482,7 @@ public class RateLimitsEndpoint {
             boolean overridden,
             @Nullable KeyDescriptor key,
             @Nullable LimitDescriptor limit,
+            @Nullable String limitBy,
             List<String> tiers,
             @Nullable BackendDescriptor backend)
             implements OperationResponseBody {}

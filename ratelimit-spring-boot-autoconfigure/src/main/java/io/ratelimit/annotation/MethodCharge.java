@@ -62,8 +62,8 @@ record MethodCharge(
                 ? limit.key().parts().isEmpty()
                 : key.isConstant() && limit.key().overrides().isEmpty();
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
-        boolean constantTier = tier == null && limit.key().tier() == null;
-        return isOff() || constantKey && constantCost && constantTier;
+        boolean constantLimit = tier == null && limit.key().tier() == null && limit.key().limit() == null;
+        return isOff() || constantKey && constantCost && constantLimit;
     }
 
     private boolean isOff() {

@@ -8,10 +8,12 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.LimitResolver;
 import io.ratelimit.key.OverrideTable;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,8 +35,8 @@ public final class ConfiguredPolicies {
 
     /**
      * @param policies the policies by their names
-     * @param beans the beans that keys, tiers, costs and conditions may name
-     * @param failures notified of keys, costs, tiers and conditions that fail, until it throws
+     * @param beans the beans that keys, tiers, limits, costs and conditions may name
+     * @param failures notified of keys, costs, tiers, limits and conditions that fail, until it throws
      */
     ConfiguredPolicies(Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
         this.policies = policies;
@@ -61,9 +63,9 @@ public final class ConfiguredPolicies {
     }
 
     /**
-     * Returns the key of a policy, with the beans that its parts and its tier name.
+     * Returns the key of a policy, with the beans that its parts, its tier and its limit name.
      *
-     * @throws RateLimitConfigurationException if a named bean doesn't exist or is not a {@link KeyResolver}
+     * @throws RateLimitConfigurationException if a named bean doesn't exist or is of the wrong type
      */
     public RequestKey key(ConfiguredPolicy policy, ThrottleListener listener) {
         List<KeyPart> parts = new ArrayList<>(policy.properties().key().size());
@@ -71,11 +73,17 @@ public final class ConfiguredPolicies {
             parts.add(part.withBeans(name -> find(policy.property("key"), name)));
         }
         RequestTier tier = policy.properties().tier();
+        RequestLimit limit = policy.properties().limit();
         return new RequestKey(
                 parts,
                 policy.properties().onMissingKey(),
                 policy.overrides(),
                 tier == null ? null : tier.withBeans(name -> find(policy.property("tier"), name)),
+                limit == null
+                        ? null
+                        : limit.withBean(
+                                name -> find(policy.property("limit"), name, LimitResolver.class),
+                                policy.cost().minTokens()),
                 failures,
                 listener);
     }
@@ -100,22 +108,27 @@ public final class ConfiguredPolicies {
     }
 
     private KeyResolver find(String property, String name) {
-        if (!beans.containsBean(name)) {
-            throw failure(property, "there is no bean '" + name + "'");
-        }
-        if (beans.getBean(name) instanceof KeyResolver resolver) {
-            return resolver;
-        }
-        throw failure(property, "the bean '" + name + "' is not a KeyResolver");
+        return find(property, name, KeyResolver.class);
     }
 
-    private RateLimitConfigurationException failure(String property, String reason) {
-        List<String> names = List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, KeyResolver.class));
+    private <T> T find(String property, String name, Class<T> type) {
+        if (!beans.containsBean(name)) {
+            throw failure(property, "there is no bean '" + name + "'", type);
+        }
+        Object bean = beans.getBean(name);
+        if (type.isInstance(bean)) {
+            return type.cast(bean);
+        }
+        throw failure(property, "the bean '" + name + "' is not a " + type.getSimpleName(), type);
+    }
+
+    private RateLimitConfigurationException failure(String property, String reason, Class<?> type) {
+        List<String> names = List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type));
         return new RateLimitConfigurationException(
                 "'" + property + "' names a bean, but " + reason + ".",
                 names.isEmpty()
-                        ? "Declare a bean of the type io.ratelimit.key.KeyResolver, and use its name."
-                        : "Use the name of a bean of the type io.ratelimit.key.KeyResolver: " + String.join(", ", names)
+                        ? "Declare a bean of the type " + type.getName() + ", and use its name."
+                        : "Use the name of a bean of the type " + type.getName() + ": " + String.join(", ", names)
                                 + ".",
                 property);
     }

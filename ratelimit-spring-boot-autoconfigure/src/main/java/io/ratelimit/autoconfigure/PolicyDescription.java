@@ -43,6 +43,12 @@ abstract class PolicyDescription {
      */
     public abstract Long getMaxCost();
 
+    /**
+     * Source of a request's own rate and capacity: bean:NAME (a LimitResolver). It replaces the policy's limit and that
+     * of the tier, but not an override. Default: none.
+     */
+    public abstract String getLimit();
+
     /** Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default: none. */
     public abstract Map<String, Tier> getTiers();
 

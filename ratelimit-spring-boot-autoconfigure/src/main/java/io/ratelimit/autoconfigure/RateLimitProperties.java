@@ -14,6 +14,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
@@ -173,6 +174,8 @@ public record RateLimitProperties(
      *     such as contentLength / 1024. Default: 1.
      * @param maxCost Maximum of the cost, such as 50. A larger cost is reduced to it, and a cost that fails counts as
      *     the maximum. Default: none.
+     * @param limit Source of a request's own rate and capacity: bean:NAME (a LimitResolver). It replaces the policy's
+     *     limit and that of the tier, but not an override. Default: none.
      * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default:
      *     none.
      * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
@@ -219,6 +222,7 @@ public record RateLimitProperties(
             Refill refill,
             RequestCost cost,
             @Nullable Long maxCost,
+            @Nullable RequestLimit limit,
             Map<String, Tier> tiers,
             @Nullable RequestTier tier,
             List<OverrideEntry> overrides,

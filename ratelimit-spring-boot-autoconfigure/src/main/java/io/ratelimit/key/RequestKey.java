@@ -1,5 +1,6 @@
 package io.ratelimit.key;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottleListener;
@@ -35,6 +36,7 @@ public final class RequestKey {
     private final FailureListener failures;
     private final ThrottleListener listener;
     private final @Nullable RequestTier tier;
+    private final @Nullable RequestLimit limit;
     private final boolean perClient;
 
     /**
@@ -46,28 +48,32 @@ public final class RequestKey {
      * @param listener receives an event for each request that lacks a part
      */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
-        this(parts, onMissing, OverrideTable.NONE, null, failures, listener);
+        this(parts, onMissing, OverrideTable.NONE, null, null, failures, listener);
     }
 
     /**
      * @param parts the parts of the key, in order; none for a global policy
      * @param onMissing the treatment of a request that lacks a part
-     * @param overrides the overrides, which take precedence over tiers
+     * @param overrides the overrides, which take precedence over tiers and a request's own limit
      * @param tier the selection of a tier; null if the policy has no tiers
-     * @param failures receives a call for each part or tier whose resolver throws; it counts as missing
-     * @param listener receives an event for each request that lacks a part, and for each that an override exempts
+     * @param limit the source of a request's own limit, which takes precedence over that of its tier; null for none
+     * @param failures receives a call for each part, tier or limit whose resolver throws; it counts as missing
+     * @param listener receives an event for each request that lacks a part, for each that an override exempts, and for
+     *     each whose limit fails
      */
     public RequestKey(
             List<KeyPart> parts,
             MissingKey onMissing,
             OverrideTable overrides,
             @Nullable RequestTier tier,
+            @Nullable RequestLimit limit,
             FailureListener failures,
             ThrottleListener listener) {
         this.parts = List.copyOf(parts);
         this.onMissing = onMissing;
         this.overrides = overrides;
         this.tier = tier;
+        this.limit = limit;
         this.failures = failures;
         this.listener = listener;
         List<String> names = KeyPart.names(parts);
@@ -103,6 +109,11 @@ public final class RequestKey {
         return tier;
     }
 
+    /** Returns the source of a request's own limit; null if all requests have the policy's or that of their tier. */
+    public @Nullable RequestLimit limit() {
+        return limit;
+    }
+
     /** Returns the name of a request's tier; null for none. */
     public @Nullable String tier(ThrottlePolicy policy, @Nullable RequestFacts request) {
         return tier == null || request == null ? null : tier.tier(request, policy, failures);
@@ -126,14 +137,14 @@ public final class RequestKey {
     public @Nullable Charge charge(
             ThrottlePolicy policy, long cost, @Nullable RequestFacts request, @Nullable String tier) {
         if (parts.isEmpty()) {
-            return Charge.of(policy, tier, GLOBAL, cost);
+            return charge(policy, GLOBAL, cost, request, tier);
         }
         if (parts.size() == 1 && overrides.isEmpty() && request != null) {
             return chargeOnePart(policy, cost, request, tier);
         }
         @Nullable String[] texts = new String[parts.size()];
         if (request != null && resolve(policy, request, texts)) {
-            return charge(policy, texts, cost, tier);
+            return charge(policy, texts, cost, tier, request);
         }
         return charge(policy, texts, cost, () -> request, tier);
     }
@@ -144,7 +155,7 @@ public final class RequestKey {
         String text = resolve(part, policy, request);
         return text == null || text.isBlank()
                 ? charge(policy, new String[1], cost, () -> request, tier)
-                : Charge.of(policy, tier, part.part(text, policy.ignoreCase(), request), cost);
+                : charge(policy, part.part(text, policy.ignoreCase(), request), cost, request, tier);
     }
 
     /**
@@ -170,7 +181,7 @@ public final class RequestKey {
      * Returns the charge of a key with given texts.
      *
      * @param texts the texts of the parts; null and blank ones are missing
-     * @param current supplies the address that becomes the placeholder of a missing part
+     * @param current supplies the address that becomes the placeholder of a missing part, and the facts of a limit
      * @param tier the name of the tier; null for none
      * @return the charge, without a key if it is denied for a missing part; null if the policy doesn't apply or is off
      */
@@ -187,7 +198,7 @@ public final class RequestKey {
             String text = texts[i];
             composed[i] = text == null || text.isBlank() ? placeholder(current) : Keys.part(text, policy.ignoreCase());
         }
-        return charge(policy, composed, cost, tier);
+        return charge(policy, composed, cost, tier, limit == null ? null : current.facts());
     }
 
     private static boolean lacksPart(@Nullable String[] texts) {
@@ -204,11 +215,26 @@ public final class RequestKey {
         return Keys.placeholder(request == null ? "" : request.ip());
     }
 
-    private @Nullable Charge charge(ThrottlePolicy policy, String[] composed, long cost, @Nullable String tier) {
+    private @Nullable Charge charge(
+            ThrottlePolicy policy,
+            String[] composed,
+            long cost,
+            @Nullable String tier,
+            @Nullable RequestFacts request) {
         String key = Keys.join(composed);
         boolean mayMatch = composed.length == parts.size() && !overrides.isEmpty();
         OverrideTable.Rule override = mayMatch ? overrides.find(key, composed) : null;
-        return override == null ? Charge.of(policy, tier, key, cost) : charge(policy, key, cost, override);
+        return override == null
+                ? charge(policy, key, cost, request, tier)
+                : charge(policy, key, cost, override);
+    }
+
+    /** Returns the charge of a key without an override, under the request's own limit if it has one. */
+    private Charge charge(
+            ThrottlePolicy policy, String key, long cost, @Nullable RequestFacts request, @Nullable String tier) {
+        Charge charge = Charge.of(policy, tier, key, cost);
+        BucketSpec spec = limit == null || request == null ? null : limit.spec(request, policy, failures, listener);
+        return spec == null ? charge : new Charge(policy, spec, charge.key(), cost);
     }
 
     private @Nullable Charge charge(ThrottlePolicy policy, String key, long cost, OverrideTable.Rule override) {

@@ -11,6 +11,7 @@ import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
@@ -86,6 +87,7 @@ class RateLimitRuntimeHintsTests {
                 RejectionDelay.class,
                 RequestCondition.class,
                 RequestCost.class,
+                RequestLimit.class,
                 RequestTier.class,
                 RetryJitter.class
             })

@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration;
 import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
+import io.ratelimit.key.LimitResolver;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -23,6 +24,7 @@ import org.springframework.boot.webmvc.autoconfigure.DispatcherServletAutoConfig
 import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.env.MapPropertySource;
@@ -191,5 +193,12 @@ final class YamlApplication {
     @Configuration(proxyBeanMethods = false)
     @Import(WebMvc.class)
     @ImportAutoConfiguration(TomcatServletWebServerAutoConfiguration.class)
-    static class OnTomcat {}
+    static class OnTomcat {
+
+        /** The bean that the documentation names. */
+        @Bean
+        LimitResolver plans() {
+            return request -> null;
+        }
+    }
 }

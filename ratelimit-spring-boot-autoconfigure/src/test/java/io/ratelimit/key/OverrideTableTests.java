@@ -60,6 +60,7 @@ class OverrideTableTests {
                 onMissing,
                 new OverrideTable(parts, rules),
                 null,
+                null,
                 OverrideTableTests::failed,
                 ThrottleListener.NONE);
     }

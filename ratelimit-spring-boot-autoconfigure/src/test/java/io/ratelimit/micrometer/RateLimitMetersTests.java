@@ -69,6 +69,7 @@ class RateLimitMetersTests {
                         "ratelimit.events event=backend-failure",
                         "ratelimit.events event=exempt",
                         "ratelimit.events event=delayed",
+                        "ratelimit.events event=limit-failure",
                         "ratelimit.wait",
                         "ratelimit.queued",
                         "ratelimit.available");
@@ -132,12 +133,12 @@ class RateLimitMetersTests {
             }
         }
 
-        assertThat(List.of("missing-key", "overflow", "backend-failure", "exempt", "delayed"))
+        assertThat(List.of("missing-key", "overflow", "backend-failure", "exempt", "delayed", "limit-failure"))
                 .extracting(event -> registry.get("ratelimit.events")
                         .tags("policy", "user", "event", event)
                         .counter()
                         .count())
-                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0);
+                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0, 6.0);
     }
 
     @Test

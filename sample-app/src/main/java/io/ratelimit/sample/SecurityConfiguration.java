@@ -27,7 +27,7 @@ class SecurityConfiguration {
                         .permitAll()
                         .requestMatchers("/error", "/api/hello", "/actuator/health")
                         .permitAll()
-                        .requestMatchers("/actuator/**")
+                        .requestMatchers("/actuator/**", "/api/plans/**")
                         .hasRole("ADMIN")
                         .anyRequest()
                         .authenticated())

@@ -72,6 +72,15 @@ class HomePageTests {
     }
 
     @Test
+    void eachCustomerHasTheLimitOfItsRowInTheDatabase() {
+        play("plans");
+
+        browser.awaitText("#status", "25 translations each: 50 allowed, 25 refused by translations (25)");
+        assertThat(browser.text("[data-user=alice] .counts")).contains("20 allowed", "5 refused");
+        assertThat(browser.text("[data-user=admin] .counts")).contains("5 allowed", "20 refused");
+    }
+
+    @Test
     void theAdminRaisesALimitAndLowersItAgain() {
         play("reports");
         browser.awaitText("#status", "refused by report");

@@ -69,6 +69,39 @@ class SampleApplicationTests {
     }
 
     @Test
+    void eachCustomerHasAsManyTranslationsAsItsPlanAndAChangeHoldsAtOnce() throws Exception {
+        assertThat(translations("alice")).isEqualTo(20);
+        assertThat(translations("bob")).isEqualTo(100);
+        assertThat(translations("carol")).isEqualTo(5);
+        HttpResponse<String> refused = get("/api/translation", "alice");
+        assertThat(refused.headers().firstValue("RateLimit-Policy")).hasValue("\"translations\";q=20;w=60");
+        assertThat(refused.headers().firstValue("Retry-After")).hasValue("3");
+
+        assertThat(plan("alice", "600/1m", "alice").statusCode()).isEqualTo(403);
+        assertThat(plan("alice", "600/1m", "admin").statusCode()).isEqualTo(204);
+
+        assertThat(get("/api/translation", "alice").headers().firstValue("X-RetryAfterMs"))
+                .hasValue("100");
+        time.advance(Duration.ofSeconds(1));
+        assertThat(translations("alice")).isEqualTo(10);
+    }
+
+    private int translations(String user) throws Exception {
+        int allowed = 0;
+        while (get("/api/translation", user).statusCode() == 200) {
+            allowed++;
+        }
+        return allowed;
+    }
+
+    private HttpResponse<String> plan(String customer, String rate, String user) throws Exception {
+        HttpRequest.Builder request = HttpRequest.newBuilder()
+                .PUT(HttpRequest.BodyPublishers.ofString("{\"rate\": \"" + rate + "\"}"))
+                .header("Content-Type", "application/json");
+        return send(request, "/api/plans/" + customer, user, user);
+    }
+
+    @Test
     void aBurstOf800ToOneEndpointPassesAndOtherEndpointsGoOn() throws Exception {
         for (int i = 0; i < 800; i++) {
             assertThat(get("/api/items/" + (i % 3 + 1), "alice").statusCode()).isEqualTo(200);

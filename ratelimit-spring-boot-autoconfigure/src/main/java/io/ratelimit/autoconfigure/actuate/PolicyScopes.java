@@ -47,6 +47,7 @@ record PolicyScopes(
                 request == null ? List.of() : texts(request.excludePaths()),
                 request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
                 overrides.applyAsInt(policy.name()),
+                limitBy(policy.name()),
                 backend,
                 backend.equals("local") ? null : RateLimitsEndpoint.text(properties.failureRuleOf(policy)));
     }
@@ -57,6 +58,13 @@ record PolicyScopes(
                 ? operations != null && operations.limit(policy) != null
                 : configured.appliesTo() == AppliesTo.ANNOTATED;
         return annotated ? "annotated" : configured == null ? "code" : "requests";
+    }
+
+    private @Nullable String limitBy(String policy) {
+        Policy configured = properties.policies().get(policy);
+        return configured == null || configured.limit() == null
+                ? null
+                : configured.limit().toString();
     }
 
     private static List<String> texts(List<PathPattern> patterns) {

@@ -2,7 +2,9 @@ package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.Backend;
 import io.ratelimit.Backend.Condition;
+import io.ratelimit.BucketSpec;
 import io.ratelimit.autoconfigure.WithoutSecurity;
+import io.ratelimit.key.LimitResolver;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -20,6 +22,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.env.YamlPropertySourceLoader;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.io.ByteArrayResource;
@@ -119,7 +122,14 @@ final class RedisApplication implements AutoCloseable {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     @Import(Answers.class)
-    static class Api {}
+    static class Api {
+
+        /** The limit that a request names. */
+        @Bean
+        LimitResolver plans() {
+            return request -> request.query("plan") == null ? null : BucketSpec.of(request.query("plan"));
+        }
+    }
 
     @RestController
     static class Answers {

@@ -90,6 +90,31 @@ class RedisBackendTests {
         }
     }
 
+    /** The change of a customer's limit holds from the next request on, in all instances, and keeps the tokens. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void aRequestsOwnLimitHoldsInAllInstances(String strategy) {
+        String yaml = """
+                ratelimit:
+                  backend: redis
+                  redis: { strategy: %s, timeout: 5s }
+                  policies:
+                    per-ip: { key: ip, rate: 2/1d, limit: "bean:plans" }
+                """.formatted(strategy);
+        try (RedisApplication one = RedisApplication.start(redis.port(), yaml);
+                RedisApplication other = RedisApplication.start(redis.port(), yaml)) {
+            for (int i = 0; i < 2; i++) {
+                assertThat(one.status("/a?plan=10/1d")).isEqualTo(200);
+                assertThat(other.status("/a?plan=20/1d")).isEqualTo(200);
+            }
+            assertThat(one.get("/a?plan=5/1d").headers().firstValue("RateLimit"))
+                    .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-ip\";r=4;t="));
+            assertThat(other.status("/a")).as("cut to the policy's two").isEqualTo(200);
+            assertThat(one.status("/a?plan=1000/1d")).isEqualTo(200);
+            assertThat(other.status("/a?plan=1000/1d")).isEqualTo(429);
+        }
+    }
+
     @Test
     void aPolicyChoosesForItselfAndMemoryIsAskedFirst() {
         String yaml = """

@@ -10,6 +10,7 @@ import ch.qos.logback.classic.spi.ThrowableProxyUtil;
 import ch.qos.logback.core.read.ListAppender;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.LimitResolver;
 import io.ratelimit.web.servlet.rejection.WaitingRejections;
 import java.time.Duration;
 import java.util.List;
@@ -43,6 +44,7 @@ class LogSecrecyTests {
                 picky: { key: ip, rate: 5/1h, condition: "header('X-Key') + 1", mode: shadow }
                 failing: { key: "bean:failing", rate: 5/1h, mode: shadow }
                 plans: { key: ip, rate: 5/1h, tiers: { pro: { rate: 9/1h } }, tier: "bean:failing", mode: shadow }
+                own: { key: ip, rate: 5/1h, limit: "bean:own", mode: shadow }
                 late: { key: ip, rate: 1/1h, paths: /late/**, rejection-delay: 1s }
                 line: { rate: 1/1h, max-wait: 9h, queue-limit: 1, mode: shadow }
             """;
@@ -82,7 +84,7 @@ class LogSecrecyTests {
         assertThat(lines).noneMatch(line -> line.toLowerCase(Locale.ROOT).contains(MARK));
         assertThat(Stream.of("strict", "watched", "deny", "called", "late", "line", "full"))
                 .allMatch(policy -> lines.stream().anyMatch(line -> line.contains("'" + policy + "' denied ")));
-        assertThat(Stream.of("dear", "picky", "failing", "plans", "called")).allMatch(policy -> lines.stream()
+        assertThat(Stream.of("dear", "picky", "failing", "plans", "own", "called")).allMatch(policy -> lines.stream()
                 .anyMatch(line -> line.contains("'" + policy + "' could not determine ")));
     }
 
@@ -141,6 +143,13 @@ class LogSecrecyTests {
         @GetMapping("/called/{id}")
         public String called(@PathVariable String id) {
             return "called";
+        }
+
+        @Bean
+        LimitResolver own() {
+            return request -> {
+                throw new IllegalStateException("no such thing: " + request.header("X-Key"));
+            };
         }
 
         @Bean

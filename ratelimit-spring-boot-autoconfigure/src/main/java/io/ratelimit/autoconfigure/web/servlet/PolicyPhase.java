@@ -82,6 +82,9 @@ final class PolicyPhase {
         if (tier != null) {
             inputs.add(new Input(tier.availability(), reason("tier", tier)));
         }
+        if (policy.limit() != null) {
+            inputs.add(new Input(Availability.MAY_CHANGE, reason("limit", policy.limit())));
+        }
         RequestCondition condition = policy.condition();
         if (condition != null) {
             inputs.add(new Input(condition.availability(), reason("condition", condition)));

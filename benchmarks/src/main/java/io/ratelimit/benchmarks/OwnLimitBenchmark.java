@@ -1,0 +1,62 @@
+package io.ratelimit.benchmarks;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+
+/** A decision in memory where code gives a call its own limit, with 10,000 customers. */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@SuppressWarnings("NullAway.Init") // The setup does.
+public class OwnLimitBenchmark {
+
+    private static final int CUSTOMERS = 10_000;
+
+    /** The specs of the calls. */
+    public enum Limits {
+        /** All customers have the policy's limit. */
+        THE_POLICYS,
+        /** Each customer has another limit. */
+        EACH_CUSTOMERS_OWN,
+        /** Each customer's limit changes with each call, between two. */
+        ANOTHER_EACH_CALL
+    }
+
+    @Param
+    public Limits limits;
+
+    private final ThrottlePolicy policy = ThrottlePolicy.of("plans", BucketSpec.of("1000000000/1s"), "user");
+    private final BucketStore store = BucketStore.local(TimeSource.system());
+    private final List<BucketSpec> specs = new ArrayList<>();
+    private final List<String> keys = new ArrayList<>();
+    private int call;
+
+    @Setup
+    public void fill() {
+        for (int i = 0; i < 2 * CUSTOMERS; i++) {
+            specs.add(limits == Limits.THE_POLICYS ? policy.spec() : policy.spec().withCapacity(1_000_000_000 - i));
+            keys.add("customer-" + i % CUSTOMERS);
+        }
+    }
+
+    @Benchmark
+    public boolean decide() {
+        call = call + 1 == specs.size() ? 0 : call + 1;
+        BucketSpec spec = specs.get(limits == Limits.EACH_CUSTOMERS_OWN ? call % CUSTOMERS : call);
+        return store.take(List.of(new Charge(policy, spec, keys.get(call), 1))).allowed();
+    }
+}

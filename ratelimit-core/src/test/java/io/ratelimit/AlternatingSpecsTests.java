@@ -1,0 +1,80 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec.Refill;
+import java.time.Duration;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
+
+/** Calls to one key that all have specs of their own, as code that reads a customer's limit may give them. */
+class AlternatingSpecsTests {
+
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("plans", BucketSpec.of("1/1h"), "user");
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final LocalBucketStore store = new LocalBucketStore(time);
+
+    private boolean take(BucketSpec spec) {
+        return store.take(List.of(new Charge(POLICY, spec, "alice", 1))).allowed();
+    }
+
+    @RepeatedTest(20)
+    void noTokenIsLostWhileEachCallHasAnotherSpec(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        Refill refill = run.getCurrentRepetition() % 2 == 0 ? Refill.GREEDY : Refill.INTERVAL;
+        time.advance(Duration.ofMinutes(random.nextInt(60)));
+        assertThat(take(new BucketSpec(Rate.of("1/1d"), 1_000, refill))).isTrue();
+        for (int i = 1; i < 1_000; i++) {
+            Rate rate = new Rate(random.nextInt(20, 1_000), Duration.ofHours(random.nextInt(24, 1_000)));
+            assertThat(take(new BucketSpec(rate, random.nextInt(1_000, 2_000), refill)))
+                    .as("seed %d, call %d", run.getCurrentRepetition(), i)
+                    .isTrue();
+        }
+        assertThat(take(new BucketSpec(Rate.of("1/1d"), 1_000, refill))).isFalse();
+    }
+
+    @Test
+    void twoSpecsThatTakeTurnsGiveNoLessThanTheSlower() {
+        List<BucketSpec> specs = List.of(BucketSpec.of("60/1h"), BucketSpec.of("61/1h").withCapacity(60));
+        int allowed = 0;
+        for (int i = 0; i < 24 * 120; i++) {
+            if (take(specs.get(i % 2))) {
+                allowed++;
+            }
+            time.advance(Duration.ofSeconds(30));
+        }
+        assertThat(allowed).isBetween(24 * 60 + 59, 24 * 61 + 60);
+    }
+
+    /** With refill in batches a change rounds the next batch down to whole tokens. */
+    @Test
+    void aChangeWithinABatchCostsLessThanATokenOfTheNextOne() {
+        List<BucketSpec> specs = List.of(
+                new BucketSpec(Rate.of("60/1h"), 60, Refill.INTERVAL),
+                new BucketSpec(Rate.of("61/1h"), 60, Refill.INTERVAL));
+        for (int i = 0; i < 60; i++) {
+            assertThat(take(specs.get(0))).isTrue();
+        }
+        time.advance(Duration.ofMinutes(30));
+        for (int i = 1; i <= 10; i++) {
+            assertThat(take(specs.get(i % 2))).isFalse();
+        }
+        time.advance(Duration.ofMinutes(30));
+        for (int i = 0; i < 59; i++) {
+            assertThat(take(specs.get(0))).isTrue();
+        }
+    }
+
+    @Test
+    void equalSpecsShareOneScaleAndUnusedOnesAreForgotten() {
+        for (int i = 0; i < 10_000; i++) {
+            Charge charge = new Charge(POLICY, new BucketSpec(Rate.of("7/1h"), 10 + i % 10, Refill.GREEDY), "user" + i, 1);
+            store.take(List.of(charge));
+        }
+        assertThat(store.buckets(POLICY).specs()).isEqualTo(10);
+    }
+}
