@@ -21,7 +21,11 @@ public interface ThrottleListener {
         /** A call was exempt from the policy. */
         EXEMPT,
         /** A rejection is answered late, as the policy demands. */
-        DELAYED
+        DELAYED,
+        /** A call was settled: its actual cost replaced the estimate. */
+        SETTLED,
+        /** The actual cost of a call was no usable number or came too late, so the estimate stands. */
+        SETTLE_FAILURE
     }
 
     /** A listener that does nothing. */
