@@ -5,7 +5,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The promises to waiting calls that a bucket's full-again moment alone doesn't show. In the ticks of one spec.
  *
- * @param promised the tick of the last promise when tokens were given back during a debt
+ * @param promised the tick of the last promise when tokens were given back during a debt, or were owed
+ * @param owedTo the full-again moment after tokens were owed: as long as the bucket has this moment, it shows more than
+ *     was promised; {@link BucketState#CLOSED}, which is no moment, if it shows the last promise
  * @param origin the bucket's state before it was converted from another spec; null if it wasn't
  * @param fastest the fastest spec that the bucket had before this one; null if it had none
  * @param cut the tokens by which the bucket's capacity fell, over all its changes
@@ -14,7 +16,8 @@ record Backlog(
         long promised,
         BucketState.@Nullable Origin origin,
         @Nullable BucketSpec fastest,
-        long cut) {
+        long cut,
+        long owedTo) {
     /*
      * How many tokens may come back. The simplest answer is: all that were taken, until the bucket is full. It is wrong
      * in two cases.
@@ -39,36 +42,55 @@ record Backlog(
      * sides. A return of c reduces both where D is not after its own due moment d. For a later D it needs room: G(D) is
      * less than G(d) by at least the price, so there is room for the price less the way from d to D. What was missing
      * before the take and wasn't given back since is room as well, because earlier takes are no part of G(D). During a
-     * debt D runs up to the last promise, and only the first kind of room counts.
+     * debt D runs up to the last promise, and only the first kind of room counts. If a part of the price is kept, the
+     * whole price still is room: the kept part comes first on the time line, and the rest is returned.
+     *
+     * Tokens that are owed, because a call cost more than its estimate, push the full-again moment away like a waiting
+     * call does, but nobody is promised that moment. The last promise stays where it was, and the invariant gains room.
      */
 
     /** The backlog of a bucket whose full-again moment shows every promise. */
-    static final Backlog NONE = new Backlog(0, null, null, 0);
+    static final Backlog NONE = new Backlog(0, null, null, 0, BucketState.CLOSED);
 
     /**
      * Returns the part of a price that may be given back.
      *
+     * @param kept the other part of the price, which is not to be given back
      * @param due the tick at which the tokens were due
      * @param before the ticks missing before the take, less those given back since; below zero counts as zero
      * @param until now, or the last promise if that is later
      */
-    static long returnable(long price, long due, long before, long until) {
+    static long returnable(long price, long kept, long due, long before, long until) {
         long behind = until - due;
-        return behind < 0 ? 0 : Math.min(Math.max(price + Math.max(before, 0) - behind, 0), price);
+        return behind < 0 ? 0 : Math.min(Math.max(price + kept + Math.max(before, 0) - behind, 0), price);
     }
 
-    /** Returns the tick of the last promise; without a backlog, the one that the full-again moment shows. */
-    long lastPromise(long shown) {
-        return this == NONE || shown - promised >= 0 ? shown : promised;
+    /**
+     * Returns the tick of the last promise: the one that the full-again moment shows, unless this backlog has a later
+     * one or the moment is due to owed tokens.
+     */
+    long lastPromise(long fullAt, long full) {
+        long shown = fullAt - full;
+        return !owes(fullAt) && (this == NONE || shown - promised >= 0) ? shown : promised;
+    }
+
+    /** Returns whether a bucket with this full-again moment owes tokens beyond its last promise. */
+    boolean owes(long fullAt) {
+        return owedTo != BucketState.CLOSED && owedTo == fullAt;
     }
 
     /** Returns this backlog without the state before a conversion: an origin needs no origin of its own. */
     Backlog withoutOrigin() {
-        return origin == null ? this : new Backlog(promised, null, fastest, cut);
+        return origin == null ? this : new Backlog(promised, null, fastest, cut, owedTo);
     }
 
     /** Returns the backlog after tokens were given back, while later calls have promises up to this tick. */
     Backlog promisedUntil(long lastPromise) {
-        return new Backlog(lastPromise, null, fastest, cut);
+        return owing(lastPromise, BucketState.CLOSED);
+    }
+
+    /** Returns the backlog with this last promise, of a bucket whose full-again moment is due to owed tokens. */
+    Backlog owing(long lastPromise, long fullAt) {
+        return new Backlog(lastPromise, null, fastest, cut, fullAt);
     }
 }

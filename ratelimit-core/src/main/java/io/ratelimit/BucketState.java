@@ -230,10 +230,49 @@ final class BucketState {
      * @return false if this state was closed
      */
     boolean giveBack(long tokens, @Nullable Receipt receipt, TimeSource time) {
+        return giveBack(tokens, 0, receipt, time);
+    }
+
+    /** Like {@link #giveBack(long, Receipt, TimeSource)}, for a take of which the call keeps other tokens. */
+    boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
         long price = scale.price(tokens);
-        return receipt == null || receipt.state == this
-                ? giveBackPrice(price, receipt, time)
-                : giveBackPrice(Math.max(price - maxGainSince(receipt, time), 0), null, time);
+        if (receipt == null || receipt.state == this) {
+            return giveBackPrice(price, scale.price(kept), receipt, time);
+        }
+        long unpaid = Math.max(scale.price(tokens + kept) - maxGainSince(receipt, time), 0);
+        return giveBackPrice(Math.min(unpaid, price), 0, null, time);
+    }
+
+    /**
+     * Takes tokens whether they are there or not: the bucket is then in debt until time has brought them. Waiting calls
+     * keep their turn.
+     *
+     * @return the ticks that the bucket is then missing, or {@link #CLOSED}
+     */
+    synchronized long owe(long tokens, TimeSource time) {
+        while (true) {
+            long seen = fullAt;
+            long now = scale.at(time.nanoTime()); // after fullAt, as in giveBackPrice
+            if (seen == CLOSED) {
+                return CLOSED;
+            }
+            long after = missingAfterDebt(seen, tokens, now);
+            Backlog owing = after > scale.full() ? backlog.owing(lastPromise(seen), now + after) : backlog;
+            if (move(seen, now + after, owing)) {
+                return after;
+            }
+        }
+    }
+
+    /** Returns how long the bucket would be in debt if so many tokens were {@linkplain #owe owed} now. */
+    long debtNanos(long tokens, long nanos) {
+        long seen = fullAt;
+        long after = seen == CLOSED ? 0 : missingAfterDebt(seen, tokens, scale.at(nanos));
+        return scale.nanosUntil(after - scale.full(), nanos);
+    }
+
+    private long missingAfterDebt(long seen, long tokens, long now) {
+        return scale.missingAfterDebt(missing(seen, now), tokens);
     }
 
     /**
@@ -255,7 +294,7 @@ final class BucketState {
         return cut + Math.min(refill, scale.full() - cut);
     }
 
-    private synchronized boolean giveBackPrice(long price, @Nullable Receipt receipt, TimeSource time) {
+    private synchronized boolean giveBackPrice(long price, long kept, @Nullable Receipt receipt, TimeSource time) {
         while (true) {
             long seen = fullAt;
             // The clock is read after fullAt: by an older clock, takes at later moments would look like a debt.
@@ -268,8 +307,8 @@ final class BucketState {
             long back = receipt == null
                     ? inDebt ? 0 : price
                     : Backlog.returnable(
-                            price, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
-            if (back == 0 || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price ? last : null)) {
+                            price, kept, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
+            if (back == 0 || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price + kept ? last : null)) {
                 return true;
             }
         }
@@ -277,20 +316,32 @@ final class BucketState {
 
     /** Pulls the moment nearer if it is unchanged; a last promise must then be recorded, since it stays. */
     private boolean pullNearer(long seen, long back, @Nullable Long lastPromise) {
-        Backlog before = backlog;
-        if (lastPromise != null) {
-            backlog = before.promisedUntil(lastPromise);
+        Backlog after = backlog;
+        if (after.owes(seen)) {
+            after = after.owing(after.promised(), seen - back);
+        } else if (lastPromise != null) {
+            after = after.promisedUntil(lastPromise);
         }
-        if (!FULL_AT.compareAndSet(this, seen, seen - back)) {
-            backlog = before;
+        if (!move(seen, seen - back, after)) {
             return false;
         }
         returned += back;
         return true;
     }
 
+    /** Replaces the moment if it is unchanged, and the backlog with it. */
+    private boolean move(long seen, long next, Backlog after) {
+        Backlog before = backlog;
+        backlog = after;
+        if (!FULL_AT.compareAndSet(this, seen, next)) {
+            backlog = before;
+            return false;
+        }
+        return true;
+    }
+
     private long lastPromise(long seen) {
-        return backlog.lastPromise(seen - scale.full());
+        return backlog.lastPromise(seen, scale.full());
     }
 
     /** Returns the ticks missing from a full bucket, or {@link #CLOSED}. */
@@ -358,13 +409,17 @@ final class BucketState {
             return new Converted(missing - other.at(nanos), worth - missing, last);
         }
 
+        boolean owes() {
+            return backlog.owes(fullAt);
+        }
+
         private long missingAt(long nanos) {
             return BucketState.missing(fullAt, scale.at(nanos));
         }
 
         /** Returns the moment of the last promise, or now if that is later. */
         private long lastPromiseNanos(long nanos) {
-            return nanosOrLater(backlog.lastPromise(fullAt - scale.full()), nanos);
+            return nanosOrLater(backlog.lastPromise(fullAt, scale.full()), nanos);
         }
 
         private long nanosOrLater(long tick, long nanos) {
@@ -388,8 +443,12 @@ final class BucketState {
         long nanos = time.nanoTime(); // not before closing: takes of other threads since then would look like a debt
         if (other.base() == origin.scale.base()) {
             BucketState restored = new BucketState(origin.scale, nanos, origin.missingAt(nanos));
-            long lastPromise = origin.backlog.lastPromise(restored.fullAt - other.full());
-            restored.backlog = new Backlog(lastPromise, null, fastest(), backlog.cut());
+            boolean owes = origin.owes();
+            long lastPromise = owes
+                    ? origin.backlog.promised()
+                    : origin.backlog.lastPromise(restored.fullAt, other.full());
+            restored.backlog =
+                    new Backlog(lastPromise, null, fastest(), backlog.cut(), owes ? restored.fullAt : CLOSED);
             return restored;
         }
         Converted result = origin.convertedTo(other, nanos);
@@ -402,7 +461,8 @@ final class BucketState {
         Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
         long cut =
                 backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
-        converted.backlog = new Backlog(promised, kept, fastest(), cut);
+        converted.backlog =
+                new Backlog(promised, kept, fastest(), cut, origin.owes() ? converted.fullAt : CLOSED);
         return converted;
     }
 

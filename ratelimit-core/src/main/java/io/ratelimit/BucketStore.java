@@ -60,6 +60,33 @@ public interface BucketStore {
     void giveBack(List<Answer> taken);
 
     /**
+     * Replaces the cost of a take by the actual cost, once. If it is lower, the rest comes back by the rules of
+     * {@link #giveBack}. If it is higher, the difference is taken whether the tokens are there or not: the bucket is in
+     * debt, and allows no call until time has paid the debt. Calls that wait already keep their turn. A debt is limited:
+     * a store may leave out what it would pay for longer than 365 days.
+     *
+     * <p>The default gives back a part of the take, with its receipt, or reserves the difference. A store without debts
+     * can reserve no more than the capacity; a store whose receipts don't permit a part must override this method.
+     *
+     * @param taken an answer of an allowed decision of this store, with its receipt
+     * @param cost the actual cost, from 0 on
+     * @return false if not all of a higher cost was taken
+     * @throws BackendException if the backend fails; the bucket may count the old or the new cost then
+     */
+    default boolean settle(Answer taken, long cost) {
+        Charge charge = taken.charge();
+        long more = cost - charge.cost();
+        if (more < 0) {
+            giveBack(List.of(taken.withCharge(charge.withCost(-more))));
+        }
+        long reserved = Math.min(more, charge.spec().capacity());
+        return more <= 0
+                || reserve(List.of(charge.withCost(reserved).withMaxWait(ThrottlePolicy.LONGEST_WAIT)))
+                                .allowed()
+                        && reserved == more;
+    }
+
+    /**
      * Returns the bucket of a charge as it is now; a full one if the key has no bucket.
      *
      * @throws BackendException if a remote bucket can't be read

@@ -75,6 +75,15 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
         return new Charge(policy, spec, key, cost, maxWait);
     }
 
+    /**
+     * Returns this charge with another cost.
+     *
+     * @throws IllegalArgumentException if the cost is below 1
+     */
+    public Charge withCost(long cost) {
+        return new Charge(policy, spec, key, cost, maxWait);
+    }
+
     boolean hasKey() {
         return !key.equals(Keys.MISSING);
     }

@@ -123,12 +123,45 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private void giveBack(Answer taken) {
+        giveBack(taken, 0);
+    }
+
+    private void giveBack(Answer taken, long kept) {
         PolicyBuckets buckets = buckets(taken.policy());
         Receipt receipt = (Receipt) taken.receipt();
         BucketState bucket = receipt == null ? buckets.bucketTakenFrom(taken) : receipt.state();
-        while (bucket != null && !bucket.giveBack(taken.charge().cost(), receipt, clock::now)) {
+        while (bucket != null && !bucket.giveBack(taken.charge().cost() - kept, kept, receipt, clock::now)) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);
+        }
+    }
+
+    @Override
+    public boolean settle(Answer taken, long cost) {
+        long more = cost - taken.charge().cost();
+        if (more < 0) {
+            giveBack(taken, cost);
+        } else if (more > 0) {
+            owe(taken, more);
+        }
+        return true;
+    }
+
+    /** Keeps the bucket through the debt before the tokens are owed: it could be evicted in between. */
+    private void owe(Answer taken, long tokens) {
+        PolicyBuckets buckets = buckets(taken.policy());
+        long missing = BucketState.CLOSED;
+        while (missing == BucketState.CLOSED) {
+            long nanos = clock.now();
+            BucketState bucket = buckets.bucketToOwe(taken, nanos);
+            long debt = bucket.debtNanos(tokens, nanos);
+            if (debt > 0) {
+                buckets.keep(taken.charge(), bucket, debt);
+            }
+            missing = bucket.owe(tokens, clock::now);
+            if (missing > bucket.scale().full()) {
+                buckets.keep(taken.charge(), bucket, 0);
+            }
         }
     }
 

@@ -140,6 +140,16 @@ final class PolicyBuckets {
         }
     }
 
+    /**
+     * Returns the bucket that has to pay for a take: the one that taken tokens go back to, or if that is full, the one
+     * that the key has now. It keeps its spec; a new bucket gets that of the charge.
+     */
+    BucketState bucketToOwe(Answer taken, long nanos) {
+        BucketState bucket = bucketTakenFrom(taken);
+        bucket = bucket == null ? find(taken.charge()) : bucket;
+        return bucket == null ? bucket(taken.charge(), nanos) : bucket;
+    }
+
     /** Like {@link #bucket}, but doesn't keep a new bucket. */
     BucketState peek(Charge charge, long nanos) {
         long keyHash = hash.hash64(charge.key());

@@ -23,7 +23,11 @@ public interface ThrottleListener {
         /** A rejection is answered late, as the policy demands. */
         DELAYED,
         /** The code that gives a call its own limit failed, so the policy's limit applied. */
-        LIMIT_FAILURE
+        LIMIT_FAILURE,
+        /** A call was settled: its actual cost replaced the estimate. */
+        SETTLED,
+        /** The actual cost of a call was no usable number or came too late, so the estimate stands. */
+        SETTLE_FAILURE
     }
 
     /** A listener that does nothing. */

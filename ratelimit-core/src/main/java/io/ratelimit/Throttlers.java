@@ -22,11 +22,14 @@ import java.util.TreeSet;
  *       rate and capacity.
  *   <li>{@link #decide} and {@link #acquire} take from the buckets of several policies, all or none. {@code decide}
  *       answers at once; {@code acquire} waits for tokens that come in time.
- *   <li>{@link #giveBack} returns unused tokens, {@link #snapshot(Charge)} shows a bucket, {@link #reset(Charge)}
+ *   <li>{@link #giveBack} returns unused tokens, {@link #settle} replaces an estimated cost by the actual one, {@link #snapshot(Charge)} shows a bucket, {@link #reset(Charge)}
  *       forgets it.
  * </ul>
  */
 public final class Throttlers {
+
+    /** The largest actual cost of a call. */
+    public static final long MAX_SETTLED_COST = 1_000_000_000_000L;
 
     private volatile Map<String, PolicyThrottler> throttlers = Map.of();
     private final BucketStore store;
@@ -218,6 +221,35 @@ public final class Throttlers {
     public void giveBack(List<Answer> taken) {
         if (!taken.isEmpty()) {
             store.giveBack(taken);
+        }
+    }
+
+    /**
+     * Replaces the cost of an allowed call by its actual cost, which is known when the work is done. If it is lower, the
+     * rest comes back as by {@link #giveBack}. If it is higher, the difference is taken whether the tokens are there or
+     * not: the bucket is in debt, and denies all calls until time has paid the debt, but for at most 365 days. Calls
+     * that wait already keep their turn. Settle an answer once, and don't give it back as well.
+     *
+     * <p>The settlement goes where the tokens were taken, also if the policy has another rate since. If that is a
+     * backend which fails, the bucket counts the estimate, or perhaps the actual cost, and the listener gets the event.
+     *
+     * @param taken one of the answers that an allowed decision {@linkplain Decision#taken took}
+     * @param cost the actual cost, from 0 to 10^12
+     * @return false if the backend failed, or can't take as much as the actual cost
+     * @throws IllegalArgumentException if the cost is outside its range, or the answer is a denial
+     */
+    public boolean settle(Answer taken, long cost) {
+        check(cost >= 0 && cost <= MAX_SETTLED_COST, "cost", "between 0 and " + MAX_SETTLED_COST, cost);
+        check(taken.allowed(), "the outcome of a settled answer", "ALLOWED", taken.outcome());
+        try {
+            boolean settled = store.settle(taken, cost);
+            listener.eventOccurred(
+                    taken.policy(),
+                    settled ? ThrottleListener.Event.SETTLED : ThrottleListener.Event.SETTLE_FAILURE);
+            return settled;
+        } catch (BackendException failed) {
+            listener.eventOccurred(taken.policy(), ThrottleListener.Event.BACKEND_FAILURE);
+            return false;
         }
     }
 

@@ -40,6 +40,7 @@ final class TickScale {
     private final long capacity;
     private final long full;
     private final long nanosToFull;
+    private final long maxDebt;
     private final TickScale base;
     private final long advance;
     private final long advancedUntil;
@@ -57,6 +58,7 @@ final class TickScale {
         this.advance = 0;
         this.advancedUntil = start;
         this.nanosToFull = nanosUntil(full, start);
+        this.maxDebt = ThrottlePolicy.LONGEST_WAIT.toNanos() / stepNanos * perStep;
     }
 
     /** Creates a scale whose clock is ahead by so many ticks until a moment. */
@@ -70,6 +72,7 @@ final class TickScale {
         this.capacity = base.capacity;
         this.full = base.full;
         this.nanosToFull = base.nanosToFull;
+        this.maxDebt = base.maxDebt;
         this.base = base;
         this.advance = advance;
         this.advancedUntil = advancedUntil;
@@ -143,6 +146,15 @@ final class TickScale {
     /** Returns the ticks of this many tokens, at most those of a full bucket. */
     long price(long tokens) {
         return tokens >= capacity ? full : tokens * perToken;
+    }
+
+    /**
+     * Returns the ticks missing after tokens were taken from a bucket whether they are there or not. The debt is at most
+     * what comes back in 365 days; the rest of the tokens is not taken.
+     */
+    long missingAfterDebt(long missing, long tokens) {
+        long room = Math.max(full + maxDebt - missing, 0);
+        return missing + (tokens > room / perToken ? room : tokens * perToken);
     }
 
     /** Returns the tick at a moment. It may wrap around, so ticks are compared by subtraction. */
@@ -238,8 +250,14 @@ final class TickScale {
         BigInteger[] kept = BigInteger.valueOf(other.full - missing)
                 .multiply(BigInteger.valueOf(perToken))
                 .divideAndRemainder(BigInteger.valueOf(other.perToken));
-        kept[0] = kept[0].min(BigInteger.valueOf(full));
+        kept[0] = atMostFull(kept);
         return kept;
+    }
+
+    /** Rounds a quotient down. Returns at most the ticks of a full bucket, and no less than the largest debt. */
+    private BigInteger atMostFull(BigInteger[] quotient) {
+        BigInteger floor = quotient[1].signum() < 0 ? quotient[0].subtract(BigInteger.ONE) : quotient[0];
+        return floor.min(BigInteger.valueOf(full)).max(BigInteger.valueOf(-maxDebt));
     }
 
     /**
@@ -259,8 +277,7 @@ final class TickScale {
         BigInteger perTick = otherStep.multiply(BigInteger.valueOf(other.perToken));
         BigInteger earned = product(perStep, sinceStep(nanos)).multiply(perTick);
         BigInteger[] ticks = worth.subtract(earned).divideAndRemainder(perTick.multiply(BigInteger.valueOf(stepNanos)));
-        long left = ticks[0].min(BigInteger.valueOf(full)).longValueExact();
-        return full - (ticks[1].signum() < 0 ? left - 1 : left);
+        return full - atMostFull(ticks).longValueExact();
     }
 
     private static BigInteger product(long a, long b) {

@@ -31,6 +31,15 @@ public class BucketStateCopyLincheckTests {
         }
     }
 
+    @Operation
+    public long owe(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        long missing = BucketState.CLOSED;
+        while (missing == BucketState.CLOSED) {
+            missing = state.owe(tokens, () -> millis * 1_000_000L);
+        }
+        return missing;
+    }
+
     @Operation(nonParallelGroup = "copy")
     public void copy() {
         state = state.copy();

@@ -25,6 +25,11 @@ public class BucketStateLincheckTests {
     }
 
     @Operation
+    public long owe(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+        return state.owe(tokens, () -> millis * 1_000_000L);
+    }
+
+    @Operation
     public long missing(@Param(name = "millis") int millis) {
         return state.missing(millis * 1_000_000L);
     }

@@ -17,18 +17,12 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 /** The part of {@link BucketStoreContract} for charges that may wait: taking tokens ahead. */
-public abstract class BucketStoreWaitingContract {
+public abstract class BucketStoreWaitingContract extends BucketStoreSettlementContract {
 
     private static final BucketSpec SPEC = BucketSpec.of("1/s").withCapacity(5);
     private static final ThrottlePolicy USER = ThrottlePolicy.of("waiting-user", SPEC, "user");
     private static final ThrottlePolicy GLOBAL =
             ThrottlePolicy.of("waiting-global", BucketSpec.of("1/2s").withCapacity(8));
-
-    /** Returns the store of this test. */
-    protected abstract BucketStore store();
-
-    /** Moves the store's clock. */
-    protected abstract void advance(Duration step);
 
     private static Charge alice(long cost) {
         return under(SPEC, cost);

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 /**
  * Random calls of the store in memory, held against one {@link GrantOracle} for each key: several keys, fewer buckets
  * than keys, so that keys share overflow buckets and move from them, keys that expire, specs that change between calls,
- * and returns at any time. Runs of 1,000 steps; the number of a run is its seed. Which keys share a bucket depends on a
+ * and returns and settlements at any time. Runs of 1,000 steps; the number of a run is its seed. Which keys share a bucket depends on a
  * random hash.
  */
 class LocalBucketStoreOracleTests {
@@ -62,7 +62,7 @@ class LocalBucketStoreOracleTests {
             }
             if (random.nextInt(3) == 0 && !taken.isEmpty()) {
                 int last = random.nextInt(Math.min(taken.size(), random.nextInt(4) == 0 ? RUN : 20));
-                giveBack(store, taken.remove(taken.size() - 1 - last), oracles, step);
+                settle(store, taken.remove(taken.size() - 1 - last), spec, random, oracles, step);
                 continue;
             }
             int key = random.nextInt(KEYS);
@@ -85,13 +85,43 @@ class LocalBucketStoreOracleTests {
         }
     }
 
-    private void giveBack(LocalBucketStore store, Taken taken, List<GrantOracle> oracles, String step) {
+    /** Gives all back, or settles at any cost up to three times the capacity more. */
+    private void settle(
+            LocalBucketStore store,
+            Taken taken,
+            BucketSpec spec,
+            SplittableRandom random,
+            List<GrantOracle> oracles,
+            String step) {
+        long estimate = taken.answer.charge().cost();
+        long cost = switch (random.nextInt(4)) {
+            case 0 -> estimate + random.nextLong(random.nextBoolean() ? 3 : 3 * spec.capacity());
+            case 1 -> random.nextLong(estimate + 1);
+            default -> -1;
+        };
+        if (cost > estimate) {
+            // A bucket that is full begins under the spec of the take.
+            oracles.get(taken.key).use(taken.answer.charge().spec(), time.nanoTime());
+            assertThat(store.settle(taken.answer, cost)).isTrue();
+            oracles.get(taken.key).owed(spec, cost - estimate, time.nanoTime(), step);
+        } else {
+            giveBack(store, taken, cost, oracles, step);
+        }
+    }
+
+    private void giveBack(
+            LocalBucketStore store, Taken taken, long cost, List<GrantOracle> oracles, String step) {
         BucketState bucket = store.buckets(taken.answer.policy()).bucketTakenFrom(taken.answer);
         long now = time.nanoTime();
         long before = bucket == null ? 0 : bucket.missing(now);
-        store.giveBack(List.of(taken.answer));
+        if (cost < 0) {
+            store.giveBack(List.of(taken.answer));
+        } else {
+            store.settle(taken.answer, cost);
+        }
         if (bucket != null) {
-            long back = before - bucket.missing(now);
+            boolean evicted = before == 0 && bucket.isClosed();
+            long back = evicted ? 0 : before - bucket.missing(now);
             oracles.get(taken.key).returned(taken.grant, back, bucket.scale().price(1), now, step);
         }
     }

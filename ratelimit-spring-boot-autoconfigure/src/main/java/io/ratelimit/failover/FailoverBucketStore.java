@@ -127,6 +127,25 @@ public final class FailoverBucketStore implements BucketStore {
     }
 
     /**
+     * Settles a call where its tokens were taken, in the store or in its fallback bucket.
+     *
+     * @throws BackendException if the tokens were taken from the store and it fails; the estimate then stands, or perhaps
+     *     the actual cost
+     */
+    @Override
+    public boolean settle(Answer taken, long cost) {
+        if (taken.fallback()) {
+            return fallback.settle(taken, cost);
+        }
+        Boolean settled = calls.call(() -> store.settle(taken, cost));
+        denials.forget(taken.charge());
+        if (settled == null) {
+            throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");
+        }
+        return settled;
+    }
+
+    /**
      * Returns the state of the bucket, or of its fallback bucket while the store is unavailable.
      *
      * @throws BackendException if the store is unavailable and the policy has no fallback bucket

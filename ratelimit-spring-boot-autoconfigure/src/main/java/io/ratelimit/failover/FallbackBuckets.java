@@ -101,6 +101,11 @@ final class FallbackBuckets {
                 .toList());
     }
 
+    /** Settles a call in memory. An answer by a rule alone took nothing, and has nothing to settle. */
+    boolean settle(Answer taken, long cost) {
+        return taken.receipt() == null || memory.settle(taken.withCharge(inShare(taken.charge())), cost);
+    }
+
     /** Returns the state of the fallback bucket of a charge; null if the rule of its policy uses none. */
     @Nullable
     BucketSnapshot snapshot(Charge charge) {

@@ -110,6 +110,11 @@ public final class RoutingBucketStore implements BucketStore {
     }
 
     @Override
+    public boolean settle(Answer taken, long cost) {
+        return storeOf(taken.policy()).settle(taken, cost);
+    }
+
+    @Override
     public BucketSnapshot snapshot(Charge charge) {
         return storeOf(charge.policy()).snapshot(charge);
     }

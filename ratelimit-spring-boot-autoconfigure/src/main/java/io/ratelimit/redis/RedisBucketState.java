@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     was written under a spec that fills it no earlier; 0 for none
  * @param returned the ticks that were given back, as long as they are needed
  * @param advance the ticks of the next batch that calls may take before it, since a conversion kept them
+ * @param owes whether the debt shows more than was promised, because a call cost more than its estimate
  * @param at the moment, in microseconds of the server's clock
  */
 record RedisBucketState(
@@ -29,16 +30,22 @@ record RedisBucketState(
         long keptUntil,
         long returned,
         long advance,
+        boolean owes,
         long at) {
 
     private static final long SLACK_MILLIS = 1_000;
     private static final long SECOND_MICROS = 1_000_000;
     private static final double ROUNDING = 1e-15;
     private static final long AHEAD_MICROS = 60 * SECOND_MICROS;
+    private static final String OWES = "!";
+
+    RedisBucketState {
+        owes = owes && missing > ticks.full() + advance;
+    }
 
     /** Returns the state of a bucket without a value in Redis. */
     static RedisBucketState full(RedisTickScale ticks, long at) {
-        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, at);
+        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, false, at);
     }
 
     /** Returns the state of a value under the spec in the value; a full bucket without a value. */
@@ -60,6 +67,8 @@ record RedisBucketState(
             long keptUntil = is('+', text, next) ? Long.parseLong(text[next++]) : 0;
             long returned = is('*', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
             long advance = is('~', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
+            boolean owes = next < text.length && text[next].equals(OWES);
+            next += owes ? 1 : 0;
             whole(Math.abs((double) promised));
             whole((double) keptUntil * SECOND_MICROS);
             whole(returned);
@@ -68,14 +77,18 @@ record RedisBucketState(
                 throw new NumberFormatException("'" + text[next] + "' is no part of a bucket");
             }
             return new RedisBucketState(
-                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, at);
+                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, owes, at);
         } catch (NumberFormatException | BufferUnderflowException invalid) {
             throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
     }
 
     private static boolean isNumber(String[] text, int i) {
-        return i < text.length && !is('+', text, i) && !is('*', text, i) && !is('~', text, i);
+        return i < text.length
+                && !is('+', text, i)
+                && !is('*', text, i)
+                && !is('~', text, i)
+                && !text[i].equals(OWES);
     }
 
     private static boolean is(char mark, String[] text, int i) {
@@ -102,10 +115,12 @@ record RedisBucketState(
 
     private String text() {
         String name = ticks.name();
-        String text = moved ? name + " -" + promised : promised > debt() ? name + " " + promised : name;
+        long shown = owes ? 0 : debt();
+        String text = moved ? name + " -" + promised : promised > shown ? name + " " + promised : name;
         text = keptUntil > 0 ? text + " +" + keptUntil : text;
         text = returned > 0 ? text + " *" + returned : text;
-        return advance > 0 ? text + " ~" + advance : text;
+        text = advance > 0 ? text + " ~" + advance : text;
+        return owes ? text + " " + OWES : text;
     }
 
     /** Returns how long a value that is written at the given moment must be kept. */
@@ -146,14 +161,14 @@ record RedisBucketState(
             return this;
         }
         long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
-        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, advance, soon);
+        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, advance, owes, soon);
     }
 
     /** Returns the state at a later moment. */
     private RedisBucketState at(long now) {
         long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
         if (now <= at) {
-            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, advance, at);
+            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, advance, owes, at);
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
         long left = Math.max(promised - passed, 0);
@@ -166,6 +181,7 @@ record RedisBucketState(
                 kept,
                 stillReturned,
                 passed > 0 ? 0 : advance,
+                owes,
                 now);
     }
 
@@ -179,8 +195,8 @@ record RedisBucketState(
         }
         long last = lastPromise();
         long served = at + ticks.microsUntil(last, at);
-        long missingNow =
-                Math.max(missingUnder(other, served), missingUnder(other, at + ticks.microsUntil(debt(), at)));
+        long endOfDebt = at + ticks.microsUntil(Math.min(debt(), last), at);
+        long missingNow = Math.max(missingUnder(other, served), missingUnder(other, endOfDebt));
         long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
         long kept = keptMissing(other, ticks.full() - Math.max(missing - advance, 0));
         return new RedisBucketState(
@@ -191,6 +207,7 @@ record RedisBucketState(
                 Math.max(keptUntil, secondOf(expiresAt())),
                 returned,
                 last > 0 ? 0 : Math.max(missingNow - kept, 0),
+                owes,
                 at);
     }
 
@@ -218,7 +235,8 @@ record RedisBucketState(
         }
         double tokens = (double) have / ticks.perToken();
         double worth = tokens + more - (Math.abs(tokens) + earned + other.earned(from)) * ROUNDING;
-        return other.full() - (long) Math.min(Math.floor(worth * other.perToken()), other.full());
+        double left = Math.min(Math.floor(worth * other.perToken()), other.full());
+        return other.full() - (long) Math.max(left, -RedisTickScale.MAX_TICKS);
     }
 
     private long keptMissing(RedisTickScale other, long have) {
@@ -227,7 +245,9 @@ record RedisBucketState(
             return 0;
         }
         long part = partOfToken(have - tokens * ticks.perToken(), ticks.perToken(), other.perToken());
-        return other.full() - (tokens * other.perToken() + part);
+        return -tokens > RedisTickScale.MAX_TICKS / other.perToken()
+                ? RedisTickScale.MAX_TICKS
+                : Math.min(other.full() - (tokens * other.perToken() + part), RedisTickScale.MAX_TICKS);
     }
 
     /** Computes with doubles, exactly as the script does. */
@@ -243,7 +263,7 @@ record RedisBucketState(
 
     /** Returns the ticks until the last promised moment. */
     private long lastPromise() {
-        return Math.max(debt(), promised);
+        return owes ? promised : Math.max(debt(), promised);
     }
 
     /** Returns whether a call that may wait for the given time finds the tokens. */
@@ -259,7 +279,8 @@ record RedisBucketState(
 
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
-        return new RedisBucketState(ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, at);
+        return new RedisBucketState(
+                ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, false, at);
     }
 
     /**
@@ -267,14 +288,16 @@ record RedisBucketState(
      * those that later promises rely on. After a change of the spec none come back until the bucket would have been full
      * under the old spec.
      *
+     * @param kept the tokens of the same take that are not given back
      * @param receipt the receipt of the take; null if it isn't recorded
      */
-    RedisBucketState giveBack(long cost, @Nullable Receipt receipt) {
+    RedisBucketState giveBack(long cost, long kept, @Nullable Receipt receipt) {
         long price = ticks.of(cost);
+        long keptPrice = ticks.of(kept);
         long last = lastPromise();
         long missingBefore = receipt == null ? 0 : receipt.before() - returned;
         long back = receipt != null
-                ? stillMissing(price, last - receipt.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
+                ? stillMissing(price, keptPrice, last - receipt.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
                 : last > 0 ? 0 : price;
         long pulled = Math.min(back, missing);
         if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {
@@ -284,15 +307,24 @@ record RedisBucketState(
         return new RedisBucketState(
                 ticks,
                 missing - pulled,
-                last > 0 && back < price ? last : promised,
+                last > 0 && back < price + keptPrice ? last : promised,
                 moved,
                 keptUntil,
                 alone ? returned : returned + pulled,
                 advance,
+                owes,
                 at);
     }
 
-    private static long stillMissing(long price, long behind, long before) {
-        return behind < 0 ? 0 : Math.min(Math.max(price + before - behind, 0), price);
+    private static long stillMissing(long price, long kept, long behind, long before) {
+        return behind < 0 ? 0 : Math.min(Math.max(price + kept + before - behind, 0), price);
+    }
+
+    /** Returns the state after tokens were taken whether they are there or not. */
+    RedisBucketState owe(long tokens) {
+        long after = Math.max(ticks.missingAfterDebt(missing, tokens), missing);
+        boolean inDebt = after > ticks.full() + advance;
+        return new RedisBucketState(
+                ticks, after, inDebt ? lastPromise() : promised, moved, keptUntil, returned, advance, inDebt, at);
     }
 }

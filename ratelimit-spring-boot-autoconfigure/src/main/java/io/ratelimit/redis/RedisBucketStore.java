@@ -93,6 +93,15 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     }
 
     @Override
+    public final boolean settle(Answer taken, long cost) {
+        return cost == taken.charge().cost()
+                || call(call -> {
+                    settle(taken, cost, call);
+                    return true;
+                });
+    }
+
+    @Override
     public final BucketSnapshot snapshot(Charge charge) {
         return call(call -> snapshot(charge, call));
     }
@@ -116,6 +125,8 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     abstract Decision take(List<Charge> charges, boolean ahead, Deadline.Call call);
 
     abstract void giveBack(List<Answer> taken, Deadline.Call call);
+
+    abstract void settle(Answer taken, long cost, Deadline.Call call);
 
     abstract BucketSnapshot snapshot(Charge charge, Deadline.Call call);
 

@@ -58,11 +58,16 @@ final class RedisScript {
         return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, waitMicros);
     }
 
-    /** Returns the arguments to give tokens back to one bucket. */
-    static byte[] argumentsToGiveBack(RedisTickScale ticks, long cost, @Nullable Receipt receipt) {
+    /**
+     * Returns the arguments to give tokens back to one bucket.
+     *
+     * @param tokens below zero, tokens that the bucket owes in addition
+     * @param kept the tokens of the same take that are not given back
+     */
+    static byte[] argumentsToGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable Receipt receipt) {
         return receipt == null
-                ? arguments(ticks, cost, NOT_RECORDED, 0, 0)
-                : arguments(ticks, cost, receipt.step(), receipt.rest(), receipt.before());
+                ? arguments(ticks, tokens, NOT_RECORDED, 0, 0, kept)
+                : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept);
     }
 
     /** Returns numbers of eight bytes each, and then the name of the spec. */

@@ -226,13 +226,22 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         byte[][] keys = new byte[taken.size()][];
         byte[][] arguments = new byte[keys.length][];
         for (int i = 0; i < keys.length; i++) {
-            Charge charge = taken.get(i).charge();
-            RedisTickScale ticks = ticks(charge);
-            keys[i] = key(charge);
-            Receipt receipt = (Receipt) taken.get(i).receipt();
-            arguments[i] = RedisScript.argumentsToGiveBack(ticks, charge.cost(), receipt);
+            keys[i] = key(taken.get(i).charge());
+            arguments[i] = argumentsToSettle(taken.get(i), 0);
         }
         return start(Operation.GIVE, keys, arguments);
+    }
+
+    private byte[] argumentsToSettle(Answer taken, long cost) {
+        Charge charge = taken.charge();
+        return RedisScript.argumentsToGiveBack(
+                ticks(charge), charge.cost() - cost, cost, (Receipt) taken.receipt());
+    }
+
+    @Override
+    void settle(Answer taken, long cost, Deadline.Call call) {
+        byte[][] keys = {key(taken.charge())};
+        script.result(start(Operation.GIVE, keys, new byte[][] {argumentsToSettle(taken, cost)}), call);
     }
 
     @Override

@@ -162,6 +162,15 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return Math.min(full() + ahead, MAX_TICKS);
     }
 
+    /**
+     * Returns the ticks missing after tokens were taken from a bucket whether they are there or not. The debt is at most
+     * what comes back in 365 days.
+     */
+    long missingAfterDebt(long missing, long tokens) {
+        long most = Math.min(full() + ofSteps(MAX_WAIT_MICROS / stepMicros), MAX_TICKS);
+        return tokens > MAX_TICKS / perToken ? most : Math.min(missing + tokens * perToken, most);
+    }
+
     /** Returns the microseconds from a moment until the ticks have passed. */
     long microsUntil(long ticks, long micros) {
         if (ticks <= 0) {

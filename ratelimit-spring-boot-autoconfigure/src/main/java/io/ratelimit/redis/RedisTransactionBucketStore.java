@@ -141,15 +141,32 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             Answer answer = taken.get(i);
             RedisTickScale ticks = ticks(answer.charge());
             RedisBucketState bucket = bucket(keys.get(i), ticks, reading, changed);
-            Receipt receipt = (Receipt) answer.receipt();
-            boolean incomparable = receipt != null && !bucket.ticks().equals(ticks);
-            RedisBucketState after =
-                    incomparable ? bucket : bucket.giveBack(answer.charge().cost(), receipt);
+            RedisBucketState after = giveBack(bucket, ticks, answer, 0);
             if (after != bucket) {
                 changed.put(keys.get(i), after);
             }
         }
         return new Change<>(true, changed);
+    }
+
+    private static RedisBucketState giveBack(RedisBucketState bucket, RedisTickScale ticks, Answer taken, long kept) {
+        Receipt receipt = (Receipt) taken.receipt();
+        boolean incomparable = receipt != null && !bucket.ticks().equals(ticks);
+        return incomparable ? bucket : bucket.giveBack(taken.charge().cost() - kept, kept, receipt);
+    }
+
+    @Override
+    void settle(Answer taken, long cost, Deadline.Call call) {
+        ByteBuffer key = keyOf(taken.charge());
+        transact(List.of(key), call, reading -> settle(taken, cost, key, reading));
+    }
+
+    Change<Boolean> settle(Answer taken, long cost, ByteBuffer key, Reading reading) {
+        RedisTickScale ticks = ticks(taken.charge());
+        RedisBucketState bucket = reading.bucket(key, ticks);
+        long more = cost - taken.charge().cost();
+        RedisBucketState after = more > 0 ? bucket.owe(more) : giveBack(bucket, ticks, taken, cost);
+        return new Change<>(true, after == bucket ? Map.of() : Map.of(key, after));
     }
 
     @Override

@@ -7,7 +7,7 @@ unit is the tick, chosen in Java for each spec so that a step of the clock is n 
 rounds. A spec is written "n/d/c/s": c is the capacity in tokens, s the microseconds of a step. A step is 1 microsecond; 1000
 if the rate fits no microsecond; the period if tokens come back in batches. The value of a key is
 
-    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance]
+    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance][ !]
 
 The first two are doubles, the numbers of Lua, with the highest byte first: to write and read digits would cost as much as all
 the rest. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value 1795000000000000, 250000, "1/100000/800/1"
@@ -27,6 +27,13 @@ they may have been missing before the take. Therefore the value counts all ticks
 count, and the give of its tokens passes it. The count, and so the key, is kept until time has passed for missing and returned
 together; while the bucket is full, time reduces returned. The count isn't written if the bucket was full before the take and
 is full again.
+
+A give may return a part of the tokens, because the call cost less than its estimate. The part that is kept then counts as the
+first part of the price: time pays for it before the rest.
+
+Owe. A call that cost more than its estimate adds the difference to missing, also beyond a full bucket, but no further than the
+ticks of 365 days. No call was promised the end of this debt. As long as the debt shows more than was promised, the last promise
+is kept as promised, with a mark (!) at the end of the value. The next take removes the mark: it was promised the end of the debt.
 
 Another spec. A value written under another spec counts under that spec until the last promised moment, or until now. The
 tokens present then are kept, cut to the new capacity. But some of them may be tokens that were given back, and time brings
@@ -61,8 +68,9 @@ nothing.
 KEYS     the buckets; one may occur twice
 ARGV     for each bucket numbers as in a value, followed by the spec
            to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
-           to give: the tokens; when they were due: the step (-1 if it isn't recorded), and the ticks after the step; the ticks
-             missing before them at that time, plus the ticks given back until the take
+           to give: the tokens, or below zero the tokens to owe; when they were due: the step (-1 if it isn't recorded), and the
+             ticks after the step; the ticks missing before them at that time, plus the ticks given back until the take; the
+             tokens of the same take that are kept
          then take (the default), look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket the time and the missing ticks, as in a value; if the tokens are short, the missing
@@ -73,6 +81,7 @@ ticks without them plus one, negative. After a take a third number follows if it
 local MOST = 8e15
 local SLACK = 1000
 local AHEAD = 60 * 1000000
+local LONGEST_DEBT = 365 * 24 * 3600 * 1000000
 
 local pack, unpack = struct.pack, struct.unpack
 local operation, now = ARGV[#KEYS + 1] or 'take', ARGV[#KEYS + 2]
@@ -178,7 +187,7 @@ end
 
 -- The ticks until the last promised moment.
 local function last_promise(bucket)
-    return math.max(debt(bucket), bucket.promised)
+    return bucket.owes and bucket.promised or math.max(debt(bucket), bucket.promised)
 end
 
 -- The ticks until the value expires.
@@ -208,7 +217,7 @@ local function kept_missing(have, old_d, d, c)
     if rest * d > MOST then
         part = math.max(math.floor(rest / old_d * d) - 1, 0)
     end
-    return c * d - (tokens * d + part)
+    return math.min(c * d - (tokens * d + part), MOST)
 end
 
 -- The tokens of the next batch that the time since the last one has earned; 0 if tokens come one by one.
@@ -246,7 +255,7 @@ local function convert(bucket, spec)
     end
     local missing, served = missing_under(bucket, promised, old_d, n, d, c, s)
     local kept = kept_missing(bucket.full - math.max(bucket.missing - bucket.advance, 0), old_d, d, c)
-    bucket.missing = math.max(missing, (missing_under(bucket, debt(bucket), old_d, n, d, c, s)))
+    bucket.missing = math.max(missing, (missing_under(bucket, math.min(debt(bucket), promised), old_d, n, d, c, s)))
     bucket.advance = promised > 0 and 0 or math.max(bucket.missing - kept, 0)
     bucket.promised = promised > 0 and math.min((math.ceil(served / s) - math.floor(bucket.at / s)) * n, MOST) or 0
     bucket.moved = promised > 0
@@ -266,8 +275,8 @@ local function read(key, spec, n, s, full)
     if not value then
         return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local written, promised, kept_until, returned, advance =
-        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*)$', 17)
+    local written, promised, kept_until, returned, advance, owes =
+        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*) ?(!?)$', 17)
     if not written then
         error(NO_BUCKET)
     end
@@ -293,6 +302,7 @@ local function read(key, spec, n, s, full)
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
         returned = returned, advance = advance, ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
+    bucket.owes = owes == '!' and debt(bucket) > 0
     return bucket
 end
 
@@ -303,9 +313,10 @@ local function write(key, bucket)
         return
     end
     local value = pack('>dd', bucket.at, bucket.missing) .. bucket.spec
+    local owes = bucket.owes and debt(bucket) > 0
     if bucket.moved then
         value = value .. string.format(' -%.0f', bucket.promised)
-    elseif bucket.promised > debt(bucket) then
+    elseif bucket.promised > (owes and 0 or debt(bucket)) then
         value = value .. string.format(' %.0f', bucket.promised)
     end
     local last = ticks > 0 and full_at(bucket, ticks) or bucket.at
@@ -319,8 +330,23 @@ local function write(key, bucket)
     if bucket.advance > 0 then
         value = value .. string.format(' ~%.0f', bucket.advance)
     end
+    if owes then
+        value = value .. ' !'
+    end
     local micros = math.min(last - now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
+end
+
+-- Takes tokens whether they are there or not.
+local function owe(bucket, tokens)
+    local _, own_d = numbers(bucket.spec)
+    local most = math.min(bucket.full + math.floor(LONGEST_DEBT / bucket.s) * bucket.n, MOST)
+    local promised = last_promise(bucket)
+    bucket.missing = math.max(math.min(bucket.missing + tokens * own_d, most), bucket.missing)
+    if debt(bucket) > 0 then
+        bucket.promised = promised
+        bucket.owes = true
+    end
 end
 
 local buckets = {}
@@ -328,14 +354,18 @@ local changed = {}
 
 if operation == 'give' then
     for i = #KEYS, 1, -1 do -- of two takes from one bucket the second is due later
-        local key, spec = KEYS[i], string.sub(ARGV[i], 33)
-        local tokens, step, rest, before = unpack('>dddd', ARGV[i])
+        local key, spec = KEYS[i], string.sub(ARGV[i], 41)
+        local tokens, step, rest, before, kept = unpack('>ddddd', ARGV[i])
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
-        if bucket.missing > 0 and bucket.kept_until == 0 then
+        if tokens < 0 then
+            owe(bucket, -tokens)
+            changed[key] = bucket
+        elseif bucket.missing > 0 and bucket.kept_until == 0 then
             local _, own_d, own_c = numbers(bucket.spec)
             local price = math.min(tokens, own_c) * own_d
+            local kept_price = math.min(kept, own_c) * own_d
             local promised = last_promise(bucket)
             local back = promised > 0 and 0 or price
             local missing_before = before - bucket.returned
@@ -345,14 +375,14 @@ if operation == 'give' then
                     local behind = promised - ((step - math.floor(bucket.at / s)) * n + rest)
                     if behind >= 0 then
                         local room = promised > 0 and 0 or math.max(missing_before, 0)
-                        back = math.min(math.max(price + room - behind, 0), price)
+                        back = math.min(math.max(price + kept_price + room - behind, 0), price)
                     end
                 end
             end
             local pulled = math.min(back, bucket.missing)
             if pulled > 0 and bucket.returned + pulled <= MOST / 2 then
                 bucket.missing = bucket.missing - pulled
-                if back < price and promised > 0 then
+                if back < price + kept_price and promised > 0 then
                     bucket.promised = promised
                 end
                 if step < 0 or missing_before ~= 0 or bucket.missing > 0 then
@@ -415,6 +445,7 @@ end
 if operation == 'take' then
     for key, bucket in pairs(buckets) do
         if all then
+            bucket.owes = false
             write(key, bucket)
         elseif bucket.anyway then
             bucket.missing = bucket.anyway

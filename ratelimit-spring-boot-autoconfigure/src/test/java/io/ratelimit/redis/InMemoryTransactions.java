@@ -44,6 +44,10 @@ final class InMemoryTransactions {
         written(store.giveBack(taken, named, reading(now)), now);
     }
 
+    void settle(Answer taken, long cost, long now) {
+        written(store.settle(taken, cost, key(taken.charge()), reading(now)), now);
+    }
+
     /** Returns the bucket as it is now, under the spec that it was written under. */
     RedisBucketState bucket(Charge charge, long now) {
         return reading(now).bucket(key(charge), RedisTickScale.of(charge.spec()));

@@ -71,7 +71,23 @@ class RedisOracleTests {
                 int last = random.nextInt(Math.min(taken.size(), random.nextInt(4) == 0 ? RUN : 20));
                 Taken back = taken.remove(taken.size() - 1 - last);
                 RedisBucketState before = redis.bucket(back.answer.charge(), micros);
-                redis.giveBack(List.of(back.answer), micros);
+                long cost = actualCost(back.answer, random);
+                long owed = cost - back.answer.charge().cost();
+                if (owed > 0) {
+                    BucketSpec begun = back.answer.charge().spec();
+                    oracle.use(begun, now);
+                    if (redis.isForgotten(back.answer.charge(), micros)) {
+                        oracle.forgotten(written, begun);
+                        written = begun;
+                    }
+                    redis.settle(back.answer, cost, micros);
+                    oracle.owed(spec, owed, now, step);
+                    continue;
+                } else if (cost < 0) {
+                    redis.giveBack(List.of(back.answer), micros);
+                } else {
+                    redis.settle(back.answer, cost, micros);
+                }
                 long after = redis.bucket(back.answer.charge(), micros).missing();
                 oracle.returned(
                         back.grant, before.missing() - after, before.ticks().perToken(), now, step);
@@ -100,6 +116,17 @@ class RedisOracleTests {
                 taken.add(new Taken(decision.answers().get(0), oracle.granted(spec, cost, now, due, step)));
             }
         }
+    }
+
+    /** Returns a cost up to three times the capacity above the estimate; often -1, for a call that is given back. */
+    private static long actualCost(Answer taken, SplittableRandom random) {
+        long estimate = taken.charge().cost();
+        long capacity = taken.charge().spec().capacity();
+        return switch (random.nextInt(4)) {
+            case 0 -> estimate + random.nextLong(random.nextBoolean() ? 3 : 3 * capacity);
+            case 1 -> random.nextLong(estimate + 1);
+            default -> -1;
+        };
     }
 
     private static Charge charge(BucketSpec spec, String key, long cost, Duration maxWait) {
@@ -149,9 +176,15 @@ class RedisOracleTests {
             micros.addAndGet(passed(spec, random));
             spec = random.nextInt(8) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
             if (random.nextInt(3) == 0 && !taken.isEmpty()) {
-                List<Answer> back = List.of(taken.remove(random.nextInt(taken.size())));
-                script.giveBack(back);
-                java.giveBack(back, micros.get());
+                Answer back = taken.remove(random.nextInt(taken.size()));
+                long cost = actualCost(back, random);
+                if (cost < 0) {
+                    script.giveBack(List.of(back));
+                    java.giveBack(List.of(back), micros.get());
+                } else {
+                    script.settle(back, cost);
+                    java.settle(back, cost, micros.get());
+                }
             } else {
                 List<Charge> charges = charges(spec, random);
                 boolean ahead = random.nextBoolean();

@@ -10,6 +10,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,9 +52,15 @@ class RedisStoresAgreementTests {
             pass(spec, random);
             spec = random.nextInt(8) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
             if (random.nextInt(4) == 0 && !taken.isEmpty()) {
-                List<Answer> back = List.of(taken.remove(random.nextInt(taken.size())));
-                script.giveBack(back);
-                transaction.giveBack(back);
+                Answer back = taken.remove(random.nextInt(taken.size()));
+                if (random.nextBoolean()) {
+                    script.giveBack(List.of(back));
+                    transaction.giveBack(List.of(back));
+                } else {
+                    long cost = actualCost(back, Throttlers.MAX_SETTLED_COST, random);
+                    script.settle(back, cost);
+                    transaction.settle(back, cost);
+                }
             } else {
                 List<Charge> charges = charges(spec, random);
                 boolean ahead = random.nextBoolean();
@@ -93,6 +100,13 @@ class RedisStoresAgreementTests {
                 : Duration.ofNanos(Specs.upTo(Duration.ofDays(365).toNanos(), random));
     }
 
+    private static long actualCost(Answer taken, long most, SplittableRandom random) {
+        long estimate = taken.charge().cost();
+        return random.nextBoolean()
+                ? random.nextLong(estimate + 1)
+                : Math.min(estimate + Specs.upTo(most, random), Throttlers.MAX_SETTLED_COST);
+    }
+
     private void assertSameIsKept(String step, BucketSpec spec) {
         for (String user : List.of("user0", "user1")) {
             Charge charge = Charge.of(ThrottlePolicy.of("api", spec, "user"), user, 1);
@@ -108,7 +122,7 @@ class RedisStoresAgreementTests {
     }
 
     private static void assertNumbersAreExact(String step, String value) {
-        for (String number : value.replace("*", "").replace("~", "").split("[ /]")) {
+        for (String number : value.replaceAll("[*~]| !", "").split("[ /]")) {
             assertThat(Math.abs(Long.parseLong(number))).as(step).isBetween(0L, RedisTickScale.MAX_TICKS);
         }
     }
@@ -139,8 +153,15 @@ class RedisStoresAgreementTests {
             time.advance(Duration.ofNanos(1_000 * (micros.get() - before)));
             if (random.nextInt(3) == 0 && !taken.isEmpty()) {
                 List<Answer> back = taken.remove(random.nextInt(taken.size()));
-                local.giveBack(back.subList(0, 1));
-                script.giveBack(back.subList(1, 2));
+                if (random.nextBoolean()) {
+                    local.giveBack(back.subList(0, 1));
+                    script.giveBack(back.subList(1, 2));
+                } else {
+                    long most = RedisTickScale.of(spec).maxWait().toNanos() / (Specs.tokenNanos(spec) + 1);
+                    long cost = actualCost(back.get(0), Math.min(most / 100 + 1, spec.capacity()), random);
+                    local.settle(back.get(0), cost);
+                    script.settle(back.get(1), cost);
+                }
             } else {
                 List<Charge> charges = List.of(charges(spec, random).get(0).withMaxWait(shortWait(spec, random)));
                 boolean ahead = random.nextBoolean();
