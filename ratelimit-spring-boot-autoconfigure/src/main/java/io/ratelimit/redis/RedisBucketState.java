@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
  *     was written under a spec that fills it no earlier; 0 for none
  * @param returned the ticks that were given back, as long as they are needed
  * @param advance the ticks of the next batch that calls may take before it, since a conversion kept them
+ * @param leased the ticks that leases alone took; no give reduces {@code missing} below them
+ * @param leaseEnd the moment at which the last lease ends; meaningless if {@code leased} is 0
  * @param at the moment, in microseconds of the server's clock
  */
 record RedisBucketState(
@@ -29,6 +31,8 @@ record RedisBucketState(
         long keptUntil,
         long returned,
         long advance,
+        long leased,
+        long leaseEnd,
         long at) {
 
     private static final long SLACK_MILLIS = 1_000;
@@ -38,7 +42,7 @@ record RedisBucketState(
 
     /** Returns the state of a bucket without a value in Redis. */
     static RedisBucketState full(RedisTickScale ticks, long at) {
-        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, at);
+        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, 0, 0, at);
     }
 
     /** Returns the state of a value under the spec in the value; a full bucket without a value. */
@@ -60,22 +64,28 @@ record RedisBucketState(
             long keptUntil = is('+', text, next) ? Long.parseLong(text[next++]) : 0;
             long returned = is('*', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
             long advance = is('~', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
+            String[] lease = is('^', text, next) ? text[next++].substring(1).split("@", -1) : new String[] {"0", "0"};
+            if (lease.length != 2) {
+                throw new NumberFormatException("'" + text[next - 1] + "' is no part of a bucket");
+            }
             whole(Math.abs((double) promised));
             whole((double) keptUntil * SECOND_MICROS);
             whole(returned);
             whole(advance);
+            long leased = whole(Long.parseLong(lease[0]));
+            long leaseEnd = whole(Long.parseLong(lease[1]));
             if (next < text.length) {
                 throw new NumberFormatException("'" + text[next] + "' is no part of a bucket");
             }
             return new RedisBucketState(
-                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, at);
+                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, leased, leaseEnd, at);
         } catch (NumberFormatException | BufferUnderflowException invalid) {
             throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
     }
 
     private static boolean isNumber(String[] text, int i) {
-        return i < text.length && !is('+', text, i) && !is('*', text, i) && !is('~', text, i);
+        return i < text.length && !is('+', text, i) && !is('*', text, i) && !is('~', text, i) && !is('^', text, i);
     }
 
     private static boolean is(char mark, String[] text, int i) {
@@ -105,7 +115,8 @@ record RedisBucketState(
         String text = moved ? name + " -" + promised : promised > debt() ? name + " " + promised : name;
         text = keptUntil > 0 ? text + " +" + keptUntil : text;
         text = returned > 0 ? text + " *" + returned : text;
-        return advance > 0 ? text + " ~" + advance : text;
+        text = advance > 0 ? text + " ~" + advance : text;
+        return leased > 0 ? text + " ^" + leased + "@" + leaseEnd : text;
     }
 
     /** Returns how long a value that is written at the given moment must be kept. */
@@ -146,14 +157,16 @@ record RedisBucketState(
             return this;
         }
         long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
-        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, advance, soon);
+        long soonEnd = soon + Math.max(leaseEnd - at, 0);
+        return new RedisBucketState(
+                ticks, missing, promised, moved, keptUntil, returned, advance, leased, soonEnd, soon);
     }
 
     /** Returns the state at a later moment. */
     private RedisBucketState at(long now) {
         long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
         if (now <= at) {
-            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, advance, at);
+            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, advance, leased, leaseEnd, at);
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
         long left = Math.max(promised - passed, 0);
@@ -166,18 +179,21 @@ record RedisBucketState(
                 kept,
                 stillReturned,
                 passed > 0 ? 0 : advance,
+                Math.max(leased - passed, 0),
+                leaseEnd,
                 now);
     }
 
     /**
-     * Returns the state under another spec. Until the last promised moment the present spec counts; but a slower spec
+     * Returns the state under another spec. Until the last promised moment or the end of the last lease the present spec
+     * counts; but a slower spec
      * counts from the end of the debt, if fewer tokens are there then.
      */
     RedisBucketState under(RedisTickScale other) {
         if (other.equals(ticks)) {
             return this;
         }
-        long last = lastPromise();
+        long last = Math.max(lastPromise(), leaseLeft());
         long served = at + ticks.microsUntil(last, at);
         long missingNow =
                 Math.max(missingUnder(other, served), missingUnder(other, at + ticks.microsUntil(debt(), at)));
@@ -191,6 +207,8 @@ record RedisBucketState(
                 Math.max(keptUntil, secondOf(expiresAt())),
                 returned,
                 last > 0 ? 0 : Math.max(missingNow - kept, 0),
+                0, // until the bucket would have been full, nothing is given back
+                0,
                 at);
     }
 
@@ -246,6 +264,12 @@ record RedisBucketState(
         return Math.max(debt(), promised);
     }
 
+    /** Returns the ticks until the end of the last lease. */
+    private long leaseLeft() {
+        long step = ticks.step(leaseEnd + ticks.stepMicros() - 1);
+        return leased > 0 ? ticks.ofSteps(Math.max(step - ticks.step(at), 0)) : 0;
+    }
+
     /** Returns whether a call that may wait for the given time finds the tokens. */
     boolean has(long cost, long waitMicros) {
         return ticks.fits(cost) && missingFor(cost) + ticks.of(cost) <= ticks.maxMissing(waitMicros, at);
@@ -259,12 +283,22 @@ record RedisBucketState(
 
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
-        return new RedisBucketState(ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, at);
+        return new RedisBucketState(
+                ticks,
+                missing + ticks.of(cost),
+                promised,
+                moved,
+                keptUntil,
+                returned,
+                advance,
+                leased,
+                leaseEnd,
+                at);
     }
 
     /**
      * Returns the state after tokens were given back. Tokens that time has brought back already don't come back, nor do
-     * those that later promises rely on. After a change of the spec none come back until the bucket would have been full
+     * those that later promises or leases rely on. After a change of the spec none come back until the bucket would have been full
      * under the old spec.
      *
      * @param receipt the receipt of the take; null if it isn't recorded
@@ -276,7 +310,7 @@ record RedisBucketState(
         long back = receipt != null
                 ? stillMissing(price, last - receipt.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
                 : last > 0 ? 0 : price;
-        long pulled = Math.min(back, missing);
+        long pulled = Math.min(back, missing - Math.min(missing, leased));
         if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {
             return this;
         }
@@ -289,6 +323,8 @@ record RedisBucketState(
                 keptUntil,
                 alone ? returned : returned + pulled,
                 advance,
+                leased,
+                leaseEnd,
                 at);
     }
 

@@ -13,6 +13,7 @@ import io.ratelimit.GrantOracle;
 import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -140,9 +141,10 @@ class RedisOracleTests {
                         .toList();
         RedisKeys keys = TestRedis.keys();
         AtomicLong micros = new AtomicLong(START);
-        BucketStore script = script(keys, micros);
+        RedisScriptBucketStore script = script(keys, micros);
         InMemoryTransactions java = new InMemoryTransactions(keys, false);
         BucketSpec spec = specs.get(0);
+        boolean leases = random.nextBoolean();
         List<Answer> taken = new ArrayList<>();
         for (int i = 0; i < SCRIPT_RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);
@@ -152,6 +154,10 @@ class RedisOracleTests {
                 List<Answer> back = List.of(taken.remove(random.nextInt(taken.size())));
                 script.giveBack(back);
                 java.giveBack(back, micros.get());
+            } else if (leases && random.nextInt(4) == 0) {
+                Charge charge = leased(charges(spec, random).get(0), random);
+                script.lease(new LeaseRequest(charge, charge.cost()));
+                java.setValue(charge, TestRedis.shared().connection().sync().get(keys.of(charge)));
             } else {
                 List<Charge> charges = charges(spec, random);
                 boolean ahead = random.nextBoolean();
@@ -163,7 +169,13 @@ class RedisOracleTests {
         }
     }
 
-    private static BucketStore script(RedisKeys keys, AtomicLong micros) {
+    private static Charge leased(Charge charge, SplittableRandom random) {
+        Duration lease = Duration.ofNanos(1 + random.nextLong(Math.min(
+                charge.spec().timeToFull().toNanos() / (1 << random.nextInt(4)), 60_000_000_000L)));
+        return Charge.of(charge.policy().withLease(lease), charge.key(), charge.cost());
+    }
+
+    private static RedisScriptBucketStore script(RedisKeys keys, AtomicLong micros) {
         return new RedisScriptBucketStore(
                 TestRedis.shared().connection()::async,
                 keys,
