@@ -65,9 +65,6 @@ public final class ThrottlePolicy {
         check(isName(name), "the name of a policy", "lower-case letters, digits and dashes, 64 at most", name);
         check(maxKeys >= 1, "max-keys", "at least 1", maxKeys);
         check(queueLimit >= 1, "queue-limit", "at least 1", queueLimit);
-        if (lease.isNegative() || lease.compareTo(LONGEST_LEASE) > 0) {
-            check(false, "lease", "between 0 and 1 minute", Rate.format(lease));
-        }
         this.name = name;
         this.spec = spec;
         this.tiers = Map.copyOf(tiers);
@@ -78,7 +75,7 @@ public final class ThrottlePolicy {
         this.retryJitter = retryJitter;
         this.maxWait = atMostLongest(maxWait);
         this.queueLimit = queueLimit;
-        this.lease = lease;
+        this.lease = validLease(lease);
     }
 
     /**
@@ -255,6 +252,24 @@ public final class ThrottlePolicy {
         boolean inRange = !maxWait.isNegative() && maxWait.compareTo(LONGEST_WAIT) <= 0;
         check(inRange, "max-wait", "between 0 and 365 days", Rate.format(maxWait));
         return maxWait;
+    }
+
+    /**
+     * Reads a lease such as {@code 50ms}, {@code 1s} or {@code PT1S}; a number needs a unit.
+     *
+     * @throws IllegalArgumentException if the text is not a duration, or is negative or above a minute; the message
+     *     contains a correct example or the bounds
+     */
+    public static Duration parseLease(String text) {
+        return validLease(Rate.parseDuration(text.strip()));
+    }
+
+    private static Duration validLease(Duration lease) {
+        boolean inRange = !lease.isNegative() && lease.compareTo(LONGEST_LEASE) <= 0;
+        if (!inRange) {
+            check(false, "lease", "between 0 and 1 minute", Rate.format(lease));
+        }
+        return lease;
     }
 
     /**

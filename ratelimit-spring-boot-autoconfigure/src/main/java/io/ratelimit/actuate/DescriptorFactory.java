@@ -5,6 +5,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
@@ -104,7 +105,17 @@ record DescriptorFactory(
                 policy.name(),
                 key(policy, charge, showKeys),
                 limit(charge),
-                onBackend.test(policy) ? "for all instances" : "for this instance");
+                holds(policy));
+    }
+
+    private String holds(ThrottlePolicy policy) {
+        if (!onBackend.test(policy)) {
+            return "for this instance";
+        }
+        return policy.lease().isZero()
+                ? "for all instances"
+                : "for all instances; each other instance may use the tokens that it has leased, for "
+                        + Rate.format(policy.lease()) + " at most";
     }
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {

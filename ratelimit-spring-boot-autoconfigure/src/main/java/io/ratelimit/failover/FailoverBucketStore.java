@@ -201,7 +201,7 @@ public final class FailoverBucketStore implements BucketStore {
         }
     }
 
-    /** Returns the tokens of a policy that this process has leased and not used yet. */
+    @Override
     public long leased(ThrottlePolicy policy) {
         return leases == null ? 0 : leases.tokens(policy);
     }

@@ -141,7 +141,7 @@ final class Leases {
         }
     }
 
-    /** What this process has of one bucket. */
+    /** The leases of one bucket, and the result of the last request for one. Thread-safe. */
     private static final class LeasedBucket {
 
         private final BucketSpec spec;
@@ -149,6 +149,8 @@ final class Leases {
         private final AtomicBoolean asking = new AtomicBoolean();
         private volatile Lease current;
         private volatile Lease previous;
+        /** The tokens of the previous lease when the current one began. */
+        private volatile long carried;
         private volatile long deniedUntil;
         private volatile long deniedCost = Long.MAX_VALUE;
 
@@ -196,9 +198,10 @@ final class Leases {
         long wanted(long cost, long now) {
             Lease last = current;
             double age = Math.max(now - last.since, 1);
-            double used = (last.tokens - last.get()) * (lease.toNanos() / 2 / age);
+            long used = last.tokens - last.get() + Math.max(carried - previous.get(), 0);
+            double rate = used / age;
             long max = Math.min(2 * last.tokens, spec.capacity() / 8);
-            return Math.max(Math.min((long) used, max), cost);
+            return Math.max(Math.min((long) (rate * lease.toNanos() / 2), max), cost);
         }
 
         /** Records the result of a request that took tokens. */
@@ -209,6 +212,7 @@ final class Leases {
                 before.set(0);
             }
             previous = before;
+            carried = before.get();
             current = new Lease(tokens, left, since, until, grant);
             deniedUntil = since + lease.toNanos() / 4;
             deniedCost = tokens < asked ? 1 : Long.MAX_VALUE;

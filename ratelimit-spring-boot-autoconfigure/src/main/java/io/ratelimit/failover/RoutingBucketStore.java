@@ -120,6 +120,11 @@ public final class RoutingBucketStore implements BucketStore {
     }
 
     @Override
+    public long leased(ThrottlePolicy policy) {
+        return storeOf(policy).leased(policy);
+    }
+
+    @Override
     public long size(ThrottlePolicy policy) {
         return storeOf(policy).size(policy);
     }

@@ -161,6 +161,11 @@ final class RedisScript {
         return call(CommandType.EVALSHA, sha, keysAndArguments);
     }
 
+    /** Starts a call again, with the text of the script, which loads the script. */
+    Running startWithText(Running script) {
+        return call(CommandType.EVAL, text, script.arguments);
+    }
+
     /**
      * Waits for the reply to a call.
      *
@@ -171,7 +176,7 @@ final class RedisScript {
             return await(script, call);
         } catch (BackendException failed) {
             if (failed.getCause() instanceof RedisNoScriptException) {
-                return await(call(CommandType.EVAL, text, script.arguments), call);
+                return await(startWithText(script), call);
             }
             throw failed;
         }

@@ -37,6 +37,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
+    private final CombinedTakes combined;
     private volatile boolean oneKeyPerScript;
 
     /** @param oneKeyPerScript whether Redis is a cluster */
@@ -51,6 +52,57 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.redis = redis;
         this.script = new RedisScript(redis);
         this.oneKeyPerScript = oneKeyPerScript;
+        this.combined = new CombinedTakes(
+                new CombinedTakes.Starter() {
+                    @Override
+                    public Running start(Charge charge, int times) {
+                        return startTimes(charge, times);
+                    }
+
+                    @Override
+                    public Running startWithText(Running call) {
+                        return script.startWithText(call);
+                    }
+                },
+                this::answersToSame);
+    }
+
+    /** Starts a call that takes the cost of a charge so many times, or as often as it fits. */
+    Running startTimes(Charge charge, int times) {
+        if (times == 1) {
+            return start(Operation.TAKE, List.of(charge), false);
+        }
+        RedisTickScale ticks = ticks(charge);
+        long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
+        byte[] arguments = RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens);
+        return start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments});
+    }
+
+    /**
+     * Returns the answers to charges of the same cost to the same bucket, as if they had been made one after another. If the
+     * script took the cost once, the reply decides about the first charge only.
+     */
+    List<Answer> answersToSame(List<Charge> charges, Reply reply) {
+        RedisTickScale ticks = ticks(charges.get(0));
+        long price = ticks.of(charges.get(0).cost());
+        if (reply.missing(0) >= 0 && reply.leased(0) == 0) {
+            return List.of(answer(charges.get(0), 0, reply, true, false));
+        }
+        long missing = reply.missing(0) < 0 ? -reply.missing(0) - 1 : reply.missing(0);
+        int allowed = (int) (reply.leased(0) / price);
+        List<Answer> answers = new ArrayList<>(charges.size());
+        for (int i = 0; i < charges.size(); i++) {
+            answers.add(
+                    i < allowed
+                            ? RedisAnswers.taken(
+                                    charges.get(i),
+                                    ticks,
+                                    missing - (allowed - i) * price,
+                                    reply.returned(0),
+                                    reply.now())
+                            : RedisAnswers.denied(charges.get(i), ticks, missing, false, reply.now()));
+        }
+        return answers;
     }
 
     @Override
@@ -66,6 +118,9 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private Decision take(List<Charge> charges, List<LeaseRequest> leases, boolean ahead, Deadline.Call call) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());
+        }
+        if (charges.size() == 1 && leases.isEmpty() && !ahead) {
+            return Decision.of(List.of(combined.take(charges.get(0), call)));
         }
         if (oneKeyPerScript || charges.size() == 1) {
             return takeOneByOne(charges, leases, ahead, call);

@@ -2,8 +2,6 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.ratelimit.BackendException;
-import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
@@ -17,7 +15,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
-import io.ratelimit.failover.LeasingBucketStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,7 +43,7 @@ class LeaseOracleTests {
     private final class Instance {
         private final ManualTimeSource time = new ManualTimeSource();
         private final long clockMillionths;
-        private final LossyStore redis;
+        private final ObservedStore redis;
         private final FailoverBucketStore store;
         private ThrottlePolicy policy;
         private long nanosOfMicros;
@@ -55,8 +52,7 @@ class LeaseOracleTests {
             this.policy = policy;
             this.clockMillionths = 1_000_000 - 900 + random.nextInt(1_801);
             Deadline deadline = new Deadline(time, Duration.ofSeconds(60));
-            this.redis = new LossyStore(
-                    TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros::get));
+            this.redis = new ObservedStore(keys, micros::get);
             this.store = new FailoverBucketStore(
                     "Redis", redis, BucketStore.local(time), 1, any -> FailureRule.DENY, deadline, Runnable::run);
         }
@@ -65,70 +61,6 @@ class LeaseOracleTests {
             nanosOfMicros += passed * clockMillionths;
             time.advance(Duration.ofNanos(nanosOfMicros / 1_000));
             nanosOfMicros %= 1_000;
-        }
-    }
-
-    /** Loses the reply to the next call of Redis on request, after Redis has executed the call. */
-    private static final class LossyStore implements LeasingBucketStore {
-        private final RedisScriptBucketStore redis;
-        private boolean loseNext;
-
-        LossyStore(RedisBucketStore redis) {
-            this.redis = (RedisScriptBucketStore) redis;
-        }
-
-        private Decision reply(Decision decision) {
-            lose();
-            return decision;
-        }
-
-        private void lose() {
-            boolean lose = loseNext;
-            loseNext = false;
-            if (lose) {
-                throw new BackendException("lost");
-            }
-        }
-
-        @Override
-        public Decision take(List<Charge> charges) {
-            return reply(redis.take(charges));
-        }
-
-        @Override
-        public Decision take(List<Charge> charges, List<LeaseRequest> leases) {
-            if (loseNext) {
-                leases = leases.stream()
-                        .map(lease -> new LeaseRequest(lease.charge(), lease.maxTokens()))
-                        .toList();
-            }
-            return reply(redis.take(charges, leases));
-        }
-
-        @Override
-        public void lease(LeaseRequest lease) {
-            redis.lease(loseNext ? new LeaseRequest(lease.charge(), lease.maxTokens()) : lease);
-            lose();
-        }
-
-        @Override
-        public Decision reserve(List<Charge> charges) {
-            return redis.reserve(charges);
-        }
-
-        @Override
-        public void giveBack(List<Answer> taken) {
-            redis.giveBack(taken);
-        }
-
-        @Override
-        public BucketSnapshot snapshot(Charge charge) {
-            return redis.snapshot(charge);
-        }
-
-        @Override
-        public void reset(Charge charge) {
-            redis.reset(charge);
         }
     }
 

@@ -16,6 +16,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -144,6 +145,7 @@ class RedisOracleTests {
         RedisScriptBucketStore script = script(keys, micros);
         InMemoryTransactions java = new InMemoryTransactions(keys, false);
         BucketSpec spec = specs.get(0);
+        script.take(List.of(charge(spec, "loads the script", 1, Duration.ZERO)));
         boolean leases = random.nextBoolean();
         List<Answer> taken = new ArrayList<>();
         for (int i = 0; i < SCRIPT_RUN; i++) {
@@ -154,6 +156,16 @@ class RedisOracleTests {
                 List<Answer> back = List.of(taken.remove(random.nextInt(taken.size())));
                 script.giveBack(back);
                 java.giveBack(back, micros.get());
+            } else if (random.nextInt(8) == 0) {
+                Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
+                List<Charge> same = Collections.nCopies(1 + random.nextInt(6), charge);
+                for (Answer answer : script.answersToSame(
+                        same,
+                        script.startTimes(charge, same.size()).reply().join())) {
+                    Decision decision = java.take(List.of(charge), false, micros.get());
+                    assertThat(answer).as(step).isEqualTo(decision.answers().get(0));
+                    taken.addAll(decision.taken());
+                }
             } else if (leases && random.nextInt(4) == 0) {
                 Charge charge = leased(charges(spec, random).get(0), random);
                 script.lease(new LeaseRequest(charge, charge.cost()));
