@@ -101,6 +101,14 @@ public interface BucketStore {
      */
     void reset(Charge charge);
 
+    /**
+     * Returns how many tokens of remote buckets this process has taken ahead and not used yet, by the policy's {@link
+     * ThrottlePolicy#lease}.
+     */
+    default long leased(ThrottlePolicy policy) {
+        return 0;
+    }
+
     /** Returns how many buckets of a policy this process holds, without remote ones. */
     default long size(ThrottlePolicy policy) {
         return 0;

@@ -36,6 +36,8 @@ public final class ThrottlePolicy {
     /** The longest wait that a bucket can count, and longer than any caller waits. */
     static final Duration LONGEST_WAIT = Duration.ofDays(365);
 
+    private static final Duration LONGEST_LEASE = Duration.ofMinutes(1);
+
     private final String name;
     private final BucketSpec spec;
     private final Map<String, BucketSpec> tiers;
@@ -46,6 +48,7 @@ public final class ThrottlePolicy {
     private final RetryJitter retryJitter;
     private final Duration maxWait;
     private final int queueLimit;
+    private final Duration lease;
 
     private ThrottlePolicy(
             String name,
@@ -57,7 +60,8 @@ public final class ThrottlePolicy {
             Mode mode,
             RetryJitter retryJitter,
             Duration maxWait,
-            int queueLimit) {
+            int queueLimit,
+            Duration lease) {
         check(isName(name), "the name of a policy", "lower-case letters, digits and dashes, 64 at most", name);
         check(maxKeys >= 1, "max-keys", "at least 1", maxKeys);
         check(queueLimit >= 1, "queue-limit", "at least 1", queueLimit);
@@ -71,6 +75,7 @@ public final class ThrottlePolicy {
         this.retryJitter = retryJitter;
         this.maxWait = atMostLongest(maxWait);
         this.queueLimit = queueLimit;
+        this.lease = validLease(lease);
     }
 
     /**
@@ -100,22 +105,23 @@ public final class ThrottlePolicy {
                 Mode.ENFORCE,
                 RetryJitter.NONE,
                 Duration.ZERO,
-                DEFAULT_QUEUE_LIMIT);
+                DEFAULT_QUEUE_LIMIT,
+                Duration.ZERO);
     }
 
     /** Returns this policy with another {@link #spec()}. */
     public ThrottlePolicy withSpec(BucketSpec spec) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with other {@link #tiers()}. */
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with another {@link #ignoreCase()}. */
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -124,17 +130,17 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if {@code maxKeys} is below 1
      */
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with another {@link #mode()}. */
     public ThrottlePolicy withMode(Mode mode) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with another {@link #retryJitter()}. */
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -144,7 +150,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the wait is negative
      */
     public ThrottlePolicy withMaxWait(Duration maxWait) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -153,7 +159,16 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the limit is below 1
      */
     public ThrottlePolicy withQueueLimit(int queueLimit) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+    }
+
+    /**
+     * Returns this policy with another {@link #lease()}.
+     *
+     * @throws IllegalArgumentException if the lease is negative or above a minute
+     */
+    public ThrottlePolicy withLease(Duration lease) {
+        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns the name: lower-case letters, digits and dashes. */
@@ -211,6 +226,14 @@ public final class ThrottlePolicy {
         return queueLimit;
     }
 
+    /**
+     * Returns the time for which this process may take tokens of a remote bucket ahead, to decide calls by itself; zero if
+     * each call is decided remotely. Buckets in memory ignore it.
+     */
+    public Duration lease() {
+        return lease;
+    }
+
     /** Returns the limits of the queue in words: {@code at most 20 wait in the queue, for at most 2s}. */
     public String describeWaiting() {
         return maxWait.isZero()
@@ -229,6 +252,24 @@ public final class ThrottlePolicy {
         boolean inRange = !maxWait.isNegative() && maxWait.compareTo(LONGEST_WAIT) <= 0;
         check(inRange, "max-wait", "between 0 and 365 days", Rate.format(maxWait));
         return maxWait;
+    }
+
+    /**
+     * Reads a lease such as {@code 50ms}, {@code 1s} or {@code PT1S}; a number needs a unit.
+     *
+     * @throws IllegalArgumentException if the text is not a duration, or is negative or above a minute; the message
+     *     contains a correct example or the bounds
+     */
+    public static Duration parseLease(String text) {
+        return validLease(Rate.parseDuration(text.strip()));
+    }
+
+    private static Duration validLease(Duration lease) {
+        boolean inRange = !lease.isNegative() && lease.compareTo(LONGEST_LEASE) <= 0;
+        if (!inRange) {
+            check(false, "lease", "between 0 and 1 minute", Rate.format(lease));
+        }
+        return lease;
     }
 
     /**
@@ -258,7 +299,7 @@ public final class ThrottlePolicy {
     }
 
     private List<Object> properties() {
-        return List.of(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit);
+        return List.of(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     @Override

@@ -310,6 +310,15 @@ public final class Throttlers {
     }
 
     /**
+     * Returns how many tokens of remote buckets this process has taken ahead for a policy, and not used yet.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     */
+    public long leased(String policy) {
+        return store.leased(get(policy).policy());
+    }
+
+    /**
      * Returns how many calls of a policy wait; for a policy in shadow mode, how many would.
      *
      * @throws UnknownPolicyException if there is no policy of that name

@@ -46,6 +46,7 @@ class ThrottlePolicyTests {
                 .isEqualTo(RetryJitter.of("1ms-5ms"));
         assertThat(policy.withMaxWait(Duration.ofSeconds(2)).maxWait()).isEqualTo(Duration.ofSeconds(2));
         assertThat(policy.withQueueLimit(7).queueLimit()).isEqualTo(7);
+        assertThat(policy.withLease(Duration.ofMillis(50)).lease()).isEqualTo(Duration.ofMillis(50));
     }
 
     @Test
@@ -63,6 +64,7 @@ class ThrottlePolicyTests {
                         policy.withRetryJitter(RetryJitter.of("1ms-5ms")),
                         policy.withMaxWait(Duration.ofSeconds(2)),
                         policy.withQueueLimit(7),
+                        policy.withLease(Duration.ofMillis(50)),
                         ThrottlePolicy.of("other", SPEC, "user"),
                         ThrottlePolicy.of("api", SPEC)))
                 .doesNotContain(policy);

@@ -5,6 +5,7 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
@@ -115,17 +116,25 @@ record DescriptorFactory(
                 charge == null
                         ? null
                         : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
-                charge == null || charge.policy() != policy ? null : scopes.apply(policy).limitBy(),
+                charge == null || charge.policy() != policy
+                        ? null
+                        : scopes.apply(policy).limitBy(),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
                 onBackend.test(policy) && backend != null ? BackendDescriptor.of(backend) : null);
     }
 
     ResetDescriptor reset(ThrottlePolicy policy, Charge charge, boolean showKeys) {
-        return new ResetDescriptor(
-                policy.name(),
-                key(policy, charge, showKeys),
-                limit(charge),
-                onBackend.test(policy) ? "for all instances" : "for this instance");
+        return new ResetDescriptor(policy.name(), key(policy, charge, showKeys), limit(charge), holds(policy));
+    }
+
+    private String holds(ThrottlePolicy policy) {
+        if (!onBackend.test(policy)) {
+            return "for this instance";
+        }
+        return policy.lease().isZero()
+                ? "for all instances"
+                : "for all instances; each other instance may use the tokens that it has leased, for "
+                        + Rate.format(policy.lease()) + " at most";
     }
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {

@@ -208,9 +208,7 @@ public final class LimitChanges implements SmartLifecycle {
         Limit limit = new Limit(policy, tier);
         synchronized (this) {
             reconfigure(limit, change.apply(spec(limit)));
-            current.put(
-                    limit,
-                    new Change(change.after(), Instant.now().truncatedTo(ChronoUnit.MILLIS), null, false));
+            current.put(limit, new Change(change.after(), Instant.now().truncatedTo(ChronoUnit.MILLIS), null, false));
         }
     }
 
@@ -232,7 +230,8 @@ public final class LimitChanges implements SmartLifecycle {
      *     the policy refuses the change
      * @throws BackendException if the shared place fails
      */
-    @Nullable Instant changeForAll(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
+    @Nullable
+    Instant changeForAll(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
         if (shared == null) {
             throw new IllegalArgumentException(
                     "changes for all instances are kept in Redis, and no limit of this application is there: set"
@@ -250,7 +249,10 @@ public final class LimitChanges implements SmartLifecycle {
         Instant now = sharedNow().truncatedTo(ChronoUnit.MILLIS);
         Change forAll = new Change(spec, now, until == null ? null : end(until, now), true);
         String text = forAll.text();
-        write(() -> shared.put(limit.text(), text), () -> follow(limit.text(), text), "the change may hold nevertheless");
+        write(
+                () -> shared.put(limit.text(), text),
+                () -> follow(limit.text(), text),
+                "the change may hold nevertheless");
         return forAll.until;
     }
 
@@ -287,8 +289,8 @@ public final class LimitChanges implements SmartLifecycle {
                             + " '2h'");
         }
         if (!end.isAfter(now) || end.isAfter(now.plus(MAX_DURATION))) {
-            throw new IllegalArgumentException("until must be after the time of Redis, " + now
-                    + ", and at most ten years later, but was " + end);
+            throw new IllegalArgumentException(
+                    "until must be after the time of Redis, " + now + ", and at most ten years later, but was " + end);
         }
         return end;
     }
@@ -318,7 +320,8 @@ public final class LimitChanges implements SmartLifecycle {
 
     private static BackendException failure(BackendException failed, String consequence) {
         return new BackendException(
-                (failed.isMisconfiguration() ? failed.getMessage() : "Redis is unavailable") + "; " + consequence, failed);
+                (failed.isMisconfiguration() ? failed.getMessage() : "Redis is unavailable") + "; " + consequence,
+                failed);
     }
 
     private static <T> T await(CompletableFuture<T> result) {
@@ -376,7 +379,8 @@ public final class LimitChanges implements SmartLifecycle {
         }
         try {
             Limit limit = Limit.of(text);
-            Change forAll = Change.of(change, limit.in(throttlers.get(limit.policy).configured()));
+            Change forAll =
+                    Change.of(change, limit.in(throttlers.get(limit.policy).configured()));
             if (isPast(forAll)) {
                 end(limit);
             } else {
@@ -393,7 +397,8 @@ public final class LimitChanges implements SmartLifecycle {
     private void logIgnored(String limit, String change, String reason) {
         if (!change.equals(ignored.get(limit))) {
             logger.warn("The change of '" + printable(limit)
-                    + "' for all instances can't be used and is ignored, so the present limit stays: " + printable(reason));
+                    + "' for all instances can't be used and is ignored, so the present limit stays: "
+                    + printable(reason));
         }
     }
 
@@ -428,8 +433,9 @@ public final class LimitChanges implements SmartLifecycle {
             try {
                 reconfigure(limit, limit.in(throttlers.get(limit.policy).configured()));
             } catch (IllegalArgumentException refused) {
-                logger.warn("The change of '" + limit.text() + "' for all instances has ended, but the configured limit is"
-                        + " refused, so the present limit stays: " + refused.getMessage());
+                logger.warn(
+                        "The change of '" + limit.text() + "' for all instances has ended, but the configured limit is"
+                                + " refused, so the present limit stays: " + refused.getMessage());
             }
         }
     }

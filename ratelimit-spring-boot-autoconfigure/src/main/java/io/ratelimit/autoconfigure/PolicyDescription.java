@@ -147,6 +147,12 @@ abstract class PolicyDescription {
     /** Location of the policy's buckets: local or redis. Default: the application's. */
     public abstract BackendKind getBackend();
 
+    /**
+     * Longest time for which an instance takes tokens from Redis ahead and decides requests by itself, such as 50ms.
+     * Default: 0s, so Redis decides each request.
+     */
+    public abstract Duration getLease();
+
     /** Decision while Redis is unavailable: local, allow or deny. Default: the application's. */
     public abstract FailureRule getOnBackendFailure();
 

@@ -7,16 +7,20 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
+import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.autoconfigure.RateLimitProperties.Redis.Strategy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
 import io.ratelimit.key.KeyPart;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
@@ -25,6 +29,9 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  * paths, methods and phase of a policy for requests are read by {@code RequestPolicyReader}.
  */
 final class PolicyReader {
+
+    /** The shortest time to full of a bucket, in leases. */
+    private static final int MIN_LEASES_TO_FULL = 4;
 
     private final String name;
     private final Policy properties;
@@ -47,7 +54,8 @@ final class PolicyReader {
         Map<String, ConfiguredPolicy> policies = new LinkedHashMap<>();
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
-            ThrottlePolicy read = new PolicyReader(name, policy).read(properties.mode());
+            PolicyReader reader = new PolicyReader(name, policy);
+            ThrottlePolicy read = reader.withLease(reader.read(properties.mode()), properties);
             policies.put(name, new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
         });
         return policies;
@@ -188,6 +196,59 @@ final class PolicyReader {
         return queueLimit == null
                 ? waiting
                 : valid(property + ".queue-limit", queueLimit, () -> waiting.withQueueLimit(queueLimit));
+    }
+
+    private ThrottlePolicy withLease(ThrottlePolicy policy, RateLimitProperties application) {
+        Duration lease =
+                properties.lease() == null ? Duration.ZERO : properties.lease().duration();
+        if (lease.isZero()) {
+            return policy;
+        }
+        if (application.backendOf(policy) != BackendKind.REDIS) {
+            throw wrongLease(
+                    "takes tokens from Redis ahead, but the buckets of the policy are in memory",
+                    "set '" + property + ".backend: redis'");
+        }
+        if (application.redis().strategy() == Strategy.TRANSACTION) {
+            throw wrongLease(
+                    "needs a script in Redis, but 'ratelimit.redis.strategy' is 'transaction'",
+                    "set 'ratelimit.redis.strategy: script'");
+        }
+        if (!policy.maxWait().isZero()) {
+            throw wrongLease(
+                    "lets an instance decide requests by itself, but requests of the policy may wait, in the order"
+                            + " in which they reach Redis",
+                    "remove '" + property + ".max-wait'");
+        }
+        Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .forEach(spec -> checkLease(lease, spec));
+        properties.overrides().stream()
+                .filter(override -> override.rate() != null)
+                .forEach(override -> checkLease(
+                        lease, spec(override.rate(), override.capacity(), properties, property, "this override")));
+        return policy.withLease(lease);
+    }
+
+    private RateLimitConfigurationException wrongLease(String mistake, String action) {
+        return new RateLimitConfigurationException(
+                "'" + property + ".lease' " + mistake + ".", "Remove 'lease', or " + action + ".", property + ".lease");
+    }
+
+    private void checkLease(Duration lease, BucketSpec spec) {
+        Duration longest = spec.timeToFull().dividedBy(MIN_LEASES_TO_FULL);
+        if (lease.compareTo(longest) > 0) {
+            throw wrongLease(
+                    "must be at most a quarter of the time in which a bucket of " + spec + " fills, "
+                            + Rate.format(longest) + ", but was " + Rate.format(lease)
+                            + ": the tokens that come back within a lease are missing from bursts",
+                    "set '" + property + ".lease: " + Rate.format(suggested(longest)) + "'");
+        }
+    }
+
+    /** Returns a fifth of the longest lease, which costs 5 % of the burst, in whole milliseconds if there are any. */
+    private static Duration suggested(Duration longest) {
+        Duration fifth = longest.dividedBy(5);
+        return fifth.toMillis() > 0 ? Duration.ofMillis(fifth.toMillis()) : longest;
     }
 
     private static <T> T valid(String property, @Nullable Object value, Supplier<T> conversion) {

@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketStore;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
@@ -97,8 +98,12 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
             return "in the application's own " + CustomStore.nameOf(store) + fallback(policy, "while it fails");
         }
         return store instanceof RoutingBucketStore && properties.backendOf(policy) == BackendKind.REDIS
-                ? "on Redis" + fallback(policy, "while Redis is unavailable")
+                ? "on Redis" + leases(policy) + fallback(policy, "while Redis is unavailable")
                 : "in memory";
+    }
+
+    private static String leases(ThrottlePolicy policy) {
+        return policy.lease().isZero() ? "" : ", leased for " + Rate.format(policy.lease());
     }
 
     private String fallback(ThrottlePolicy policy, String condition) {

@@ -5,6 +5,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.LeasingBucketStore;
 import io.ratelimit.failover.RoutingBucketStore;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
@@ -70,6 +71,7 @@ public final class RateLimitFailoverAutoConfiguration {
         @Bean(name = CUSTOM_STORE, defaultCandidate = false)
         FailoverBucketStore rateLimitCustomStore(
                 BucketStore store, RateLimitProperties properties, TimeSource time, Deadline deadline) {
+            rejectLeases(store, properties);
             return new FailoverBucketStore(
                     nameOf(store),
                     store,
@@ -77,6 +79,22 @@ public final class RateLimitFailoverAutoConfiguration {
                     properties.redis().localShare(),
                     properties::failureRuleOf,
                     deadline);
+        }
+
+        /** Rejects a property that would have no effect. */
+        private static void rejectLeases(BucketStore store, RateLimitProperties properties) {
+            properties.policies().forEach((name, policy) -> {
+                boolean leases =
+                        policy.lease() != null && !policy.lease().duration().isZero();
+                if (leases && !(store instanceof LeasingBucketStore)) {
+                    String property = RateLimitProperties.property(name) + ".lease";
+                    throw new RateLimitConfigurationException(
+                            "'" + property + "' is set, but the application's own " + nameOf(store)
+                                    + " leases no tokens.",
+                            "Remove '" + property + "', or implement LeasingBucketStore.",
+                            property);
+                }
+            });
         }
 
         @Bean

@@ -10,9 +10,12 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A bucket store that may fail, with an answer in time when it does: then the {@link FailureRule} of each policy decides.
@@ -47,8 +50,11 @@ public final class FailoverBucketStore implements BucketStore {
     private final ResilientCalls calls;
     private final FallbackBuckets fallback;
     private final RememberedDenials denials;
+    private final @Nullable Leases leases;
 
     /**
+     * Creates a store that renews leases on a few threads of its own, which end when they are idle.
+     *
      * @param name the name of the store, for the log and the health
      * @param store throws {@link BackendException} when it fails
      * @param memory decides while the store is unavailable; no other store may use its buckets
@@ -63,11 +69,34 @@ public final class FailoverBucketStore implements BucketStore {
             double localShare,
             Function<ThrottlePolicy, FailureRule> rules,
             Deadline deadline) {
+        this(name, store, memory, localShare, rules, deadline, Leases.threads());
+    }
+
+    /**
+     * @param name the name of the store, for the log and the health
+     * @param store throws {@link BackendException} when it fails
+     * @param memory decides while the store is unavailable; no other store may use its buckets
+     * @param localShare the part of capacity and rate that is granted from memory, above 0 and at most 1
+     * @param rules returns the rule of a policy
+     * @param background runs the calls that renew leases, if the store is a {@link LeasingBucketStore}; it may reject them
+     * @throws IllegalArgumentException if the local share is outside its range
+     */
+    public FailoverBucketStore(
+            String name,
+            BucketStore store,
+            BucketStore memory,
+            double localShare,
+            Function<ThrottlePolicy, FailureRule> rules,
+            Deadline deadline,
+            Executor background) {
         this.store = store;
         this.calls = new ResilientCalls(
                 name, deadline, store instanceof Deadline.Bounded, () -> store.take(List.of(PROBE_CHARGE)));
         this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
         this.denials = new RememberedDenials(deadline.time());
+        this.leases = store instanceof LeasingBucketStore leasing
+                ? new Leases(deadline.time(), leasing, calls, background)
+                : null;
     }
 
     /** Returns the store as a backend with a state. */
@@ -82,13 +111,19 @@ public final class FailoverBucketStore implements BucketStore {
 
     @Override
     public Decision take(List<Charge> charges) {
+        return leases != null && Leases.anyMayLease(charges)
+                ? leases.take(charges, this::takeUnlessDenied)
+                : takeUnlessDenied(charges, List.of());
+    }
+
+    private Decision takeUnlessDenied(List<Charge> charges, List<LeaseRequest> requests) {
         List<Answer> denied = denials.of(charges, true);
-        return denied.isEmpty() ? take(charges, false) : Decision.of(denied);
+        return denied.isEmpty() ? take(charges, false, requests) : Decision.of(denied);
     }
 
     @Override
     public Decision reserve(List<Charge> charges) {
-        return take(charges, true);
+        return take(charges, true, List.of());
     }
 
     /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */
@@ -96,15 +131,19 @@ public final class FailoverBucketStore implements BucketStore {
         return denials.of(charges, false);
     }
 
-    private Decision take(List<Charge> charges, boolean ahead) {
+    private Decision take(List<Charge> charges, boolean ahead, List<LeaseRequest> requests) {
         return calls.call(
                 () -> {
                     long calledAt = denials.now();
-                    Decision decision = ahead ? store.reserve(charges) : store.take(charges);
+                    Decision decision = ahead ? store.reserve(charges) : takeFromStore(charges, requests);
                     denials.note(decision, calledAt);
                     return decision;
                 },
                 congested -> fallback.take(charges, ahead, congested));
+    }
+
+    private Decision takeFromStore(List<Charge> charges, List<LeaseRequest> requests) {
+        return leases == null || requests.isEmpty() ? store.take(charges) : leases.takeFromStore(charges, requests);
     }
 
     @Override
@@ -112,7 +151,12 @@ public final class FailoverBucketStore implements BucketStore {
         List<Answer> ofFallback = new ArrayList<>();
         List<Answer> ofStore = new ArrayList<>(taken.size());
         for (Answer answer : taken) {
-            (answer.fallback() ? ofFallback : ofStore).add(answer);
+            if (answer.fallback()) {
+                ofFallback.add(answer);
+            } else {
+                Answer left = leases == null ? answer : leases.giveBack(answer);
+                ofStore.addAll(left == null ? List.of() : List.of(left));
+            }
         }
         if (!ofFallback.isEmpty()) {
             fallback.giveBack(ofFallback);
@@ -163,6 +207,9 @@ public final class FailoverBucketStore implements BucketStore {
     @Override
     public void reset(Charge charge) {
         fallback.reset(charge);
+        if (leases != null) {
+            leases.forget(charge);
+        }
         Boolean done = calls.call(() -> {
             store.reset(charge);
             return true;
@@ -171,6 +218,11 @@ public final class FailoverBucketStore implements BucketStore {
         if (done == null) {
             throw new BackendException(calls.name() + " is unavailable, and the bucket may still exist");
         }
+    }
+
+    @Override
+    public long leased(ThrottlePolicy policy) {
+        return leases == null ? 0 : leases.tokens(policy);
     }
 
     /** Returns the number of buckets in this process: fallback buckets, which are kept for the next failure, and the store's. */

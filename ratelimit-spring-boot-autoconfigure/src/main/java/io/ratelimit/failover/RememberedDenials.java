@@ -40,22 +40,9 @@ final class RememberedDenials {
                 .ticker(time::nanoTime)
                 .expireAfterWrite(Duration.ofNanos(2 * MAX_AGE))
                 .maximumWeight(MAX_WEIGHT)
-                .weigher((BucketKey bucket, Entry entry) -> WEIGHT_OF_DENIAL + bucket.key.length())
+                .weigher((BucketKey bucket, Entry entry) ->
+                        WEIGHT_OF_DENIAL + bucket.key().length())
                 .build();
-    }
-
-    /** The name of a bucket, comparable so that a map finds keys with equal hash codes quickly. */
-    private record BucketKey(String policy, String key) implements Comparable<BucketKey> {
-
-        @Override
-        public int compareTo(BucketKey other) {
-            int byKey = key.compareTo(other.key);
-            return byKey != 0 ? byKey : policy.compareTo(other.policy);
-        }
-
-        static BucketKey of(Charge charge) {
-            return new BucketKey(charge.policy().name(), charge.key());
-        }
     }
 
     private sealed interface Entry {}

@@ -80,7 +80,7 @@ public final class RoutingBucketStore implements BucketStore {
     }
 
     /** Joins two lists of answers, each in the order of the charges. A charge may occur twice. */
-    private static Decision join(List<Charge> charges, List<Answer> localAnswers, List<Answer> remoteAnswers) {
+    static Decision join(List<Charge> charges, List<Answer> localAnswers, List<Answer> remoteAnswers) {
         List<Answer> answers = new ArrayList<>(charges.size());
         int nextLocal = 0;
         int nextRemote = 0;
@@ -122,6 +122,11 @@ public final class RoutingBucketStore implements BucketStore {
     @Override
     public void reset(Charge charge) {
         storeOf(charge.policy()).reset(charge);
+    }
+
+    @Override
+    public long leased(ThrottlePolicy policy) {
+        return storeOf(policy).leased(policy);
     }
 
     @Override

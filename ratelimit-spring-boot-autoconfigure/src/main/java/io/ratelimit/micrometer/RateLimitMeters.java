@@ -75,6 +75,9 @@ public final class RateLimitMeters implements ThrottleListener {
         PolicyMeters meters = new PolicyMeters(policy, backend, registry);
         String name = policy.name();
         gauge(name, "ratelimit.queued", "Calls that wait in the queue", current -> current.waiting(name));
+        if (!policy.lease().isZero()) {
+            gauge(name, "ratelimit.leased", "Tokens taken ahead and not used yet", current -> current.leased(name));
+        }
         if (policy.isGlobal()) {
             gauge(
                     name,

@@ -49,6 +49,11 @@ final class RedisAnswers {
                 .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, now));
     }
 
+    /** Returns the receipt for tokens of a take at once that left the given ticks missing; these tokens are the last of it. */
+    static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long now) {
+        return Receipt.of(ticks, missing, missing - ticks.of(cost) + returned, now);
+    }
+
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */
     static Answer available(Charge charge, RedisTickScale ticks, long missing, long now) {
         return Answer.allowed(charge, snapshot(charge, ticks, missing, now), Duration.ZERO);

@@ -20,6 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param returned the ticks that were given back, as long as they are needed
  * @param advance the ticks of the next batch that calls may take before it, since a conversion kept them
  * @param owes whether the debt shows more than was promised, because a call cost more than its estimate
+ * @param leased the ticks that leases alone took; no give reduces {@code missing} below them
+ * @param leaseEnd the moment at which the last lease ends; meaningless if {@code leased} is 0
  * @param at the moment, in microseconds of the server's clock
  */
 record RedisBucketState(
@@ -31,6 +33,8 @@ record RedisBucketState(
         long returned,
         long advance,
         boolean owes,
+        long leased,
+        long leaseEnd,
         long at) {
 
     private static final long SLACK_MILLIS = 1_000;
@@ -45,7 +49,7 @@ record RedisBucketState(
 
     /** Returns the state of a bucket without a value in Redis. */
     static RedisBucketState full(RedisTickScale ticks, long at) {
-        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, false, at);
+        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, false, 0, 0, at);
     }
 
     /** Returns the state of a value under the spec in the value; a full bucket without a value. */
@@ -69,15 +73,31 @@ record RedisBucketState(
             long advance = is('~', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
             boolean owes = next < text.length && text[next].equals(OWES);
             next += owes ? 1 : 0;
+            String[] lease = is('^', text, next) ? text[next++].substring(1).split("@", -1) : new String[] {"0", "0"};
+            if (lease.length != 2) {
+                throw new NumberFormatException("'" + text[next - 1] + "' is no part of a bucket");
+            }
             whole(Math.abs((double) promised));
             whole((double) keptUntil * SECOND_MICROS);
             whole(returned);
             whole(advance);
+            long leased = whole(Long.parseLong(lease[0]));
+            long leaseEnd = whole(Long.parseLong(lease[1]));
             if (next < text.length) {
                 throw new NumberFormatException("'" + text[next] + "' is no part of a bucket");
             }
             return new RedisBucketState(
-                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, owes, at);
+                    ticks,
+                    missing,
+                    Math.abs(promised),
+                    promised < 0,
+                    keptUntil,
+                    returned,
+                    advance,
+                    owes,
+                    leased,
+                    leaseEnd,
+                    at);
         } catch (NumberFormatException | BufferUnderflowException invalid) {
             throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
@@ -88,6 +108,7 @@ record RedisBucketState(
                 && !is('+', text, i)
                 && !is('*', text, i)
                 && !is('~', text, i)
+                && !is('^', text, i)
                 && !text[i].equals(OWES);
     }
 
@@ -120,7 +141,8 @@ record RedisBucketState(
         text = keptUntil > 0 ? text + " +" + keptUntil : text;
         text = returned > 0 ? text + " *" + returned : text;
         text = advance > 0 ? text + " ~" + advance : text;
-        return owes ? text + " " + OWES : text;
+        text = owes ? text + " " + OWES : text;
+        return leased > 0 ? text + " ^" + leased + "@" + leaseEnd : text;
     }
 
     /** Returns how long a value that is written at the given moment must be kept. */
@@ -161,14 +183,17 @@ record RedisBucketState(
             return this;
         }
         long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
-        return new RedisBucketState(ticks, missing, promised, moved, keptUntil, returned, advance, owes, soon);
+        long soonEnd = soon + Math.max(leaseEnd - at, 0);
+        return new RedisBucketState(
+                ticks, missing, promised, moved, keptUntil, returned, advance, owes, leased, soonEnd, soon);
     }
 
     /** Returns the state at a later moment. */
     private RedisBucketState at(long now) {
         long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
         if (now <= at) {
-            return new RedisBucketState(ticks, missing, promised, moved, kept, returned, advance, owes, at);
+            return new RedisBucketState(
+                    ticks, missing, promised, moved, kept, returned, advance, owes, leased, leaseEnd, at);
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
         long left = Math.max(promised - passed, 0);
@@ -182,18 +207,21 @@ record RedisBucketState(
                 stillReturned,
                 passed > 0 ? 0 : advance,
                 owes,
+                Math.max(leased - passed, 0),
+                leaseEnd,
                 now);
     }
 
     /**
-     * Returns the state under another spec. Until the last promised moment the present spec counts; but a slower spec
+     * Returns the state under another spec. Until the last promised moment or the end of the last lease the present spec
+     * counts; but a slower spec
      * counts from the end of the debt, if fewer tokens are there then.
      */
     RedisBucketState under(RedisTickScale other) {
         if (other.equals(ticks)) {
             return this;
         }
-        long last = lastPromise();
+        long last = Math.max(lastPromise(), leaseLeft());
         long served = at + ticks.microsUntil(last, at);
         long endOfDebt = at + ticks.microsUntil(Math.min(debt(), last), at);
         long missingNow = Math.max(missingUnder(other, served), missingUnder(other, endOfDebt));
@@ -208,6 +236,8 @@ record RedisBucketState(
                 returned,
                 last > 0 ? 0 : Math.max(missingNow - kept, 0),
                 owes,
+                0, // until the bucket would have been full, nothing is given back
+                0,
                 at);
     }
 
@@ -266,6 +296,12 @@ record RedisBucketState(
         return owes ? promised : Math.max(debt(), promised);
     }
 
+    /** Returns the ticks until the end of the last lease. */
+    private long leaseLeft() {
+        long step = ticks.step(leaseEnd + ticks.stepMicros() - 1);
+        return leased > 0 ? ticks.ofSteps(Math.max(step - ticks.step(at), 0)) : 0;
+    }
+
     /** Returns whether a call that may wait for the given time finds the tokens. */
     boolean has(long cost, long waitMicros) {
         return ticks.fits(cost) && missingFor(cost) + ticks.of(cost) <= ticks.maxMissing(waitMicros, at);
@@ -280,12 +316,22 @@ record RedisBucketState(
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
         return new RedisBucketState(
-                ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, false, at);
+                ticks,
+                missing + ticks.of(cost),
+                promised,
+                moved,
+                keptUntil,
+                returned,
+                advance,
+                false,
+                leased,
+                leaseEnd,
+                at);
     }
 
     /**
      * Returns the state after tokens were given back. Tokens that time has brought back already don't come back, nor do
-     * those that later promises rely on. After a change of the spec none come back until the bucket would have been full
+     * those that later promises or leases rely on. After a change of the spec none come back until the bucket would have been full
      * under the old spec.
      *
      * @param kept the tokens of the same take that are not given back
@@ -297,9 +343,13 @@ record RedisBucketState(
         long last = lastPromise();
         long missingBefore = receipt == null ? 0 : receipt.before() - returned;
         long back = receipt != null
-                ? stillMissing(price, keptPrice, last - receipt.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
+                ? stillMissing(
+                        price,
+                        keptPrice,
+                        last - receipt.ticksFrom(at, ticks),
+                        last > 0 ? 0 : Math.max(missingBefore, 0))
                 : last > 0 ? 0 : price;
-        long pulled = Math.min(back, missing);
+        long pulled = Math.min(back, missing - Math.min(missing, leased));
         if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {
             return this;
         }
@@ -313,6 +363,8 @@ record RedisBucketState(
                 alone ? returned : returned + pulled,
                 advance,
                 owes,
+                leased,
+                leaseEnd,
                 at);
     }
 
@@ -325,6 +377,16 @@ record RedisBucketState(
         long after = Math.max(ticks.missingAfterDebt(missing, tokens), missing);
         boolean inDebt = after > ticks.full() + advance;
         return new RedisBucketState(
-                ticks, after, inDebt ? lastPromise() : promised, moved, keptUntil, returned, advance, inDebt, at);
+                ticks,
+                after,
+                inDebt ? lastPromise() : promised,
+                moved,
+                keptUntil,
+                returned,
+                advance,
+                inDebt,
+                leased,
+                leaseEnd,
+                at);
     }
 }

@@ -65,7 +65,7 @@ abstract class RedisBucketStore implements Deadline.Bounded {
                 connections.dedicated(), keys, deadline, connections::failed, () -> SERVER_TIME);
     }
 
-    private <T> T call(Function<Deadline.Call, T> work) {
+    final <T> T call(Function<Deadline.Call, T> work) {
         Deadline.Call call = deadline.call(RedisFailures::of);
         try {
             return work.apply(call);

@@ -59,6 +59,19 @@ final class RedisScript {
     }
 
     /**
+     * Returns the arguments to take tokens from one bucket ahead of their use.
+     *
+     * @param cost the tokens of the call; 0 if no call needs any
+     * @param micros the time for which the tokens are leased; 0 to take the cost several times at once
+     * @param maxTokens the most tokens to take
+     */
+    static byte[] argumentsToLease(RedisTickScale ticks, long cost, long micros, long maxTokens) {
+        long price = ticks.fits(cost) ? ticks.of(cost) : NEVER;
+        long max = Math.min(maxTokens, RedisTickScale.MAX_TICKS / ticks.perToken()) * ticks.perToken();
+        return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, 0, micros, max);
+    }
+
+    /**
      * Returns the arguments to give tokens back to one bucket.
      *
      * @param tokens below zero, tokens that the bucket owes in addition
@@ -91,8 +104,10 @@ final class RedisScript {
     /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
     static final class Reply {
 
+        private static final int NUMBERS = 3;
+
         private long now;
-        private long[] numbers = new long[2];
+        private long[] numbers = new long[NUMBERS];
 
         /** Returns the time of the server in microseconds. */
         long now() {
@@ -101,12 +116,17 @@ final class RedisScript {
 
         /** Returns the missing ticks of a bucket; below zero as the script returned them. */
         long missing(int bucket) {
-            return numbers[2 * bucket];
+            return numbers[NUMBERS * bucket];
         }
 
         /** Returns the ticks that had been given back to a bucket. */
         long returned(int bucket) {
-            return numbers[2 * bucket + 1];
+            return numbers[NUMBERS * bucket + 1];
+        }
+
+        /** Returns the ticks that a lease took, with those of the price; 0 if at most the price was taken. */
+        long leased(int bucket) {
+            return numbers[NUMBERS * bucket + 2];
         }
     }
 
@@ -121,18 +141,23 @@ final class RedisScript {
 
         @Override
         public void multi(int count) {
-            output.numbers = new long[2 * Math.max(count, 0)];
+            output.numbers = new long[Reply.NUMBERS * Math.max(count, 0)];
         }
 
         @Override
         public void set(@Nullable ByteBuffer text) {
             if (text != null) {
                 output.now = (long) text.getDouble();
-                output.numbers[2 * read] = (long) text.getDouble();
-                // A take at once replies the value that it wrote: then the text of a spec follows, which is no number
-                // of eight bytes, or one between 0 and 1.
-                output.numbers[2 * read + 1] = text.remaining() == Double.BYTES ? (long) text.getDouble() : 0;
-                read++;
+                int first = Reply.NUMBERS * read++;
+                output.numbers[first] = (long) text.getDouble();
+                // A take at once replies the value that it wrote: then the text of a spec follows, which has no eight
+                // or
+                // sixteen bytes, or is a number between 0 and 1.
+                int more = text.remaining();
+                if (more == Double.BYTES || more == 2 * Double.BYTES) {
+                    output.numbers[first + 1] = (long) text.getDouble();
+                    output.numbers[first + 2] = more == Double.BYTES ? 0 : (long) text.getDouble();
+                }
             }
         }
     }
@@ -140,6 +165,11 @@ final class RedisScript {
     /** Starts a call. The method {@link #result} waits for the reply. */
     Running start(Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
         return call(CommandType.EVALSHA, sha, keysAndArguments);
+    }
+
+    /** Starts a call again, with the text of the script, which loads the script. */
+    Running startWithText(Running script) {
+        return call(CommandType.EVAL, text, script.arguments);
     }
 
     /**
@@ -152,7 +182,7 @@ final class RedisScript {
             return await(script, call);
         } catch (BackendException failed) {
             if (failed.getCause() instanceof RedisNoScriptException) {
-                return await(call(CommandType.EVAL, text, script.arguments), call);
+                return await(startWithText(script), call);
             }
             throw failed;
         }

@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.LeasingBucketStore;
 import io.ratelimit.redis.RedisAnswers.Receipt;
 import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.redis.RedisScript.Running;
@@ -28,12 +29,15 @@ import org.jspecify.annotations.Nullable;
  * cluster allows one key for each script. The buckets are then taken from one by one, in the order of the charges; when one
  * denies, tokens of the earlier buckets are given back if possible. Thread-safe.
  */
-final class RedisScriptBucketStore extends RedisBucketStore {
+final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBucketStore {
 
     private static final Log logger = LogFactory.getLog(RedisScriptBucketStore.class);
 
+    private static final List<LeaseRequest> NO_LEASES = List.of();
+
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
+    private final CombinedTakes combined;
     private volatile boolean oneKeyPerScript;
 
     /** @param oneKeyPerScript whether Redis is a cluster */
@@ -48,21 +52,152 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         this.redis = redis;
         this.script = new RedisScript(redis);
         this.oneKeyPerScript = oneKeyPerScript;
+        this.combined = new CombinedTakes(
+                new CombinedTakes.Starter() {
+                    @Override
+                    public Running start(Charge charge, int times) {
+                        return startTimes(charge, times);
+                    }
+
+                    @Override
+                    public Running startWithText(Running call) {
+                        return script.startWithText(call);
+                    }
+                },
+                this::answersToSame);
+    }
+
+    /** Starts a call that takes the cost of a charge so many times, or as often as it fits. */
+    Running startTimes(Charge charge, int times) {
+        if (times == 1) {
+            return start(Operation.TAKE, List.of(charge), false);
+        }
+        RedisTickScale ticks = ticks(charge);
+        long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
+        byte[] arguments = RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens);
+        return start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments});
+    }
+
+    /**
+     * Returns the answers to charges of the same cost to the same bucket, as if they had been made one after another. If the
+     * script took the cost once, the reply decides about the first charge only.
+     */
+    List<Answer> answersToSame(List<Charge> charges, Reply reply) {
+        RedisTickScale ticks = ticks(charges.get(0));
+        long price = ticks.of(charges.get(0).cost());
+        if (reply.missing(0) >= 0 && reply.leased(0) == 0) {
+            return List.of(answer(charges.get(0), 0, reply, true, false));
+        }
+        long missing = reply.missing(0) < 0 ? -reply.missing(0) - 1 : reply.missing(0);
+        int allowed = (int) (reply.leased(0) / price);
+        List<Answer> answers = new ArrayList<>(charges.size());
+        for (int i = 0; i < charges.size(); i++) {
+            answers.add(
+                    i < allowed
+                            ? RedisAnswers.taken(
+                                    charges.get(i),
+                                    ticks,
+                                    missing - (allowed - i) * price,
+                                    reply.returned(0),
+                                    reply.now())
+                            : RedisAnswers.denied(charges.get(i), ticks, missing, false, reply.now()));
+        }
+        return answers;
     }
 
     @Override
     Decision take(List<Charge> charges, boolean ahead, Deadline.Call call) {
+        return take(charges, NO_LEASES, ahead, call);
+    }
+
+    @Override
+    public Decision take(List<Charge> charges, List<LeaseRequest> leases) {
+        return call(call -> take(charges, leases, false, call));
+    }
+
+    private Decision take(List<Charge> charges, List<LeaseRequest> leases, boolean ahead, Deadline.Call call) {
         if (charges.isEmpty()) {
             return Decision.of(List.of());
         }
+        if (charges.size() == 1 && leases.isEmpty() && !ahead) {
+            return Decision.of(List.of(combined.take(charges.get(0), call)));
+        }
         if (oneKeyPerScript || charges.size() == 1) {
-            return takeOneByOne(charges, ahead, call);
+            return takeOneByOne(charges, leases, ahead, call);
         }
         try {
-            return Decision.of(run(Operation.TAKE, charges, ahead, call));
+            return Decision.of(runTake(charges, leases, ahead, call));
         } catch (BackendException failed) {
             rethrowUnlessCluster(failed);
-            return takeOneByOne(charges, ahead, call);
+            return takeOneByOne(charges, leases, ahead, call);
+        }
+    }
+
+    @Override
+    public void lease(LeaseRequest lease) {
+        call(call -> {
+            Charge charge = lease.charge();
+            byte[] arguments = leaseArguments(lease, 0);
+            Reply reply =
+                    script.result(start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments}), call);
+            reportGrant(lease, reply, 0);
+            return true;
+        });
+    }
+
+    private List<Answer> runTake(List<Charge> charges, List<LeaseRequest> leases, boolean ahead, Deadline.Call call) {
+        return leases.isEmpty() ? run(Operation.TAKE, charges, ahead, call) : runLease(charges, leases, call);
+    }
+
+    private List<Answer> runLease(List<Charge> charges, List<LeaseRequest> leases, Deadline.Call call) {
+        byte[][] keys = new byte[charges.size()][];
+        byte[][] arguments = new byte[keys.length][];
+        for (int i = 0; i < keys.length; i++) {
+            Charge charge = charges.get(i);
+            LeaseRequest lease = find(leases, charge);
+            keys[i] = key(charge);
+            arguments[i] = lease == null
+                    ? RedisScript.argumentsToLease(ticks(charge), charge.cost(), 0, 0)
+                    : leaseArguments(lease, charge.cost());
+        }
+        Reply reply = script.result(start(Operation.LEASE, keys, arguments), call);
+        List<Answer> answers = answers(Operation.LEASE, charges, false, reply);
+        if (answers.stream().allMatch(Answer::allowed)) {
+            for (int i = 0; i < keys.length; i++) {
+                LeaseRequest lease = find(leases, charges.get(i));
+                if (lease != null) {
+                    reportGrant(lease, reply, i);
+                }
+            }
+        }
+        return answers;
+    }
+
+    private static @Nullable LeaseRequest find(List<LeaseRequest> leases, Charge charge) {
+        for (int i = 0; i < leases.size(); i++) {
+            if (leases.get(i).charge() == charge) {
+                return leases.get(i);
+            }
+        }
+        return null;
+    }
+
+    private byte[] leaseArguments(LeaseRequest lease, long cost) {
+        long micros = (lease.charge().policy().lease().toNanos() + 999) / 1_000;
+        return RedisScript.argumentsToLease(ticks(lease.charge()), cost, micros, lease.maxTokens());
+    }
+
+    private void reportGrant(LeaseRequest lease, Reply reply, int i) {
+        if (reply.leased(i) > 0) {
+            RedisTickScale ticks = ticks(lease.charge());
+            long now = reply.now();
+            long missing = reply.missing(i);
+            long returned = reply.returned(i);
+            lease.grant(new Grant(
+                    ticks.tokens(reply.leased(i)),
+                    RedisAnswers.snapshot(lease.charge(), ticks, missing, now),
+                    now,
+                    cost -> RedisAnswers.receipt(ticks, cost, missing, returned, now)));
         }
     }
 
@@ -79,10 +214,11 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         }
     }
 
-    private Decision takeOneByOne(List<Charge> charges, boolean ahead, Deadline.Call call) {
+    private Decision takeOneByOne(List<Charge> charges, List<LeaseRequest> leases, boolean ahead, Deadline.Call call) {
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
-            answers[i] = takeOrGiveBack(charges.get(i), Arrays.asList(answers).subList(0, i), ahead, call);
+            answers[i] = takeOrGiveBack(
+                    charges.get(i), leases, Arrays.asList(answers).subList(0, i), ahead, call);
             if (!answers[i].allowed()) {
                 return denied(charges, answers, i, ahead, call);
             }
@@ -91,9 +227,12 @@ final class RedisScriptBucketStore extends RedisBucketStore {
     }
 
     /** Takes from one bucket. If that fails, gives back the tokens of the earlier buckets without waiting for the reply. */
-    private Answer takeOrGiveBack(Charge charge, List<Answer> taken, boolean ahead, Deadline.Call call) {
+    private Answer takeOrGiveBack(
+            Charge charge, List<LeaseRequest> leases, List<Answer> taken, boolean ahead, Deadline.Call call) {
+        LeaseRequest lease = find(leases, charge);
         try {
-            return run(Operation.TAKE, List.of(charge), ahead, call).get(0);
+            return runTake(List.of(charge), lease == null ? NO_LEASES : List.of(lease), ahead, call)
+                    .get(0);
         } catch (BackendException failed) {
             startGivingBackEach(taken);
             throw failed;
@@ -130,6 +269,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
 
     private enum Operation {
         TAKE,
+        LEASE,
         LOOK,
         GIVE;
 
@@ -176,7 +316,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
     }
 
     private List<Answer> answers(Operation operation, List<Charge> charges, boolean ahead, Reply reply) {
-        boolean taken = operation == Operation.TAKE;
+        boolean taken = operation != Operation.LOOK;
         for (int i = 0; i < charges.size(); i++) {
             taken &= reply.missing(i) >= 0;
         }
@@ -194,7 +334,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         if (missing < 0) {
             return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now);
         }
-        long before = missing - ticks.of(charge.cost());
+        long before = missing - Math.max(reply.leased(i), ticks.of(charge.cost())); // leased tokens are still to be had
         return taken
                 ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now)
                 : RedisAnswers.available(charge, ticks, before, now);
@@ -234,8 +374,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
 
     private byte[] argumentsToSettle(Answer taken, long cost) {
         Charge charge = taken.charge();
-        return RedisScript.argumentsToGiveBack(
-                ticks(charge), charge.cost() - cost, cost, (Receipt) taken.receipt());
+        return RedisScript.argumentsToGiveBack(ticks(charge), charge.cost() - cost, cost, (Receipt) taken.receipt());
     }
 
     @Override

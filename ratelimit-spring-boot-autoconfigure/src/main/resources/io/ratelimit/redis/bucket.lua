@@ -7,7 +7,7 @@ unit is the tick, chosen in Java for each spec so that a step of the clock is n 
 rounds. A spec is written "n/d/c/s": c is the capacity in tokens, s the microseconds of a step. A step is 1 microsecond; 1000
 if the rate fits no microsecond; the period if tokens come back in batches. The value of a key is
 
-    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance][ !]
+    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance][ !][ ^leased@end]
 
 The first two are doubles, the numbers of Lua, with the highest byte first: to write and read digits would cost as much as all
 the rest. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value 1795000000000000, 250000, "1/100000/800/1"
@@ -35,7 +35,19 @@ Owe. A call that cost more than its estimate adds the difference to missing, als
 ticks of 365 days. No call was promised the end of this debt. As long as the debt shows more than was promised, the last promise
 is kept as promised, with a mark (!) at the end of the value. The next take removes the mark: it was promised the end of the debt.
 
-Another spec. A value written under another spec counts under that spec until the last promised moment, or until now. The
+Lease. A lease takes tokens that one instance uses by itself until the end of the lease. In other words, the tokens that a
+take at time t takes own a stretch of the bucket's time line: from the later of t and the moment at which the bucket was full
+before, to the moment at which it is full after. Stretches never overlap, so the grants of any time of length D own stretches
+within D plus the time to full: these are at most the capacity and the refill of D. That needs each token to be used between
+the time to full before the end of its stretch and the beginning of its stretch. A lease is used later than it is taken.
+Therefore its stretch begins at its end or later: missing is raised at least to the ticks that come back until then (the hold),
+and the tokens come on top. Half of the remaining tokens at most are leased; the last ones are taken one price at a time.
+A give moves the end of the time line back, and with it the stretches of leases. Therefore a second level counts leases alone
+(leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
+leases are out. A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
+
+Another spec. A value written under another spec counts under that spec until the last promised moment or the end of the last
+lease, or until now. The
 tokens present then are kept, cut to the new capacity. But some of them may be tokens that were given back, and time brings
 those only until then: a slower spec counts from the end of the debt, if fewer tokens are there. After a promise, the moment is
 kept as promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
@@ -68,14 +80,17 @@ nothing.
 KEYS     the buckets; one may occur twice
 ARGV     for each bucket numbers as in a value, followed by the spec
            to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
+           to lease: the same, the microseconds of the lease, and the most ticks to take. A lease of 0 microseconds takes
+             the price as often as it fits at once
            to give: the tokens, or below zero the tokens to owe; when they were due: the step (-1 if it isn't recorded), and the
              ticks after the step; the ticks missing before them at that time, plus the ticks given back until the take; the
              tokens of the same take that are kept
-         then take (the default), look (replies as take and writes nothing) or give
+         then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket the time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take at once
-         replies the value that it wrote, with the spec, since to cut it off would cost more.
+         replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more
+         than the price, a third number follows always, and a fourth: the ticks taken.
 ]]
 
 local MOST = 8e15
@@ -170,6 +185,7 @@ local function pass(bucket)
             bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)
             bucket.moved = bucket.moved and bucket.promised > 0
         end
+        bucket.leased = math.max(bucket.leased - passed, 0)
         if passed > 0 then
             bucket.advance = 0
         end
@@ -188,6 +204,12 @@ end
 -- The ticks until the last promised moment.
 local function last_promise(bucket)
     return bucket.owes and bucket.promised or math.max(debt(bucket), bucket.promised)
+end
+
+-- The ticks until the end of the last lease.
+local function lease_left(bucket)
+    local left = math.ceil(bucket.lease_end / bucket.s) - math.floor(bucket.at / bucket.s)
+    return bucket.leased > 0 and math.min(math.max(left, 0) * bucket.n, MOST) or 0
 end
 
 -- The ticks until the value expires.
@@ -249,7 +271,7 @@ end
 local function convert(bucket, spec)
     local _, old_d = numbers(bucket.spec)
     local n, d, c, s = numbers(spec)
-    local promised = last_promise(bucket)
+    local promised = math.max(last_promise(bucket), lease_left(bucket))
     if longest(bucket) > 0 then
         bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest(bucket)), MOST) / 1000000))
     end
@@ -259,6 +281,7 @@ local function convert(bucket, spec)
     bucket.advance = promised > 0 and 0 or math.max(bucket.missing - kept, 0)
     bucket.promised = promised > 0 and math.min((math.ceil(served / s) - math.floor(bucket.at / s)) * n, MOST) or 0
     bucket.moved = promised > 0
+    bucket.leased = 0 -- until the bucket would have been full, nothing is given back
     bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, c * d
 end
 
@@ -273,16 +296,17 @@ end
 local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
-        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, at = now, spec = spec, n = n, s = s, full = full}
+        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0, at = now,
+            spec = spec, n = n, s = s, full = full}
     end
-    local written, promised, kept_until, returned, advance, owes =
-        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*) ?(!?)$', 17)
+    local written, promised, kept_until, returned, advance, owes, leased, lease_end =
+        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*)$', 17)
     if not written then
         error(NO_BUCKET)
     end
     local at, missing = unpack('>dd', value)
     promised, kept_until, returned = tonumber(promised) or 0, tonumber(kept_until) or 0, tonumber(returned) or 0
-    advance = tonumber(advance) or 0
+    advance, leased, lease_end = tonumber(advance) or 0, tonumber(leased) or 0, tonumber(lease_end) or 0
     if written ~= spec then
         local d, c
         n, d, c, s = numbers(written)
@@ -292,15 +316,18 @@ local function read(key, spec, n, s, full)
         end
     end
     if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)
-            and counts(returned, 0) and counts(advance, 0)) then
+            and counts(returned, 0) and counts(advance, 0) and counts(leased, 0) and counts(lease_end, 0)) then
         error(NO_BUCKET)
     end
     local ran_ahead = at - now > AHEAD + s
     if ran_ahead then
+        lease_end = math.max(lease_end - at, 0)
         at = now + 1 + (at - now - 1) % s
+        lease_end = lease_end + at
     end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        returned = returned, advance = advance, ran_ahead = ran_ahead, at = at, spec = written, n = n, s = s, full = full}
+        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead,
+        at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     bucket.owes = owes == '!' and debt(bucket) > 0
     return bucket
@@ -333,6 +360,9 @@ local function write(key, bucket)
     if owes then
         value = value .. ' !'
     end
+    if bucket.leased > 0 then
+        value = value .. string.format(' ^%.0f@%.0f', bucket.leased, bucket.lease_end)
+    end
     local micros = math.min(last - now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
 end
@@ -346,6 +376,32 @@ local function owe(bucket, tokens)
     if debt(bucket) > 0 then
         bucket.promised = promised
         bucket.owes = true
+    end
+end
+
+-- Takes up to the given ticks, more than the price, ahead of their use. Returns the ticks; nothing if only the price is to be
+-- taken.
+local function lease(bucket, price, micros, most)
+    if bucket.advance > 0 or last_promise(bucket) > 0 then
+        return
+    end
+    if micros == 0 then
+        local ticks = math.floor(math.min(most, bucket.full - bucket.missing) / price) * price
+        if ticks > price then
+            bucket.missing = bucket.missing + ticks
+            return ticks
+        end
+        return
+    end
+    local _, d = numbers(bucket.spec)
+    local held = math.min((math.floor((bucket.at + micros) / bucket.s) - math.floor(bucket.at / bucket.s)) * bucket.n, MOST)
+    local base = math.max(bucket.missing, held)
+    local ticks = math.min(most, math.floor((bucket.full - base) / (2 * d)) * d)
+    if ticks > price then
+        bucket.missing = base + ticks
+        bucket.leased = math.max(bucket.leased, held) + ticks
+        bucket.lease_end = math.max(bucket.lease_end, bucket.at + micros)
+        return ticks
     end
 end
 
@@ -379,7 +435,7 @@ if operation == 'give' then
                     end
                 end
             end
-            local pulled = math.min(back, bucket.missing)
+            local pulled = math.min(back, bucket.missing - math.min(bucket.missing, bucket.leased))
             if pulled > 0 and bucket.returned + pulled <= MOST / 2 then
                 bucket.missing = bucket.missing - pulled
                 if back < price + kept_price and promised > 0 then
@@ -402,7 +458,10 @@ local reply = {}
 local all = true
 for i, key in ipairs(KEYS) do
     local n, s, full, price, wait = unpack('>ddddd', ARGV[i])
-    local spec = string.sub(ARGV[i], 41)
+    local spec, micros, most = string.sub(ARGV[i], operation == 'lease' and 57 or 41), 0, 0
+    if operation == 'lease' then
+        micros, most = unpack('>dd', ARGV[i], 41)
+    end
     local seen = buckets[key]
     local bucket = seen or read(key, spec, n, s, full)
     buckets[key] = bucket
@@ -422,7 +481,10 @@ for i, key in ipairs(KEYS) do
     end
     local missing = bucket.missing
     local after = missing + price
-    if after <= limit or after <= full + bucket.advance and price <= full then
+    local leased = most > price and lease(bucket, price, micros, most)
+    if leased then
+        reply[i] = pack('>dddd', now, bucket.missing, bucket.returned, leased)
+    elseif after <= limit or after <= full + bucket.advance and price <= full then
         bucket.missing = after
         if after <= full + bucket.advance then
             after = math.max(missing - bucket.advance, 0) + price
@@ -442,7 +504,7 @@ for i, key in ipairs(KEYS) do
         reply[i] = pack('>dd', now, -missing - 1)
     end
 end
-if operation == 'take' then
+if operation ~= 'look' then
     for key, bucket in pairs(buckets) do
         if all then
             bucket.owes = false

@@ -8,6 +8,7 @@ import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitProperties.Headers;
+import io.ratelimit.autoconfigure.RateLimitProperties.Lease;
 import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
@@ -61,6 +62,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.rejectionDelay().isNone()).isTrue();
         assertThat(policy.maxWait()).isNull();
         assertThat(policy.queueLimit()).isNull();
+        assertThat(policy.lease()).isNull();
         assertThat(policy.retryJitter()).isNull();
         assertThat(policy.status()).isEqualTo(429);
         assertThat(policy.mode()).isEqualTo(Mode.ENFORCE);
@@ -122,6 +124,7 @@ class RateLimitPropertiesTests {
                       rejection-delay: 2s
                       max-wait: 1500ms
                       queue-limit: 7
+                      lease: 0s
                       retry-jitter: 1ms-5ms
                       status: 503
                       mode: shadow
@@ -134,7 +137,7 @@ class RateLimitPropertiesTests {
                 ratelimit: { enabled: true, mode: shadow, headers: x-ratelimit, exclude-paths: [/actuator/health/**, '/assets/{*path}'], policies: {
                   everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, max-cost: 50, condition: contentLength > 0, key: [ip, endpoint, method, 'header:X-Api-Key'],
                     ignore-case: false, on-missing-key: deny, max-keys: 5000, paths: ['/items/{id}', /orders/**],
-                    exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication, max-wait: 1500ms, queue-limit: 7,
+                    exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication, max-wait: 1500ms, queue-limit: 7, lease: 0s,
                     rejection-delay: 2s, retry-jitter: 1ms-5ms, status: 503, mode: shadow } } }
                 """));
     }
@@ -166,6 +169,7 @@ class RateLimitPropertiesTests {
                       rejectionDelay: PT2S
                       maxWait: PT1.5S
                       queueLimit: "7"
+                      lease: PT0S
                       retryJitter: 1ms - 5ms
                       status: "503"
                       mode: Shadow
@@ -198,6 +202,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.rejectionDelay()).isEqualTo(RejectionDelay.of("2s"));
         assertThat(policy.maxWait()).isEqualTo(MaxWait.of("1500ms"));
         assertThat(policy.queueLimit()).isEqualTo(7);
+        assertThat(policy.lease()).isEqualTo(Lease.of("0s"));
         assertThat(policy.retryJitter()).isEqualTo(RetryJitter.of("1ms-5ms"));
         assertThat(policy.status()).isEqualTo(503);
         assertThat(policy.mode()).isEqualTo(Mode.SHADOW);

@@ -62,6 +62,15 @@ final class InMemoryTransactions {
         return values.get(key(charge));
     }
 
+    /** Sets the value that another store wrote; null for a full bucket. */
+    void setValue(Charge charge, byte @Nullable [] value) {
+        if (value == null) {
+            values.remove(key(charge));
+        } else {
+            values.put(key(charge), value);
+        }
+    }
+
     private ByteBuffer key(Charge charge) {
         return ByteBuffer.wrap(keys.of(charge));
     }

@@ -13,8 +13,10 @@ import io.ratelimit.GrantOracle;
 import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -167,9 +169,11 @@ class RedisOracleTests {
                         .toList();
         RedisKeys keys = TestRedis.keys();
         AtomicLong micros = new AtomicLong(START);
-        BucketStore script = script(keys, micros);
+        RedisScriptBucketStore script = script(keys, micros);
         InMemoryTransactions java = new InMemoryTransactions(keys, false);
         BucketSpec spec = specs.get(0);
+        script.take(List.of(charge(spec, "loads the script", 1, Duration.ZERO)));
+        boolean leases = random.nextBoolean();
         List<Answer> taken = new ArrayList<>();
         for (int i = 0; i < SCRIPT_RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);
@@ -185,6 +189,19 @@ class RedisOracleTests {
                     script.settle(back, cost);
                     java.settle(back, cost, micros.get());
                 }
+            } else if (random.nextInt(8) == 0) {
+                Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
+                List<Charge> same = Collections.nCopies(1 + random.nextInt(6), charge);
+                for (Answer answer : script.answersToSame(
+                        same, script.startTimes(charge, same.size()).reply().join())) {
+                    Decision decision = java.take(List.of(charge), false, micros.get());
+                    assertThat(answer).as(step).isEqualTo(decision.answers().get(0));
+                    taken.addAll(decision.taken());
+                }
+            } else if (leases && random.nextInt(4) == 0) {
+                Charge charge = leased(charges(spec, random).get(0), random);
+                script.lease(new LeaseRequest(charge, charge.cost()));
+                java.setValue(charge, TestRedis.shared().connection().sync().get(keys.of(charge)));
             } else {
                 List<Charge> charges = charges(spec, random);
                 boolean ahead = random.nextBoolean();
@@ -196,7 +213,14 @@ class RedisOracleTests {
         }
     }
 
-    private static BucketStore script(RedisKeys keys, AtomicLong micros) {
+    private static Charge leased(Charge charge, SplittableRandom random) {
+        Duration lease = Duration.ofNanos(1
+                + random.nextLong(
+                        Math.min(charge.spec().timeToFull().toNanos() / (1 << random.nextInt(4)), 60_000_000_000L)));
+        return Charge.of(charge.policy().withLease(lease), charge.key(), charge.cost());
+    }
+
+    private static RedisScriptBucketStore script(RedisKeys keys, AtomicLong micros) {
         return new RedisScriptBucketStore(
                 TestRedis.shared().connection()::async,
                 keys,

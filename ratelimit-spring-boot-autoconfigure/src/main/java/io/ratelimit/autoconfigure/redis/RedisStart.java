@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.redis.RedisStorage;
@@ -19,6 +20,9 @@ import org.springframework.context.SmartLifecycle;
 final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
 
     private static final Log logger = LogFactory.getLog(RedisStart.class);
+
+    /** The shortest time to full, in leases, for which leases cost at most 5 % of the capacity. */
+    private static final int MIN_LEASES_TO_FULL = 20;
 
     private final RedisStorage storage;
     private final FailoverBucketStore store;
@@ -47,6 +51,7 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
 
     private void selfTest() {
         policies.get().forEach(RedisStart::warnAboutWait);
+        policies.get().forEach(RedisStart::warnAboutLease);
         if (connects()) {
             warnAboutEviction();
         }
@@ -96,6 +101,16 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
                     + " ahead in Redis, which is " + maxWait.toMinutes()
                     + "m: a call that would wait longer is denied. Set a shorter 'max-wait', or a rate of rounder"
                     + " numbers");
+        }
+    }
+
+    private static void warnAboutLease(ThrottlePolicy policy) {
+        Duration free = policy.spec().timeToFull().dividedBy(MIN_LEASES_TO_FULL);
+        if (policy.lease().compareTo(free) > 0) {
+            logger.warn("Throttle policy '" + policy.name() + "' has a 'lease' of " + Rate.format(policy.lease())
+                    + ": while leases are out, the tokens that come back within that time are missing from bursts, which is"
+                    + " more than 5 % of the capacity. Set a lease of at most " + Rate.format(free)
+                    + ", or a larger capacity");
         }
     }
 

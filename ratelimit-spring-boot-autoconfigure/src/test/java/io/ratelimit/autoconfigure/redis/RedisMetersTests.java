@@ -96,7 +96,7 @@ class RedisMetersTests {
                 .toList();
     }
 
-    private record Meters(MeterRegistry registry) {
+    record Meters(MeterRegistry registry) {
 
         double decisions(String policy, String outcome, String backend) {
             return registry.get("ratelimit.decisions")

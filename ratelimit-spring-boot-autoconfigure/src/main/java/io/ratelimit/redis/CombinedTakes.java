@@ -1,0 +1,209 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.RedisNoScriptException;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.redis.RedisBucketStore.TimedArguments;
+import io.ratelimit.redis.RedisScript.Reply;
+import io.ratelimit.redis.RedisScript.Running;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes from single buckets, of which there is at most one call of Redis at a time for each bucket and cost. Takes that come
+ * during a call gather, and share the next call: it takes the cost as often as it fits, and the takes that came first get it.
+ * So a hot bucket needs one call for each round trip, however many threads take from it. Thread-safe.
+ */
+final class CombinedTakes {
+
+    private final Starter starter;
+    private final Answers answers;
+    private final Map<Bucket, Line> lines = new ConcurrentHashMap<>();
+
+    /** Starts script calls. */
+    interface Starter {
+
+        /** Starts a call that takes the cost of a charge so many times, or as often as it fits. */
+        Running start(Charge charge, int times);
+
+        /** Starts a call again, with the text of the script. */
+        Running startWithText(Running call);
+    }
+
+    /** Makes the answers to the charges of one call. */
+    interface Answers {
+
+        /**
+         * Returns the answers in the order of the charges; fewer if the reply doesn't decide about the last charges.
+         *
+         * @param charges charges of the same cost to the same bucket
+         */
+        List<Answer> of(List<Charge> charges, Reply reply);
+    }
+
+    CombinedTakes(Starter starter, Answers answers) {
+        this.starter = starter;
+        this.answers = answers;
+    }
+
+    private record Bucket(String policy, String key, long cost) {
+
+        static Bucket of(Charge charge) {
+            return new Bucket(charge.policy().name(), charge.key(), charge.cost());
+        }
+    }
+
+    /** A take that waits for its answer. */
+    private static final class Take extends CompletableFuture<Answer> {
+
+        private final Charge charge;
+        private volatile @Nullable TimedArguments sent;
+        private volatile @Nullable Batch batch;
+
+        Take(Charge charge) {
+            this.charge = charge;
+        }
+
+        /** Returns when the call was written to the connection, as {@link System#nanoTime}; 0 if it wasn't yet. */
+        long sentAt() {
+            TimedArguments arguments = sent;
+            return arguments == null ? 0 : arguments.sentAt();
+        }
+
+        /** Cancels the call if no other take waits for it. */
+        void abandon() {
+            Batch shared = batch;
+            if (shared != null && shared.takes.stream().allMatch(Take::isDone)) {
+                shared.call.reply().cancel(true);
+            }
+        }
+    }
+
+    /** The takes of one call. */
+    private record Batch(List<Take> takes, Running call) {}
+
+    /** The takes of one bucket that gather during a call. */
+    private static final class Line {
+
+        private final BucketSpec spec;
+        private List<Take> gathered = new ArrayList<>(0);
+        private boolean closed;
+
+        Line(BucketSpec spec) {
+            this.spec = spec;
+        }
+
+        /** Adds a take to the next call; false if there will be none. */
+        synchronized boolean add(Take take) {
+            return !closed && gathered.add(take);
+        }
+
+        /** Returns the takes of the next call; none if the line is closed now. A take that is late by now is left out. */
+        synchronized List<Take> next(List<Take> undecided) {
+            List<Take> next = new ArrayList<>(undecided);
+            next.addAll(gathered);
+            next.removeIf(Take::isDone);
+            gathered = new ArrayList<>(0);
+            closed = next.isEmpty();
+            return next;
+        }
+    }
+
+    /**
+     * Takes a charge at once.
+     *
+     * @throws BackendException if the call failed, or its reply is late
+     */
+    Answer take(Charge charge, Deadline.Call call) {
+        Take take = new Take(charge);
+        join(take);
+        try {
+            return call.await(take, take::sentAt);
+        } catch (BackendException failed) {
+            take.abandon();
+            throw failed;
+        }
+    }
+
+    private void join(Take take) {
+        Bucket bucket = Bucket.of(take.charge);
+        while (true) {
+            Line line = lines.get(bucket);
+            if (line == null) {
+                Line own = new Line(take.charge.spec());
+                if (lines.putIfAbsent(bucket, own) == null) {
+                    start(own, List.of(take));
+                    return;
+                }
+            } else if (!line.spec.equals(take.charge.spec())) {
+                start(new Line(take.charge.spec()), List.of(take));
+                return;
+            } else if (line.add(take)) {
+                return;
+            }
+        }
+    }
+
+    private void start(Line line, List<Take> takes) {
+        try {
+            await(line, takes, starter.start(takes.get(0).charge, takes.size()));
+        } catch (RuntimeException | Error failed) {
+            proceed(line, takes, List.of());
+            takes.forEach(take -> take.completeExceptionally(failed));
+        }
+    }
+
+    private void await(Line line, List<Take> takes, Running call) {
+        Batch batch = new Batch(takes, call);
+        for (Take take : takes) {
+            take.sent = call.sent();
+            take.batch = batch;
+        }
+        call.reply().whenComplete((reply, failure) -> completed(line, batch, reply, failure));
+    }
+
+    private void completed(Line line, Batch batch, Reply reply, @Nullable Throwable failure) {
+        if (failure instanceof RedisNoScriptException) {
+            try {
+                await(line, batch.takes, starter.startWithText(batch.call));
+                return;
+            } catch (RuntimeException failed) {
+                failure = failed;
+            }
+        }
+        List<Take> takes = batch.takes;
+        List<Answer> decided = List.of();
+        try {
+            decided = failure == null
+                    ? answers.of(takes.stream().map(take -> take.charge).toList(), reply)
+                    : decided;
+        } catch (RuntimeException | Error failed) {
+            failure = failed;
+        }
+        proceed(line, takes, failure == null ? takes.subList(decided.size(), takes.size()) : List.of());
+        for (int i = 0; i < takes.size(); i++) {
+            if (failure != null) {
+                takes.get(i).completeExceptionally(failure);
+            } else if (i < decided.size()) {
+                takes.get(i).complete(decided.get(i));
+            }
+        }
+    }
+
+    /** Starts the next call of a line, or ends the line. */
+    private void proceed(Line line, List<Take> takes, List<Take> undecided) {
+        List<Take> next = line.next(undecided);
+        if (next.isEmpty()) {
+            lines.remove(Bucket.of(takes.get(0).charge), line);
+        } else {
+            start(line, next);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Takes that share calls of a real Redis. The connection sends a command only when a test flushes it. */
+class CombinedTakesTests {
+
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("10/1d"));
+
+    private final RedisClient client = RedisClient.create(
+            RedisURI.create(TestRedis.shared().host(), TestRedis.shared().port()));
+    private final StatefulRedisConnection<byte[], byte[]> connection = client.connect(ByteArrayCodec.INSTANCE);
+    private final RedisKeys keys = TestRedis.keys();
+    private final AtomicInteger calls = new AtomicInteger();
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    private BucketStore store(Duration timeout) {
+        BucketStore store = new RedisScriptBucketStore(
+                () -> {
+                    calls.incrementAndGet();
+                    return connection.async();
+                },
+                keys,
+                TestRedis.deadline(timeout),
+                TestRedis.FAILURES,
+                false,
+                () -> RedisBucketStore.SERVER_TIME);
+        store.take(List.of(Charge.of(POLICY, "loads the script", 1)));
+        calls.set(0);
+        connection.setAutoFlushCommands(false);
+        return store;
+    }
+
+    @AfterEach
+    void close() {
+        threads.shutdownNow();
+        client.shutdown();
+    }
+
+    private Future<Decision> take(BucketStore store, Charge charge) {
+        return threads.submit(() -> store.take(List.of(charge)));
+    }
+
+    private static Charge charge(String key, long cost) {
+        return Charge.of(POLICY, key, cost);
+    }
+
+    /** Waits until so many threads wait for replies. */
+    private void awaitWaiting(int number) {
+        await().until(() -> Thread.getAllStackTraces().entrySet().stream()
+                        .filter(thread -> thread.getKey().getState() == Thread.State.TIMED_WAITING)
+                        .filter(thread -> List.of(thread.getValue()).stream()
+                                .anyMatch(frame -> frame.getClassName().equals(CombinedTakes.class.getName())))
+                        .count()
+                == number);
+    }
+
+    private void flushUntilDone() {
+        await().until(() -> {
+            connection.flushCommands();
+            return ((ThreadPoolExecutor) threads).getActiveCount() == 0;
+        });
+    }
+
+    @Test
+    void takesThatComeDuringACallShareTheNextOneAndTheFirstThatFitAreAllowed() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < 21; i++) {
+            takes.add(take(store, charge("hot", 1)));
+            awaitWaiting(i + 1);
+        }
+        assertThat(calls).hasValue(1);
+        flushUntilDone();
+        assertThat(calls).hasValue(2);
+        for (int i = 0; i < 21; i++) {
+            Decision decision = takes.get(i).get();
+            assertThat(decision.allowed()).isEqualTo(i < 10);
+            assertThat(decision.remaining()).isEqualTo(Math.max(9 - i, 0));
+        }
+    }
+
+    @Test
+    void otherBucketsAndOtherCostsHaveCallsOfTheirOwn() {
+        BucketStore store = store(Duration.ofSeconds(60));
+        take(store, charge("one", 1));
+        take(store, charge("other", 1));
+        take(store, charge("one", 2));
+        awaitWaiting(3);
+        assertThat(calls).hasValue(3);
+        flushUntilDone();
+    }
+
+    @Test
+    void tokensOfASharedCallGoBackAsThoseOfAnyOther() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            takes.add(take(store, charge("hot", 2)));
+            awaitWaiting(i + 1);
+        }
+        flushUntilDone();
+        connection.setAutoFlushCommands(true);
+        assertThat(store.snapshot(charge("hot", 1)).available()).isZero();
+        for (Future<Decision> take : takes) {
+            store.giveBack(take.get().taken());
+        }
+        assertThat(store.snapshot(charge("hot", 1)).available()).isEqualTo(10);
+    }
+
+    @Test
+    void aTakeThatIsLateLeavesTheNextCall() throws Exception {
+        BucketStore store = store(Duration.ofMillis(200));
+        Future<Decision> first = take(store, charge("hot", 1));
+        awaitWaiting(1);
+        Future<Decision> second = take(store, charge("hot", 1));
+        assertThatThrownBy(first::get).hasCauseInstanceOf(BackendException.class);
+        assertThatThrownBy(second::get).hasCauseInstanceOf(BackendException.class);
+        connection.setAutoFlushCommands(true);
+        connection.flushCommands();
+        assertThat(store.take(List.of(charge("hot", 1))).allowed()).isTrue();
+    }
+}

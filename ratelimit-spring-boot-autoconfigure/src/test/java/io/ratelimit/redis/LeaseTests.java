@@ -1,0 +1,314 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+
+/** One instance with leases on a real Redis, on a clock of the test. */
+class LeaseTests {
+
+    private static final Duration LEASE = Duration.ofMillis(100);
+    private static final ThrottlePolicy POLICY =
+            ThrottlePolicy.of("api", BucketSpec.of("400/1s")).withLease(LEASE);
+
+    private final AtomicLong micros = new AtomicLong(1_795_000_000_000_000L);
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final RedisKeys keys = TestRedis.keys();
+    private final ObservedStore redis = new ObservedStore(keys, micros::get);
+    private boolean busy;
+    private final FailoverBucketStore store = new FailoverBucketStore(
+            "Redis",
+            redis,
+            BucketStore.local(time),
+            1,
+            policy -> FailureRule.DENY,
+            new Deadline(time, Duration.ofSeconds(60)),
+            renewal -> {
+                if (busy) {
+                    throw new RejectedExecutionException();
+                }
+                renewal.run();
+            });
+
+    private void advance(Duration passed) {
+        time.advance(passed);
+        micros.addAndGet(passed.toNanos() / 1_000);
+    }
+
+    private Decision take(long cost) {
+        return store.take(List.of(Charge.of(POLICY, "", cost)));
+    }
+
+    /** Returns how many calls are allowed before one is denied, 1,000 at most. */
+    private int takeAll() {
+        int taken = 0;
+        while (taken < 1_000 && take(1).allowed()) {
+            taken++;
+        }
+        return taken;
+    }
+
+    /** Takes until this instance has a lease of more than the given tokens. */
+    private void warmUp(long tokens) {
+        while (store.leased(POLICY) <= tokens) {
+            assertThat(take(1).allowed()).isTrue();
+        }
+    }
+
+    private long missing() {
+        byte[] value = TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)));
+        RedisTickScale ticks = RedisTickScale.of(POLICY.spec());
+        return RedisBucketState.read(value, ticks, micros.get()).missing() / ticks.perToken();
+    }
+
+    @Test
+    void aColdKeyTakesOneTokenAndAHotKeyDoublesItsLeasesUpToAnEighthOfTheCapacity() {
+        assertThat(take(1).allowed()).isTrue();
+        assertThat(redis.asked).isEmpty();
+        assertThat(missing()).isEqualTo(1);
+        for (int i = 0; i < 120; i++) {
+            assertThat(take(1).allowed()).isTrue();
+        }
+        assertThat(redis.asked).startsWith(2L, 4L, 8L, 16L, 32L, 50L);
+        assertThat(redis.calls).isLessThan(12);
+    }
+
+    @Test
+    void aKeyThatIsUsedRarelyAsksForNoLease() {
+        for (int i = 0; i < 20; i++) {
+            assertThat(take(1).allowed()).isTrue();
+            advance(LEASE);
+        }
+        assertThat(redis.asked).isEmpty();
+        assertThat(redis.calls).isEqualTo(20);
+    }
+
+    @Test
+    void aRequestAsksForWhatIsUsedInHalfALease() {
+        for (int i = 0; i < 1_000; i++) {
+            assertThat(take(1).allowed()).isTrue();
+            advance(Duration.ofMillis(5));
+        }
+        List<Long> last = redis.asked;
+        assertThat(last.subList(last.size() - 10, last.size())).allMatch(tokens -> tokens >= 9 && tokens <= 11);
+        assertThat(redis.calls).isBetween(100, 200);
+    }
+
+    @Test
+    void aLeaseEndsATimeAfterItsCallThatADriftOfTheClockCannotExceed() {
+        warmUp(20);
+        redis.down = true;
+        advance(LEASE.minusNanos(100_001));
+        assertThat(take(1).allowed()).isTrue();
+        advance(Duration.ofNanos(1));
+        assertThat(store.leased(POLICY)).isZero();
+        assertThat(take(1).allowed()).isFalse();
+    }
+
+    @Test
+    void leasedTokensAreMissingInRedisWithTheRefillOfTheLease() {
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        assertThat(missing()).isGreaterThanOrEqualTo(40 + leased); // 40 tokens come back within the lease
+        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
+                .contains(" ^");
+    }
+
+    @Test
+    void tokensThatAreNotUsedComeBackWithTime() {
+        warmUp(20);
+        advance(Duration.ofSeconds(1));
+        assertThat(store.leased(POLICY)).isZero();
+        assertThat(missing()).isZero();
+        assertThat(take(400).allowed()).isTrue();
+    }
+
+    @Test
+    void whileRedisIsUnavailableTheLeaseIsUsedUpAndThenTheRuleDecides() {
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        redis.down = true;
+        for (long i = 0; i < leased; i++) {
+            assertThat(take(1).answers().get(0).fallback()).isFalse();
+        }
+        Decision denied = take(1);
+        assertThat(denied.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(denied.answers().get(0).fallback()).isTrue();
+    }
+
+    @Test
+    void aLostReplyCostsTokensAndGrantsNone() {
+        warmUp(20);
+        busy = true;
+        while (store.leased(POLICY) > 0) {
+            take(1);
+        }
+        long before = missing();
+        redis.loseNext = true;
+        assertThat(take(1).allowed()).isFalse();
+        assertThat(missing()).isGreaterThan(before);
+        assertThat(store.leased(POLICY)).isZero();
+    }
+
+    @Test
+    void tokensGoBackToTheirLeaseWhileItIsValid() {
+        warmUp(20);
+        Decision taken = take(3);
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        store.giveBack(taken.taken());
+        assertThat(store.leased(POLICY)).isEqualTo(leased + 3);
+        assertThat(redis.calls).isEqualTo(calls);
+    }
+
+    @Test
+    void tokensOfALeaseThatHasEndedGoBackToRedisButNotBelowTheLeases() {
+        warmUp(20);
+        Decision taken = take(3);
+        advance(LEASE);
+        long before = missing();
+        int calls = redis.calls;
+        store.giveBack(taken.taken());
+        assertThat(redis.calls).isEqualTo(calls + 1);
+        assertThat(missing()).isBetween(before - 3, before);
+        assertThat(store.leased(POLICY)).isZero();
+    }
+
+    @Test
+    void aCallThatAnotherPolicyDeniesTakesNothingOfTheLease() {
+        ThrottlePolicy narrow = ThrottlePolicy.of("narrow", BucketSpec.of("1/1d"));
+        warmUp(20);
+        List<Charge> both = List.of(Charge.of(POLICY, "", 1), Charge.of(narrow, "", 1));
+        long leased = store.leased(POLICY);
+        Decision allowed = store.take(both);
+        assertThat(allowed.allowed()).isTrue();
+        assertThat(allowed.answers())
+                .extracting(answer -> answer.policy().name())
+                .containsExactly("api", "narrow");
+        assertThat(store.leased(POLICY)).isEqualTo(leased - 1);
+        assertThat(store.take(both).allowed()).isFalse();
+        assertThat(store.leased(POLICY)).isEqualTo(leased - 1);
+    }
+
+    @Test
+    void aCallOfSeveralPoliciesTakesALeaseInTheSameScript() {
+        ThrottlePolicy wide = ThrottlePolicy.of("wide", BucketSpec.of("100000/1s"));
+        for (int i = 0; i < 100; i++) {
+            assertThat(store.take(List.of(Charge.of(POLICY, "", 1), Charge.of(wide, "", 1)))
+                            .allowed())
+                    .isTrue();
+        }
+        assertThat(redis.asked).startsWith(2L, 4L, 8L);
+        assertThat(store.snapshot(Charge.of(wide, "", 1)).available()).isEqualTo(99_900);
+    }
+
+    @Test
+    void anEmptyBucketIsAskedAQuarterOfALeaseLaterAgain() {
+        takeAll();
+        Decision denied = take(1);
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.retryAfter()).isBetween(Duration.ofNanos(1), LEASE.dividedBy(4));
+        int calls = redis.calls;
+        advance(LEASE.dividedBy(4).minusNanos(1));
+        assertThat(take(1).allowed()).isFalse();
+        assertThat(redis.calls).isEqualTo(calls);
+        advance(Duration.ofNanos(1));
+        assertThat(take(1).allowed()).isTrue();
+    }
+
+    @Test
+    void theLastTokensOfABurstAreTakenOneByOne() {
+        int taken = takeAll();
+        for (int i = 0; i < 50; i++) {
+            advance(Duration.ofMillis(25));
+            taken += takeAll();
+        }
+        assertThat(taken).isBetween(750, 400 + 50 * 10);
+    }
+
+    @Test
+    void aCostAboveTheLeaseIsTakenFromRedis() {
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        assertThat(take(leased + 1).allowed()).isTrue();
+        assertThat(redis.calls).isEqualTo(calls + 1);
+        assertThat(take(401).outcome()).isEqualTo(Outcome.NEVER_FITS);
+    }
+
+    @Test
+    void aChangedSpecUsesNoLeaseOfTheOldOne() {
+        warmUp(20);
+        int calls = redis.calls;
+        Charge changed = Charge.of(POLICY.withSpec(BucketSpec.of("500/1s")), "", 1);
+        assertThat(store.take(List.of(changed)).allowed()).isTrue();
+        assertThat(redis.calls).isEqualTo(calls + 1);
+    }
+
+    @Test
+    void aResetDropsTheLease() {
+        warmUp(20);
+        store.reset(Charge.of(POLICY, "", 1));
+        assertThat(store.leased(POLICY)).isZero();
+        assertThat(take(1).allowed()).isTrue();
+        assertThat(missing()).isEqualTo(1);
+    }
+
+    /** The clock of a frozen virtual machine may stand still; that of Redis doesn't. */
+    @Test
+    void aMachineThatWasFrozenDropsItsOldLeaseWithTheNextOne() {
+        warmUp(40);
+        micros.addAndGet(1_000_000);
+        long left = store.leased(POLICY);
+        while (store.leased(POLICY) <= left) {
+            assertThat(take(1).allowed()).isTrue();
+            left = Math.min(left, store.leased(POLICY));
+        }
+        assertThat(store.leased(POLICY)).isEqualTo(redis.asked.get(redis.asked.size() - 1));
+    }
+
+    @Test
+    void aBusyInstanceRenewsItsLeaseWithTheNextCall() {
+        busy = true;
+        warmUp(20);
+        int calls = redis.calls;
+        long leased = store.leased(POLICY);
+        for (long i = 0; i <= leased; i++) {
+            assertThat(take(1).allowed()).isTrue();
+        }
+        assertThat(redis.calls).isEqualTo(calls + 1);
+        assertThat(store.leased(POLICY)).isPositive();
+    }
+
+    /** Another instance may use transactions, which give no leases but must keep those of this instance. */
+    @Test
+    void aTransactionKeepsTheLeasesInTheValue() {
+        warmUp(20);
+        try (DedicatedConnections connections = TestRedis.shared().dedicatedConnections()) {
+            BucketStore other = new RedisTransactionBucketStore(
+                    connections, keys, TestRedis.deadline(Duration.ofSeconds(60)), TestRedis.FAILURES, micros::get);
+            long before = missing();
+            Decision taken = other.take(List.of(Charge.of(POLICY, "", 5)));
+            assertThat(taken.allowed()).isTrue();
+            assertThat(missing()).isEqualTo(before + 5);
+            other.giveBack(taken.taken());
+            assertThat(missing()).isEqualTo(before);
+            assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
+                    .contains(" ^");
+        }
+    }
+}
