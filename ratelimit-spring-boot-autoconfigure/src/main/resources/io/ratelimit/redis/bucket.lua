@@ -67,7 +67,8 @@ A value of another form is an error. It isn't used and isn't overwritten.
 
 Numbers. Doubles are exact for whole numbers up to 2^53, about 9.007e15. Kept numbers are at most MOST. A product that could
 be larger is only compared with a smaller number, or limited by one: rounding keeps the order. The rounded quotient of two such
-numbers is exact too. tostring keeps 14 digits, hence the formats.
+numbers is exact too. tostring keeps 14 digits, hence the formats. From Lua 5.3 on, which some servers have, whole numbers in
+texts are integers, whose products wrap around. Adding 0.0 to each number of a text makes it a double there too.
 
 Time. The clock is the server's, read once; tests pass a time. If it steps back, the time of a bucket stands still until its
 moment. If that moment is more than a minute and a step ahead, the clock was ahead and has been corrected. The moment then
@@ -101,11 +102,11 @@ local LONGEST_DEBT = 365 * 24 * 3600 * 1000000
 local pack, unpack = struct.pack, struct.unpack
 local operation, now = ARGV[#KEYS + 1] or 'take', ARGV[#KEYS + 2]
 if now then
-    now = tonumber(now)
+    now = now + 0.0
     SLACK = 600000 -- the time of a test may stand still while the server's clock runs
 else
     local time = redis.call('TIME')
-    now = time[1] * 1000000 + time[2]
+    now = time[1] * 1000000.0 + time[2]
 end
 
 -- The most frequent case: a take at once from a bucket under the same spec. It has the arithmetic of the code below without
@@ -170,7 +171,7 @@ end
 
 local function numbers(spec)
     local n, d, c, s = string.match(spec, '^(%d+)/(%d+)/(%d+)/(%d+)$')
-    return tonumber(n), tonumber(d), tonumber(c), tonumber(s)
+    return n + 0.0, d + 0.0, c + 0.0, s + 0.0
 end
 
 -- Brings a bucket to the present.
@@ -305,8 +306,9 @@ local function read(key, spec, n, s, full)
         error(NO_BUCKET)
     end
     local at, missing = unpack('>dd', value)
-    promised, kept_until, returned = tonumber(promised) or 0, tonumber(kept_until) or 0, tonumber(returned) or 0
-    advance, leased, lease_end = tonumber(advance) or 0, tonumber(leased) or 0, tonumber(lease_end) or 0
+    promised, kept_until = (tonumber(promised) or 0) + 0.0, (tonumber(kept_until) or 0) + 0.0
+    returned, advance = (tonumber(returned) or 0) + 0.0, (tonumber(advance) or 0) + 0.0
+    leased, lease_end = (tonumber(leased) or 0) + 0.0, (tonumber(lease_end) or 0) + 0.0
     if written ~= spec then
         local d, c
         n, d, c, s = numbers(written)

@@ -72,6 +72,8 @@ class RateLimitsEndpointAccessTests {
             assertThat(http.get("/actuator/ratelimits").status()).isEqualTo(200);
             assertThat(http.get("/actuator/ratelimits/all").status()).isEqualTo(200);
             assertThat(post(http, "/actuator/ratelimits/all").status()).isEqualTo(405);
+            assertThat(http.request("DELETE", "/actuator/ratelimits/all/change").body())
+                    .contains("limits are read-only here");
             Response rejected = http.request("DELETE", "/actuator/ratelimits/all");
             assertThat(rejected.status()).isEqualTo(405);
             assertThat(rejected.header("Allow")).isEqualTo("GET");
