@@ -7,6 +7,7 @@ import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.SpecCache;
 import io.ratelimit.redis.RedisAnswers.Receipt;
@@ -32,6 +33,9 @@ final class RedisScript {
 
     /** The price of a cost that never fits: no bucket has so many ticks. */
     private static final long NEVER = RedisTickScale.MAX_TICKS + 1;
+
+    /** The first number of the arguments for a bucket with calendar refill. */
+    private static final double CALENDAR = -1;
 
     /** The step in the arguments of a give without a receipt. */
     private static final long NOT_RECORDED = -1;
@@ -65,6 +69,19 @@ final class RedisScript {
                 : arguments(ticks, cost, receipt.step(), receipt.rest(), receipt.before());
     }
 
+    /**
+     * Returns arguments preceded by the periods of a calendar around the server's time, from which the script computes the
+     * time of the calendar.
+     */
+    static byte[] withCalendar(CalendarClock calendar, long serverMicros, byte[] arguments) {
+        ByteBuffer bytes = ByteBuffer.allocate(7 * Double.BYTES + arguments.length);
+        bytes.putDouble(CALENDAR).putDouble(calendar.periodMicros());
+        for (long number : calendar.around(serverMicros)) {
+            bytes.putDouble(number);
+        }
+        return bytes.put(arguments).array();
+    }
+
     /** Returns numbers of eight bytes each, and then the name of the spec. */
     private static byte[] arguments(RedisTickScale ticks, long... numbers) {
         byte[] name = ticks.name().getBytes(StandardCharsets.US_ASCII);
@@ -86,22 +103,21 @@ final class RedisScript {
     /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
     static final class Reply {
 
-        private long now;
-        private long[] numbers = new long[2];
+        private long[] numbers = new long[3];
 
-        /** Returns the time of the server in microseconds. */
-        long now() {
-            return now;
+        /** Returns the time of a bucket in microseconds: the server's, or that of the bucket's calendar. */
+        long now(int bucket) {
+            return numbers[3 * bucket + 2];
         }
 
         /** Returns the missing ticks of a bucket; below zero as the script returned them. */
         long missing(int bucket) {
-            return numbers[2 * bucket];
+            return numbers[3 * bucket];
         }
 
         /** Returns the ticks that had been given back to a bucket. */
         long returned(int bucket) {
-            return numbers[2 * bucket + 1];
+            return numbers[3 * bucket + 1];
         }
     }
 
@@ -116,17 +132,17 @@ final class RedisScript {
 
         @Override
         public void multi(int count) {
-            output.numbers = new long[2 * Math.max(count, 0)];
+            output.numbers = new long[3 * Math.max(count, 0)];
         }
 
         @Override
         public void set(@Nullable ByteBuffer text) {
             if (text != null) {
-                output.now = (long) text.getDouble();
-                output.numbers[2 * read] = (long) text.getDouble();
+                output.numbers[3 * read + 2] = (long) text.getDouble();
+                output.numbers[3 * read] = (long) text.getDouble();
                 // A take at once replies the value that it wrote: then the text of a spec follows, which is no number
                 // of eight bytes, or one between 0 and 1.
-                output.numbers[2 * read + 1] = text.remaining() == Double.BYTES ? (long) text.getDouble() : 0;
+                output.numbers[3 * read + 1] = text.remaining() == Double.BYTES ? (long) text.getDouble() : 0;
                 read++;
             }
         }

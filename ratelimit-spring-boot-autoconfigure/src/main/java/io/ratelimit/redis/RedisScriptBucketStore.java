@@ -3,9 +3,11 @@ package io.ratelimit.redis;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.redis.RedisAnswers.Receipt;
 import io.ratelimit.redis.RedisScript.Reply;
@@ -35,6 +37,9 @@ final class RedisScriptBucketStore extends RedisBucketStore {
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
     private volatile boolean oneKeyPerScript;
+
+    /** The microseconds by which the server's clock is ahead of this machine's. */
+    private volatile long serverAhead;
 
     /** @param oneKeyPerScript whether Redis is a cluster */
     RedisScriptBucketStore(
@@ -146,9 +151,25 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         for (int i = 0; i < keys.length; i++) {
             Charge charge = charges.get(i);
             keys[i] = key(charge);
-            arguments[i] = script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
+            arguments[i] = withCalendar(
+                    charge, script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead)));
         }
         return start(operation, keys, arguments);
+    }
+
+    private byte[] withCalendar(Charge charge, byte[] arguments) {
+        CalendarClock calendar = calendar(charge);
+        return calendar == null ? arguments : RedisScript.withCalendar(calendar, serverMicros(), arguments);
+    }
+
+    /** Returns the time of the server, as far as it is known. */
+    private long serverMicros() {
+        long now = testTime();
+        return now == SERVER_TIME ? wallMicros() + serverAhead : now;
+    }
+
+    private static long wallMicros() {
+        return TimeSource.system().wallNanos() / 1_000;
     }
 
     private Running start(Operation operation, byte[][] keys, byte[][] arguments) {
@@ -189,15 +210,25 @@ final class RedisScriptBucketStore extends RedisBucketStore {
 
     private Answer answer(Charge charge, int i, Reply reply, boolean taken, boolean ahead) {
         RedisTickScale ticks = ticks(charge);
-        long now = reply.now();
+        CalendarClock calendar = calendar(charge);
+        long now = now(reply, i, calendar);
         long missing = reply.missing(i);
         if (missing < 0) {
-            return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now);
+            return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now, calendar);
         }
         long before = missing - ticks.of(charge.cost());
         return taken
-                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now)
-                : RedisAnswers.available(charge, ticks, before, now);
+                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, calendar)
+                : RedisAnswers.available(charge, ticks, before, now, calendar);
+    }
+
+    /** Returns the time of a bucket, and notes the server's time if it is that of a calendar. */
+    private long now(Reply reply, int i, @Nullable CalendarClock calendar) {
+        long now = reply.now(i);
+        if (calendar != null) {
+            serverAhead = calendar.momentOf(now) - wallMicros();
+        }
+        return now;
     }
 
     @Override
@@ -230,7 +261,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
             RedisTickScale ticks = ticks(charge);
             keys[i] = key(charge);
             Receipt receipt = (Receipt) taken.get(i).receipt();
-            arguments[i] = RedisScript.argumentsToGiveBack(ticks, charge.cost(), receipt);
+            arguments[i] = withCalendar(charge, RedisScript.argumentsToGiveBack(ticks, charge.cost(), receipt));
         }
         return start(Operation.GIVE, keys, arguments);
     }
@@ -240,7 +271,8 @@ final class RedisScriptBucketStore extends RedisBucketStore {
         Reply reply = script.result(start(Operation.LOOK, List.of(charge), false), call);
         RedisTickScale ticks = ticks(charge);
         long missing = reply.missing(0) >= 0 ? reply.missing(0) - ticks.of(charge.cost()) : -reply.missing(0) - 1;
-        return RedisAnswers.snapshot(charge, ticks, missing, reply.now());
+        CalendarClock calendar = calendar(charge);
+        return RedisAnswers.snapshot(charge, ticks, missing, now(reply, 0, calendar), calendar);
     }
 
     @Override
