@@ -406,6 +406,7 @@ const SCENES = {
   burst: run => times(1000, () => run.send('alice', 'GET /api/items')),
   reports: run => times(8, () => ['alice', 'bob'].forEach(user => run.send(user, 'GET /api/report'))),
   plans: run => times(25, () => ['alice', 'bob', 'admin'].forEach(user => run.send(user, 'GET /api/translation'))),
+  exports: run => times(12, () => run.send('alice', 'GET /api/export')),
   guesses: run => times(40, i => run.send('stranger', 'GET /api/items', { login: `carol:guess${i}` })),
   changes: run => times(6, () => run.send('alice', 'PUT /api/items/1', { body: KETTLE })),
   checkouts: run => times(12, i => run.send(i % 2 ? 'alice' : 'bob', 'POST /api/checkout')),

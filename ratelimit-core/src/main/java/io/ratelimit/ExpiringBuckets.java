@@ -158,7 +158,7 @@ final class ExpiringBuckets {
 
     /** Returns the one scale of a spec, which is kept while a bucket counts by it. */
     TickScale scale(BucketSpec spec) {
-        return scales.get(spec, sameSpec -> TickScale.of(sameSpec, start));
+        return scales.get(spec, sameSpec -> TickScale.of(sameSpec, start, time));
     }
 
     /** Returns whether a bucket belongs here, by its scale: no two of these objects share one. */

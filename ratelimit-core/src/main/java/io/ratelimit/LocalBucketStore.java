@@ -130,7 +130,7 @@ final class LocalBucketStore implements BucketStore {
         PolicyBuckets buckets = buckets(taken.policy());
         Receipt receipt = (Receipt) taken.receipt();
         BucketState bucket = receipt == null ? buckets.bucketTakenFrom(taken) : receipt.state();
-        while (bucket != null && !bucket.giveBack(taken.charge().cost() - kept, kept, receipt, clock::now)) {
+        while (bucket != null && !bucket.giveBack(taken.charge().cost() - kept, kept, receipt, clock)) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);
         }
@@ -181,7 +181,7 @@ final class LocalBucketStore implements BucketStore {
         return buckets != null
                 ? buckets
                 : policies.computeIfAbsent(
-                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), hash, clock, clock, clock::now));
+                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), hash, clock, clock, clock));
     }
 
     @Override
@@ -194,7 +194,7 @@ final class LocalBucketStore implements BucketStore {
      * The clock by which buckets expire: the time of the latest call, at most a second late. Caffeine reads its ticker
      * at every look-up, and a real clock would cost more than the look-up itself. Thread-safe.
      */
-    static final class Clock implements Ticker, Scheduler {
+    static final class Clock implements Ticker, Scheduler, TimeSource {
 
         private static final long STEP = Duration.ofSeconds(1).toNanos();
 
@@ -214,6 +214,16 @@ final class LocalBucketStore implements BucketStore {
                 seen = latest.get();
             }
             return nanos;
+        }
+
+        @Override
+        public long nanoTime() {
+            return now();
+        }
+
+        @Override
+        public long wallNanos() {
+            return time.wallNanos();
         }
 
         @Override

@@ -3,6 +3,7 @@ package io.ratelimit;
 import static io.ratelimit.Check.check;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Comparator;
 import java.util.PriorityQueue;
 import java.util.concurrent.Future;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A clock that stands still until {@link #advance} moves it, for tests of limits without sleeping. Moving it wakes
- * waiting threads and makes scheduled calls. Starts at zero. Thread-safe.
+ * waiting threads and makes scheduled calls. Starts at zero, and its wall clock at 1970-01-01T00:00Z. Thread-safe.
  */
 public final class ManualTimeSource implements TimeSource {
 
@@ -22,6 +23,7 @@ public final class ManualTimeSource implements TimeSource {
     private final PriorityQueue<Call> calls = new PriorityQueue<>(
             Comparator.comparingLong((Call call) -> call.nanos).thenComparingLong(call -> call.number));
     private volatile long nanos;
+    private volatile long wallStart;
     private long end;
     private long scheduledCount;
     private int parked;
@@ -29,6 +31,16 @@ public final class ManualTimeSource implements TimeSource {
     @Override
     public long nanoTime() {
         return nanos;
+    }
+
+    @Override
+    public long wallNanos() {
+        return wallStart + nanos;
+    }
+
+    /** Sets the wall clock, back or forward, and leaves the time as it is. */
+    public void setWallClock(Instant now) {
+        wallStart = now.getEpochSecond() * 1_000_000_000 + now.getNano() - nanos;
     }
 
     /**

@@ -4,6 +4,7 @@ import static io.ratelimit.Check.check;
 
 import java.time.Duration;
 import java.time.format.DateTimeParseException;
+import java.time.temporal.ChronoUnit;
 import java.util.Locale;
 import java.util.Map;
 
@@ -19,6 +20,9 @@ public record Rate(long tokens, Duration period) {
     private static final Duration MAX_PERIOD = Duration.ofDays(365);
     private static final long MAX_TOKENS_PER_NANOSECOND = 10;
 
+    /** The mean length of a month: a twelfth of the mean year of the Gregorian calendar. */
+    static final Duration MONTH = ChronoUnit.MONTHS.getDuration();
+
     private static final Map<String, Duration> UNITS = Map.ofEntries(
             Map.entry("us", Duration.ofNanos(1_000)),
             Map.entry("ms", Duration.ofMillis(1)),
@@ -29,7 +33,9 @@ public record Rate(long tokens, Duration period) {
             Map.entry("h", Duration.ofHours(1)),
             Map.entry("hour", Duration.ofHours(1)),
             Map.entry("d", Duration.ofDays(1)),
-            Map.entry("day", Duration.ofDays(1)));
+            Map.entry("day", Duration.ofDays(1)),
+            Map.entry("week", Duration.ofDays(7)),
+            Map.entry("month", MONTH));
 
     /** @throws IllegalArgumentException if a component is outside its range; the message contains the range */
     public Rate {
@@ -49,7 +55,8 @@ public record Rate(long tokens, Duration period) {
 
     /**
      * Reads a rate such as {@code 600/1m}, {@code 10/s}, {@code 600/minute}, {@code 1/2s}, {@code 5/100ms} or
-     * {@code 3/PT1M}: tokens, a slash, and a period. The units are us, ms, s, m, h, d, second, minute, hour and day.
+     * {@code 3/PT1M}: tokens, a slash, and a period. The units are us, ms, s, m, h, d, second, minute, hour, day, week and
+     * month. Unless a bucket is refilled by the calendar, a month is 30.436875 days.
      *
      * @throws IllegalArgumentException if the text is not a rate; the message contains a correct example or the range
      */
@@ -116,7 +123,7 @@ public record Rate(long tokens, Duration period) {
             throw new IllegalArgumentException("'" + text + "' is not a period that can be read");
         }
         throw new IllegalArgumentException("'" + text + "' is not a period: say us, ms, s, m, h or d (as in '100ms'),"
-                + " second, minute, hour or day, or ISO-8601 such as 'PT1M'");
+                + " second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'");
     }
 
     private static boolean isDigit(char c) {
@@ -130,7 +137,7 @@ public record Rate(long tokens, Duration period) {
     /** Returns the rate as users write it: {@code 600/1m}. */
     @Override
     public String toString() {
-        return tokens + "/" + format(period);
+        return tokens + "/" + (period.equals(MONTH) ? "month" : format(period));
     }
 
     /** Returns a duration as users write it: a whole number of the largest possible unit. */

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import java.math.BigInteger;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** The unit in which a bucket of one spec counts time and tokens alike: the tick. Immutable. */
 final class TickScale {
@@ -24,6 +25,8 @@ final class TickScale {
      * kept, and the part of the next batch that would count as earned already is taken off that batch: the clock of the
      * bucket is ahead by so many ticks until then (the advance). At 10/1m and half a minute after a tick, an empty bucket
      * is worth 5 tokens. Under greedy refill it has these 5. Converted back, it has 5, and the next batch brings 5.
+     *
+     * Calendar refill is interval refill on a clock on which all days, weeks or months have one length (CalendarClock).
      */
 
     /** 2^63 ticks at 24 a nanosecond last twelve years: a bucket may be ten years from full, or idle for that long. */
@@ -41,11 +44,23 @@ final class TickScale {
     private final long full;
     private final long nanosToFull;
     private final long maxDebt;
+    private final @Nullable WallCalendar calendar;
     private final TickScale base;
     private final long advance;
     private final long advancedUntil;
 
     private TickScale(BucketSpec spec, Rate rate, long nanos, long stepNanos, long perStep, long perToken) {
+        this(spec, rate, nanos, stepNanos, perStep, perToken, null);
+    }
+
+    private TickScale(
+            BucketSpec spec,
+            Rate rate,
+            long nanos,
+            long stepNanos,
+            long perStep,
+            long perToken,
+            @Nullable WallCalendar calendar) {
         this.spec = spec;
         this.rate = rate;
         this.start = nanos - Math.floorMod(nanos, stepNanos);
@@ -57,7 +72,8 @@ final class TickScale {
         this.base = this;
         this.advance = 0;
         this.advancedUntil = start;
-        this.nanosToFull = nanosUntil(full, start);
+        this.calendar = calendar;
+        this.nanosToFull = stepsOf(full) * stepNanos;
         this.maxDebt = ThrottlePolicy.LONGEST_WAIT.toNanos() / stepNanos * perStep;
     }
 
@@ -73,6 +89,7 @@ final class TickScale {
         this.full = base.full;
         this.nanosToFull = base.nanosToFull;
         this.maxDebt = base.maxDebt;
+        this.calendar = base.calendar;
         this.base = base;
         this.advance = advance;
         this.advancedUntil = advancedUntil;
@@ -81,6 +98,16 @@ final class TickScale {
     /**
      * Returns the scale of a spec, counted from the clock step of a moment: a clock may start anywhere and wrap around.
      */
+    static TickScale of(BucketSpec spec, long nanos, TimeSource time) {
+        if (spec.refill() != BucketSpec.Refill.CALENDAR) {
+            return of(spec, nanos);
+        }
+        WallCalendar calendar = new WallCalendar(CalendarClock.of(spec), time);
+        long tokens = spec.rate().tokens();
+        return new TickScale(spec, spec.rate(), calendar.at(nanos), calendar.periodNanos(), tokens, 1, calendar);
+    }
+
+    /** Returns the scale of a spec without a calendar. */
     static TickScale of(BucketSpec spec, long nanos) {
         long tokens = spec.rate().tokens();
         long periodNanos = spec.rate().period().toNanos();
@@ -159,17 +186,27 @@ final class TickScale {
 
     /** Returns the tick at a moment. It may wrap around, so ticks are compared by subtraction. */
     long at(long nanos) {
-        long passed = nanos - start;
         if (stepNanos == 1) {
+            long passed = nanos - start;
             return perStep == 1 ? passed : passed * perStep;
         }
-        long steps = stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos);
-        return steps * perStep + advanceAt(nanos);
+        return atClock(clock(nanos));
     }
 
-    /** Returns the ticks by which the next step after a moment is shorter than others. */
-    private long advanceAt(long nanos) {
-        return advance == 0 || nanos - advancedUntil >= 0 ? 0 : advance;
+    /** Returns the time of the clock that the steps are counted by. */
+    private long clock(long nanos) {
+        return calendar == null ? nanos : calendar.at(nanos);
+    }
+
+    private long atClock(long clock) {
+        long passed = clock - start;
+        long steps = stepNanos == MICROSECOND ? Math.floorDiv(passed, MICROSECOND) : Math.floorDiv(passed, stepNanos);
+        return steps * perStep + advanceAt(clock);
+    }
+
+    /** Returns the ticks by which the next step after a time of the clock is shorter than others. */
+    private long advanceAt(long clock) {
+        return advance == 0 || clock - advancedUntil >= 0 ? 0 : advance;
     }
 
     /** Returns the scale without an advance. */
@@ -179,17 +216,18 @@ final class TickScale {
 
     /** Returns this scale with the clock ahead by so many ticks until the step after a moment. */
     TickScale advanced(long ticks, long nanos) {
-        return ticks == 0 ? base : new TickScale(base, ticks, nanos - sinceStep(nanos) + stepNanos);
+        long clock = clock(nanos);
+        return ticks == 0 ? base : new TickScale(base, ticks, clock - sinceStep(clock) + stepNanos);
     }
 
-    /** Returns the nanoseconds since the last batch of interval refill; zero for greedy refill. */
-    private long sinceStep(long nanos) {
-        return spec.refill() == BucketSpec.Refill.INTERVAL ? Math.floorMod(nanos - start, stepNanos) : 0;
+    /** Returns the time since the last batch, by the clock; zero for greedy refill. */
+    private long sinceStep(long clock) {
+        return spec.refill() == BucketSpec.Refill.GREEDY ? 0 : Math.floorMod(clock - start, stepNanos);
     }
 
     /** Returns the tick of the first clock step that isn't before a moment. */
     long atOrAfter(long nanos) {
-        return at(nanos + stepNanos - 1);
+        return stepNanos == 1 ? at(nanos) : atClock(clock(nanos) + stepNanos - 1);
     }
 
     /**
@@ -199,9 +237,15 @@ final class TickScale {
         if (ticks <= 0) {
             return 0;
         }
-        long fromStep = ticks + advanceAt(nanos);
-        long steps = perStep == 1 ? fromStep : (fromStep - 1) / perStep + 1;
+        if (calendar != null) {
+            return calendar.nanosUntil(stepsOf(ticks + advanceAt(clock(nanos))), nanos);
+        }
+        long steps = stepsOf(ticks + advanceAt(nanos));
         return stepNanos == 1 ? steps : steps * stepNanos - Math.floorMod(nanos - start, stepNanos);
+    }
+
+    private long stepsOf(long ticks) {
+        return perStep == 1 ? ticks : (ticks - 1) / perStep + 1;
     }
 
     /** Returns the most nanoseconds that can have passed since a tick; zero if the tick is still to come. */
@@ -268,14 +312,15 @@ final class TickScale {
         if (isSimple(other, missing)) {
             return simplyConverted(other, missing);
         }
+        long otherClock = other.clock(nanos);
         BigInteger otherStep = BigInteger.valueOf(other.stepNanos);
-        BigInteger worth = BigInteger.valueOf(other.full - missing - other.advanceAt(nanos))
+        BigInteger worth = BigInteger.valueOf(other.full - missing - other.advanceAt(otherClock))
                 .multiply(otherStep)
-                .add(product(other.perStep, other.sinceStep(nanos)))
+                .add(product(other.perStep, other.sinceStep(otherClock)))
                 .multiply(BigInteger.valueOf(perToken))
                 .multiply(BigInteger.valueOf(stepNanos));
         BigInteger perTick = otherStep.multiply(BigInteger.valueOf(other.perToken));
-        BigInteger earned = product(perStep, sinceStep(nanos)).multiply(perTick);
+        BigInteger earned = product(perStep, sinceStep(clock(nanos))).multiply(perTick);
         BigInteger[] ticks = worth.subtract(earned).divideAndRemainder(perTick.multiply(BigInteger.valueOf(stepNanos)));
         return full - atMostFull(ticks).longValueExact();
     }
@@ -291,15 +336,19 @@ final class TickScale {
             return left / other.perToken < capacity && left % other.perToken * perToken % other.perToken != 0;
         }
         BigInteger[] kept = keptTokens(other, Math.max(missing, 0));
-        return sinceStep(nanos) + other.sinceStep(nanos) > 0
+        return sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0
                 || kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
     }
 
-    /** Returns the most ticks that a spec's rate can bring in this time; interval refill may bring one more batch. */
+    /**
+     * Returns the most ticks that a spec's rate can bring in this time. Refill in batches may bring one more batch. The
+     * periods of a calendar are longer than four fifths of their mean.
+     */
     long maxRefill(long nanos, BucketSpec spec) {
         long period = spec.rate().period().toNanos();
-        boolean interval = spec.refill() == BucketSpec.Refill.INTERVAL;
-        long time = interval && nanos % period != 0 ? (nanos / period + 1) * period : nanos;
+        long longest = spec.refill() == BucketSpec.Refill.CALENDAR ? nanos + nanos / 4 : nanos;
+        boolean batches = spec.refill() != BucketSpec.Refill.GREEDY;
+        long time = batches && longest % period != 0 ? (longest / period + 1) * period : longest;
         return BigInteger.valueOf(time)
                 .multiply(BigInteger.valueOf(spec.rate().tokens()))
                 .multiply(BigInteger.valueOf(perToken))

@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import java.time.Instant;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 
@@ -15,6 +16,15 @@ public interface TimeSource {
      * Buckets with interval refill get their tokens at whole periods since that moment.
      */
     long nanoTime();
+
+    /**
+     * Returns the wall-clock time at this moment, in nanoseconds since 1970-01-01T00:00Z. Buckets with calendar refill
+     * get their tokens by it. It may step back; the calendar of a bucket doesn't.
+     */
+    default long wallNanos() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * 1_000_000_000 + now.getNano();
+    }
 
     /**
      * Parks the calling thread until a moment; returns at once if it is past.

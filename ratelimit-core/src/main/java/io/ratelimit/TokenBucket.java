@@ -46,7 +46,7 @@ public sealed class TokenBucket permits StripedBucket {
     TokenBucket(BucketSpec spec, TimeSource time) {
         this.time = time;
         long nanos = time.nanoTime();
-        this.state = new BucketState(TickScale.of(spec, nanos), nanos);
+        this.state = new BucketState(TickScale.of(spec, nanos, time), nanos);
     }
 
     /** Returns a full bucket on the machine's clock. */
@@ -258,7 +258,7 @@ public sealed class TokenBucket permits StripedBucket {
     public synchronized void reconfigure(BucketSpec spec) {
         BucketState before = state;
         if (!before.scale().spec().equals(spec)) {
-            state = before.convertTo(TickScale.of(spec, time.nanoTime()), time);
+            state = before.convertTo(TickScale.of(spec, time.nanoTime(), time), time);
         }
     }
 

@@ -81,7 +81,7 @@ class RateTests {
         assertRefused(
                 text,
                 "'%s' is not a rate: '%s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute,"
-                        + " hour or day, or ISO-8601 such as 'PT1M'",
+                        + " hour, day, week or month, or ISO-8601 such as 'PT1M'",
                 text,
                 period);
     }

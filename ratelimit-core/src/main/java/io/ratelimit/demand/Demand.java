@@ -263,7 +263,7 @@ public final class Demand {
 
     private @Nullable BucketSpec spec(Rate rate, double capacity) {
         try {
-            return new BucketSpec(rate, (long) capacity, spec().refill());
+            return spec().with(rate, (long) capacity);
         } catch (IllegalArgumentException outsideTheDomain) {
             return null;
         }

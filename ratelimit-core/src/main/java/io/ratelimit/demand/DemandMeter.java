@@ -57,7 +57,8 @@ public final class DemandMeter {
     }
 
     /**
-     * @param spec the present limit; demand is measured at its rate times 1/16 to 16, and with its refill
+     * @param spec the present limit; demand is measured at its rate times 1/16 to 16, and with its refill; that of
+     *     a calendar as if its tokens came one by one
      * @param sample the number of keys to follow at most, beside the heaviest
      */
     public DemandMeter(BucketSpec spec, int sample) {

@@ -39,7 +39,7 @@ final class RateGrid {
     private int own;
 
     RateGrid(BucketSpec spec) {
-        this.spec = spec;
+        this.spec = spec.refill() == Refill.CALENDAR ? spec.withRefill(Refill.GREEDY) : spec;
         long tokens = spec.rate().tokens();
         long periodNanos = spec.rate().period().toNanos();
         boolean interval = spec.refill() == Refill.INTERVAL;

@@ -161,6 +161,12 @@ class DemandMeterTests {
     }
 
     @Test
+    void theDemandOfACalendarQuotaIsMeasuredAsIfItsTokensCameOneByOne() {
+        BucketSpec quota = BucketSpec.of("100/month").withRefill(Refill.CALENDAR);
+        assertThat(new DemandMeter(quota).demand().spec()).isEqualTo(quota.withRefill(Refill.GREEDY));
+    }
+
+    @Test
     void theRatesAreThePoliciesOwnTimesPowersOfTwo() {
         assertThat(rates("600/1m"))
                 .containsExactly(

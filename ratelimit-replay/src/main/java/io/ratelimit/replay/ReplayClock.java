@@ -36,6 +36,12 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         return nanos;
     }
 
+    /** Returns the same: the moments of a log count from 1970. */
+    @Override
+    public long wallNanos() {
+        return nanos;
+    }
+
     /** Moves the time forward through all timers; a moment in the past doesn't move it. */
     void advanceTo(long moment) {
         for (Timer timer = timers.peek(); timer != null && timer.moment <= moment; timer = timers.peek()) {

@@ -52,7 +52,7 @@ final class LimitChange implements UnaryOperator<BucketSpec> {
     @Override
     public BucketSpec apply(BucketSpec spec) {
         BucketSpec changed = rate != null && capacity != null
-                ? new BucketSpec(rate, capacity, spec.refill())
+                ? spec.with(rate, capacity)
                 : rate != null ? spec.withRate(rate) : spec.withCapacity(Objects.requireNonNull(capacity));
         before = spec;
         after = changed;

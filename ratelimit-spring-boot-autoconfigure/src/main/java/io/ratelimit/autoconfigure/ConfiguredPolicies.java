@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
@@ -179,8 +180,21 @@ public final class ConfiguredPolicies {
                 checkHolds("the max-cost", properties.maxCost(), changed.spec(), name);
             }
             checkHolds("the cost", cost, changed.spec(), name);
+            checkPeriod(changed.spec(), policy.spec(), name);
             for (Map.Entry<String, BucketSpec> tier : changed.tiers().entrySet()) {
-                checkHolds("the cost", cost, tier.getValue(), "the tier '" + tier.getKey() + "' of " + name);
+                String owner = "the tier '" + tier.getKey() + "' of " + name;
+                checkHolds("the cost", cost, tier.getValue(), owner);
+                checkPeriod(tier.getValue(), policy.tiers().get(tier.getKey()), owner);
+            }
+        }
+
+        /** A bucket in Redis is that of one calendar. */
+        private static void checkPeriod(BucketSpec changed, @Nullable BucketSpec configured, String owner) {
+            if (configured != null
+                    && changed.refill() == Refill.CALENDAR
+                    && !changed.rate().period().equals(configured.rate().period())) {
+                throw new IllegalArgumentException("the period of " + owner + " must stay that of its calendar, as in "
+                        + configured.rate() + ", but was " + changed.rate());
             }
         }
 

@@ -28,8 +28,14 @@ abstract class PolicyDescription {
     /** Number of tokens in a full bucket, which is the largest burst, such as 800. Default: the tokens of the rate. */
     public abstract Long getCapacity();
 
-    /** Refill of a bucket: greedy (continuously) or interval (all tokens of a period at once). Default: greedy. */
+    /**
+     * Refill of a bucket: greedy (continuously), interval (all tokens of a period at once) or calendar (all tokens of a
+     * day, week or month at once, at its beginning). Default: greedy.
+     */
     public abstract Refill getRefill();
+
+    /** Time zone of the calendar, such as Europe/Berlin, with refill: calendar. Default: UTC. */
+    public abstract String getZone();
 
     /**
      * Tokens that a request takes: a number, such as 5, or an expression over the facts of the request, such as

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
@@ -14,6 +15,8 @@ import io.ratelimit.autoconfigure.RateLimitProperties.Redis.Strategy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
 import io.ratelimit.key.KeyPart;
 import java.time.Duration;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -82,9 +85,23 @@ final class PolicyReader {
         if (rate == null) {
             throw noRate("throttle policy", name, property);
         }
-        return capacity == null
-                ? valid(property + ".rate", rate, () -> BucketSpec.of(rate).withRefill(properties.refill()))
-                : valid(property + ".capacity", capacity, () -> new BucketSpec(rate, capacity, properties.refill()));
+        checkZone();
+        BucketSpec spec = valid(property + ".rate", rate, () -> spec(rate, rate.tokens(), properties));
+        return capacity == null ? spec : valid(property + ".capacity", capacity, () -> spec.withCapacity(capacity));
+    }
+
+    private static BucketSpec spec(Rate rate, long capacity, Policy policy) {
+        ZoneId zone = policy.zone();
+        return new BucketSpec(rate, capacity, policy.refill(), zone == null ? ZoneOffset.UTC : zone);
+    }
+
+    private void checkZone() {
+        if (properties.zone() != null && properties.refill() != Refill.CALENDAR) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + name + "' has a zone, but its tokens don't come by the calendar.",
+                    "Set '" + property + ".refill: calendar', or remove the zone.",
+                    property + ".zone");
+        }
     }
 
     private static RateLimitConfigurationException noRate(String kind, String name, String property) {
@@ -168,7 +185,7 @@ final class PolicyReader {
      */
     static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
         try {
-            BucketSpec spec = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, policy.refill());
+            BucketSpec spec = spec(rate, capacity == null ? rate.tokens() : capacity, policy);
             long cost = ConfiguredPolicy.cost(policy).minTokens();
             if (spec.capacity() < cost) {
                 throw new IllegalArgumentException("capacity must be at least the cost of the policy, " + cost

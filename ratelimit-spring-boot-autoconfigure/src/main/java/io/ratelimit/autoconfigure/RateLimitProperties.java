@@ -21,6 +21,7 @@ import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.time.Duration;
+import java.time.ZoneId;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -168,8 +169,9 @@ public record RateLimitProperties(
      * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s, 600/minute or 1/2s. Required.
      * @param capacity Number of tokens in a full bucket, which is the largest burst, such as 800. Default: the tokens
      *     of the rate.
-     * @param refill Refill of a bucket: greedy (continuously) or interval (all tokens of a period at once). Default:
-     *     greedy.
+     * @param refill Refill of a bucket: greedy (continuously), interval (all tokens of a period at once) or calendar (all
+     *     tokens of a day, week or month at once, at its beginning). Default: greedy.
+     * @param zone Time zone of the calendar, such as Europe/Berlin, with refill: calendar. Default: UTC.
      * @param cost Tokens that a request takes: a number, such as 5, or an expression over the facts of the request,
      *     such as contentLength / 1024. Default: 1.
      * @param maxCost Maximum of the cost, such as 50. A larger cost is reduced to it, and a cost that fails counts as
@@ -222,6 +224,7 @@ public record RateLimitProperties(
             @Nullable Rate rate,
             @Nullable Long capacity,
             Refill refill,
+            @Nullable ZoneId zone,
             RequestCost cost,
             @Nullable Long maxCost,
             @Nullable RequestLimit limit,

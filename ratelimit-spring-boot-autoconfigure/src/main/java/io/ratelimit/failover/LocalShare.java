@@ -1,7 +1,6 @@
 package io.ratelimit.failover;
 
 import io.ratelimit.BucketSpec;
-import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import java.math.BigDecimal;
 import java.math.BigInteger;
@@ -35,12 +34,16 @@ final class LocalShare {
     }
 
     private BucketSpec scale(BucketSpec spec) {
-        Rate rate = spec.refill() == Refill.INTERVAL ? scaleBatches(spec.rate()) : scaleStream(spec.rate());
+        Rate rate = switch (spec.refill()) {
+            case GREEDY -> scaleStream(spec.rate());
+            case INTERVAL -> scaleBatches(spec.rate());
+            case CALENDAR -> new Rate(Math.max(part(spec.rate().tokens()), 1), spec.rate().period());
+        };
         long capacity = Math.max(part(spec.capacity()), 1);
         try {
-            return new BucketSpec(rate, capacity, spec.refill());
+            return spec.with(rate, capacity);
         } catch (IllegalArgumentException tooSlow) {
-            return new BucketSpec(rate, 1, spec.refill());
+            return spec.with(rate, 1);
         }
     }
 

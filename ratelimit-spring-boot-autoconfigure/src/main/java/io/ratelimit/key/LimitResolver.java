@@ -13,8 +13,8 @@ public interface LimitResolver {
 
     /**
      * Returns the rate and the capacity of the request's bucket. The bucket stays the one of the request's key: after a
-     * change it keeps its tokens, cut to the new capacity. The refill is always the policy's. If the method throws an
-     * exception, or the capacity is below the least cost of the policy, the policy's limit applies.
+     * change it keeps its tokens, cut to the new capacity. The refill is always the policy's, and with
+     * {@code refill: calendar} the period must be the policy's, too. If it isn't, if the method throws an exception, or the capacity is below the least cost of the policy, the policy's limit applies.
      *
      * @param request the facts of the request
      * @return the limit; null for the policy's, or that of the request's tier

@@ -61,8 +61,7 @@ public final class RequestLimit {
                 return null;
             }
             if (spec.capacity() >= minCapacity) {
-                Refill refill = policy.spec().refill();
-                return spec.refill() == refill ? spec : spec.withRefill(refill);
+                return underRefillOf(policy.spec(), spec);
             }
             failures.failed(policy.name(), FACT, "its capacity is below the cost of a request");
         } catch (Exception failure) {
@@ -70,6 +69,16 @@ public final class RequestLimit {
         }
         listener.eventOccurred(policy, ThrottleListener.Event.LIMIT_FAILURE);
         return null;
+    }
+
+    private static BucketSpec underRefillOf(BucketSpec policy, BucketSpec spec) {
+        if (policy.refill() == Refill.CALENDAR
+                && !policy.rate().period().equals(spec.rate().period())) {
+            throw new IllegalArgumentException("the period of a calendar is the policy's");
+        }
+        return spec.refill() == policy.refill() && spec.zone().equals(policy.zone())
+                ? spec
+                : policy.with(spec.rate(), spec.capacity());
     }
 
     /** Returns the text of the configuration. */

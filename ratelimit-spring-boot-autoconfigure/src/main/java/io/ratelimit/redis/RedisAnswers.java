@@ -1,12 +1,17 @@
 package io.ratelimit.redis;
 
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
-/** Answers and snapshots from the missing ticks of a bucket. */
+/**
+ * Answers and snapshots from the missing ticks of a bucket. The time of a bucket with calendar refill is that of its
+ * {@link CalendarClock}, of others that of the server.
+ */
 final class RedisAnswers {
 
     /**
@@ -41,11 +46,11 @@ final class RedisAnswers {
      * @param before the ticks missing before the take
      * @param returned the ticks that had been given back
      */
-    static Answer taken(Charge charge, RedisTickScale ticks, long before, long returned, long now) {
+    static Answer taken(Charge charge, RedisTickScale ticks, long before, long returned, long now, @Nullable CalendarClock calendar) {
         long missing = before + ticks.of(charge.cost());
-        Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now));
+        Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.of(charge.cost());
-        return Answer.allowed(charge, snapshot(charge, ticks, missing, now), wait)
+        return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), wait)
                 .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, now));
     }
 
@@ -55,27 +60,27 @@ final class RedisAnswers {
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */
-    static Answer available(Charge charge, RedisTickScale ticks, long missing, long now) {
-        return Answer.allowed(charge, snapshot(charge, ticks, missing, now), Duration.ZERO);
+    static Answer available(Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
+        return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), Duration.ZERO);
     }
 
     /** Returns the answer of a bucket that has too few tokens. */
-    static Answer denied(Charge charge, RedisTickScale ticks, long missing, boolean ahead, long now) {
-        BucketSnapshot bucket = snapshot(charge, ticks, missing, now);
+    static Answer denied(Charge charge, RedisTickScale ticks, long missing, boolean ahead, long now, @Nullable CalendarClock calendar) {
+        BucketSnapshot bucket = snapshot(charge, ticks, missing, now, calendar);
         if (!ticks.fits(charge.cost())) {
             return Answer.denied(charge, Outcome.NEVER_FITS, bucket, Duration.ZERO);
         }
-        long retry = ticks.nanosUntil(missing + ticks.of(charge.cost()) - ticks.full(), now);
+        long retry = ticks.nanosUntil(missing + ticks.of(charge.cost()) - ticks.full(), now, calendar);
         Outcome outcome = ahead && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
         return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
     }
 
-    static BucketSnapshot snapshot(Charge charge, RedisTickScale ticks, long missing, long now) {
+    static BucketSnapshot snapshot(Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
         return new BucketSnapshot(
                 ticks.capacity(),
                 ticks.rate(charge.spec()),
                 ticks.tokens(Math.max(ticks.full() - missing, 0)),
-                Duration.ofNanos(ticks.nanosUntil(ticks.untilNextToken(missing), now)),
-                Duration.ofNanos(ticks.nanosUntil(missing, now)));
+                Duration.ofNanos(ticks.nanosUntil(ticks.untilNextToken(missing), now, calendar)),
+                Duration.ofNanos(ticks.nanosUntil(missing, now, calendar)));
     }
 }

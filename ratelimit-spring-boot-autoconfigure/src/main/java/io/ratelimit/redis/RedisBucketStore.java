@@ -6,6 +6,8 @@ import io.netty.buffer.ByteBuf;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
@@ -14,6 +16,7 @@ import io.ratelimit.failover.SpecCache;
 import java.util.List;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A store of buckets in Redis, on the clock of its server. All Redis commands of a call end by one deadline. A call throws a
@@ -29,6 +32,7 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     private final FailureJudge judge;
     private final LongSupplier time;
     private final SpecCache<BucketSpec, RedisTickScale> ticks = new SpecCache<>(RedisTickScale::of);
+    private final SpecCache<BucketSpec, CalendarClock> calendars = new SpecCache<>(CalendarClock::of);
 
     /** Decides whether a failure is one of Redis or of this process. */
     interface FailureJudge {
@@ -138,6 +142,11 @@ abstract class RedisBucketStore implements Deadline.Bounded {
 
     final RedisTickScale ticks(Charge charge) {
         return ticks.get(charge.spec());
+    }
+
+    /** Returns the clock of the charge's bucket; null if it is the server's. */
+    final @Nullable CalendarClock calendar(Charge charge) {
+        return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
     }
 
     final long testTime() {

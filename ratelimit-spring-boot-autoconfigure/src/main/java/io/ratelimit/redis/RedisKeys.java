@@ -1,5 +1,7 @@
 package io.ratelimit.redis;
 
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
@@ -48,11 +50,14 @@ final class RedisKeys {
 
     /** Returns the Redis key of the bucket of a charge. */
     byte[] of(Charge charge) {
-        byte[] policyPrefix = policyPrefixes.get(charge.policy().name());
+        String name = charge.policy().name();
+        if (charge.spec().refill() == Refill.CALENDAR) {
+            name += "@" + CalendarClock.of(charge.spec()).unit(); // the time in such a value is that of another clock
+        }
+        byte[] policyPrefix = policyPrefixes.get(name);
         if (policyPrefix == null) {
-            String text = prefix + ":" + charge.policy().name() + ":";
-            policyPrefix = text.getBytes(StandardCharsets.UTF_8);
-            policyPrefixes.put(charge.policy().name(), policyPrefix);
+            policyPrefix = (prefix + ":" + name + ":").getBytes(StandardCharsets.UTF_8);
+            policyPrefixes.put(name, policyPrefix);
         }
         byte[] hash = encoder.encode(hash(charge.key()));
         byte[] key = Arrays.copyOf(policyPrefix, policyPrefix.length + hash.length);

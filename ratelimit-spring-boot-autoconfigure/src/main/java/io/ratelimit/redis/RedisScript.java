@@ -7,6 +7,7 @@ import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.SpecCache;
 import io.ratelimit.redis.RedisAnswers.Receipt;
@@ -33,8 +34,14 @@ final class RedisScript {
     /** The price of a cost that never fits: no bucket has so many ticks. */
     private static final long NEVER = RedisTickScale.MAX_TICKS + 1;
 
+    /** The first number of the arguments for a bucket with calendar refill. */
+    private static final double CALENDAR = -1;
+
     /** The step in the arguments of a give without a receipt. */
     private static final long NOT_RECORDED = -1;
+
+    /** The kept tokens in the arguments of a give, if the bucket owes the tokens instead. */
+    private static final long OWED = -1;
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final byte[] text = read();
@@ -74,13 +81,30 @@ final class RedisScript {
     /**
      * Returns the arguments to give tokens back to one bucket.
      *
-     * @param tokens below zero, tokens that the bucket owes in addition
      * @param kept the tokens of the same take that are not given back
      */
     static byte[] argumentsToGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable Receipt receipt) {
         return receipt == null
                 ? arguments(ticks, tokens, NOT_RECORDED, 0, 0, kept)
                 : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept);
+    }
+
+    /** Returns the arguments to take tokens from one bucket whether they are there or not. */
+    static byte[] argumentsToOwe(RedisTickScale ticks, long tokens) {
+        return arguments(ticks, tokens, NOT_RECORDED, 0, 0, OWED);
+    }
+
+    /**
+     * Returns arguments preceded by the periods of a calendar around the server's time, from which the script computes the
+     * time of the calendar.
+     */
+    static byte[] withCalendar(CalendarClock calendar, long serverMicros, byte[] arguments) {
+        ByteBuffer bytes = ByteBuffer.allocate(7 * Double.BYTES + arguments.length);
+        bytes.putDouble(CALENDAR).putDouble(calendar.periodMicros());
+        for (long number : calendar.around(serverMicros)) {
+            bytes.putDouble(number);
+        }
+        return bytes.put(arguments).array();
     }
 
     /** Returns numbers of eight bytes each, and then the name of the spec. */
@@ -104,14 +128,13 @@ final class RedisScript {
     /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
     static final class Reply {
 
-        private static final int NUMBERS = 3;
+        private static final int NUMBERS = 4;
 
-        private long now;
         private long[] numbers = new long[NUMBERS];
 
-        /** Returns the time of the server in microseconds. */
-        long now() {
-            return now;
+        /** Returns the time of a bucket in microseconds: the server's, or that of the bucket's calendar. */
+        long now(int bucket) {
+            return numbers[NUMBERS * bucket + 3];
         }
 
         /** Returns the missing ticks of a bucket; below zero as the script returned them. */
@@ -147,11 +170,10 @@ final class RedisScript {
         @Override
         public void set(@Nullable ByteBuffer text) {
             if (text != null) {
-                output.now = (long) text.getDouble();
                 int first = Reply.NUMBERS * read++;
+                output.numbers[first + 3] = (long) text.getDouble();
                 output.numbers[first] = (long) text.getDouble();
-                // A take at once replies the value that it wrote: then the text of a spec follows, which has no eight
-                // or
+                // A take at once replies the value that it wrote: then the text of a spec follows, which has not eight or
                 // sixteen bytes, or is a number between 0 and 1.
                 int more = text.remaining();
                 if (more == Double.BYTES || more == 2 * Double.BYTES) {

@@ -3,9 +3,11 @@ package io.ratelimit.redis;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.LeasingBucketStore;
 import io.ratelimit.redis.RedisAnswers.Receipt;
@@ -39,6 +41,9 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final RedisScript script;
     private final CombinedTakes combined;
     private volatile boolean oneKeyPerScript;
+
+    /** The microseconds by which the server's clock is ahead of this machine's. */
+    private volatile long serverAhead;
 
     /** @param oneKeyPerScript whether Redis is a cluster */
     RedisScriptBucketStore(
@@ -74,7 +79,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
         RedisTickScale ticks = ticks(charge);
         long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
-        byte[] arguments = RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens);
+        byte[] arguments = withCalendar(charge, RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens));
         return start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments});
     }
 
@@ -90,6 +95,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
         long missing = reply.missing(0) < 0 ? -reply.missing(0) - 1 : reply.missing(0);
         int allowed = (int) (reply.leased(0) / price);
+        CalendarClock calendar = calendar(charges.get(0));
+        long now = now(reply, 0, calendar);
         List<Answer> answers = new ArrayList<>(charges.size());
         for (int i = 0; i < charges.size(); i++) {
             answers.add(
@@ -99,8 +106,9 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
                                     ticks,
                                     missing - (allowed - i) * price,
                                     reply.returned(0),
-                                    reply.now())
-                            : RedisAnswers.denied(charges.get(i), ticks, missing, false, reply.now()));
+                                    now,
+                                    calendar)
+                            : RedisAnswers.denied(charges.get(i), ticks, missing, false, now, calendar));
         }
         return answers;
     }
@@ -157,7 +165,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             LeaseRequest lease = find(leases, charge);
             keys[i] = key(charge);
             arguments[i] = lease == null
-                    ? RedisScript.argumentsToLease(ticks(charge), charge.cost(), 0, 0)
+                    ? withCalendar(charge, RedisScript.argumentsToLease(ticks(charge), charge.cost(), 0, 0))
                     : leaseArguments(lease, charge.cost());
         }
         Reply reply = script.result(start(Operation.LEASE, keys, arguments), call);
@@ -190,12 +198,12 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private void reportGrant(LeaseRequest lease, Reply reply, int i) {
         if (reply.leased(i) > 0) {
             RedisTickScale ticks = ticks(lease.charge());
-            long now = reply.now();
+            long now = reply.now(i);
             long missing = reply.missing(i);
             long returned = reply.returned(i);
             lease.grant(new Grant(
                     ticks.tokens(reply.leased(i)),
-                    RedisAnswers.snapshot(lease.charge(), ticks, missing, now),
+                    RedisAnswers.snapshot(lease.charge(), ticks, missing, now, null),
                     now,
                     cost -> RedisAnswers.receipt(ticks, cost, missing, returned, now)));
         }
@@ -286,9 +294,25 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         for (int i = 0; i < keys.length; i++) {
             Charge charge = charges.get(i);
             keys[i] = key(charge);
-            arguments[i] = script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
+            arguments[i] = withCalendar(
+                    charge, script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead)));
         }
         return start(operation, keys, arguments);
+    }
+
+    private byte[] withCalendar(Charge charge, byte[] arguments) {
+        CalendarClock calendar = calendar(charge);
+        return calendar == null ? arguments : RedisScript.withCalendar(calendar, serverMicros(), arguments);
+    }
+
+    /** Returns the time of the server, as far as it is known. */
+    private long serverMicros() {
+        long now = testTime();
+        return now == SERVER_TIME ? wallMicros() + serverAhead : now;
+    }
+
+    private static long wallMicros() {
+        return TimeSource.system().wallNanos() / 1_000;
     }
 
     private Running start(Operation operation, byte[][] keys, byte[][] arguments) {
@@ -329,15 +353,25 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
     private Answer answer(Charge charge, int i, Reply reply, boolean taken, boolean ahead) {
         RedisTickScale ticks = ticks(charge);
-        long now = reply.now();
+        CalendarClock calendar = calendar(charge);
+        long now = now(reply, i, calendar);
         long missing = reply.missing(i);
         if (missing < 0) {
-            return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now);
+            return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now, calendar);
         }
         long before = missing - Math.max(reply.leased(i), ticks.of(charge.cost())); // leased tokens are still to be had
         return taken
-                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now)
-                : RedisAnswers.available(charge, ticks, before, now);
+                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, calendar)
+                : RedisAnswers.available(charge, ticks, before, now, calendar);
+    }
+
+    /** Returns the time of a bucket, and notes the server's time if it is that of a calendar. */
+    private long now(Reply reply, int i, @Nullable CalendarClock calendar) {
+        long now = reply.now(i);
+        if (calendar != null) {
+            serverAhead = calendar.momentOf(now) - wallMicros();
+        }
+        return now;
     }
 
     @Override
@@ -366,7 +400,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         byte[][] keys = new byte[taken.size()][];
         byte[][] arguments = new byte[keys.length][];
         for (int i = 0; i < keys.length; i++) {
-            keys[i] = key(taken.get(i).charge());
+            Charge charge = taken.get(i).charge();
+            keys[i] = key(charge);
             arguments[i] = argumentsToSettle(taken.get(i), 0);
         }
         return start(Operation.GIVE, keys, arguments);
@@ -374,7 +409,13 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
     private byte[] argumentsToSettle(Answer taken, long cost) {
         Charge charge = taken.charge();
-        return RedisScript.argumentsToGiveBack(ticks(charge), charge.cost() - cost, cost, (Receipt) taken.receipt());
+        RedisTickScale ticks = ticks(charge);
+        long rest = charge.cost() - cost;
+        return withCalendar(
+                charge,
+                rest < 0
+                        ? RedisScript.argumentsToOwe(ticks, -rest)
+                        : RedisScript.argumentsToGiveBack(ticks, rest, cost, (Receipt) taken.receipt()));
     }
 
     @Override
@@ -388,7 +429,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         Reply reply = script.result(start(Operation.LOOK, List.of(charge), false), call);
         RedisTickScale ticks = ticks(charge);
         long missing = reply.missing(0) >= 0 ? reply.missing(0) - ticks.of(charge.cost()) : -reply.missing(0) - 1;
-        return RedisAnswers.snapshot(charge, ticks, missing, reply.now());
+        CalendarClock calendar = calendar(charge);
+        return RedisAnswers.snapshot(charge, ticks, missing, now(reply, 0, calendar), calendar);
     }
 
     @Override

@@ -2,9 +2,11 @@ package io.ratelimit.redis;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Rate;
 import java.math.BigInteger;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The unit of a bucket in Redis for time and tokens alike, the tick: a step of the clock and a token are whole numbers of
@@ -17,7 +19,8 @@ import java.time.Duration;
  * @param perStep n: the ticks of a step of the clock
  * @param perToken d: the ticks of a token
  * @param capacity c: the tokens of a full bucket
- * @param stepMicros s: the microseconds of a step; with interval refill those of the period
+ * @param stepMicros s: the microseconds of a step; with interval refill those of the period, with calendar refill those of the
+ *     period on the {@link CalendarClock}
  */
 record RedisTickScale(long perStep, long perToken, long capacity, long stepMicros) {
 
@@ -40,8 +43,11 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
     /** Returns the scale of a spec. Every valid spec has one. */
     static RedisTickScale of(BucketSpec spec) {
         long periodMicros = spec.rate().period().toNanos() / 1_000;
-        if (spec.refill() == Refill.INTERVAL) {
-            return new RedisTickScale(Math.min(spec.rate().tokens(), MAX_BATCH), 1, spec.capacity(), periodMicros);
+        if (spec.refill() != Refill.GREEDY) {
+            long stepMicros = spec.refill() == Refill.CALENDAR
+                    ? CalendarClock.of(spec).periodMicros()
+                    : periodMicros;
+            return new RedisTickScale(Math.min(spec.rate().tokens(), MAX_BATCH), 1, spec.capacity(), stepMicros);
         }
         for (long step : STEPS) {
             BigInteger perStep = BigInteger.valueOf(spec.rate().tokens()).multiply(BigInteger.valueOf(step));
@@ -107,7 +113,7 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
 
     /** Returns the effective rate: that of the spec, unless it was rounded down. */
     Rate rate(BucketSpec spec) {
-        return spec.refill() == Refill.INTERVAL || isOfRate(spec.rate()) ? spec.rate() : rounded();
+        return spec.refill() != Refill.GREEDY || isOfRate(spec.rate()) ? spec.rate() : rounded();
     }
 
     /** Returns the rounded rate with a period of at most 365 days, which one token's ticks may exceed. */
@@ -180,9 +186,15 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return steps > MAX_TICKS / stepMicros ? MAX_TICKS : steps * stepMicros - micros % stepMicros;
     }
 
-    /** Returns the nanoseconds from a moment until the ticks have passed. */
-    long nanosUntil(long ticks, long micros) {
-        return microsUntil(ticks, micros) * 1_000;
+    /**
+     * Returns the nanoseconds from a moment until the ticks have passed.
+     *
+     * @param calendar the clock of the moment; null for the server's
+     */
+    long nanosUntil(long ticks, long micros, @Nullable CalendarClock calendar) {
+        return calendar == null || ticks <= 0
+                ? microsUntil(ticks, micros) * 1_000
+                : calendar.microsUntil((ticks - 1) / perStep + 1, calendar.momentOf(micros)) * 1_000;
     }
 
     /** Returns the ticks until a bucket with the given missing ticks has one more whole token. */

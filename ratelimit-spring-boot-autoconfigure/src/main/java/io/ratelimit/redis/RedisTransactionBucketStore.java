@@ -8,6 +8,7 @@ import io.lettuce.core.output.StatusOutput;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
@@ -48,17 +49,29 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     /** The values of buckets at one moment. */
     record Reading(long now, Map<ByteBuffer, byte[]> values) {
 
-        RedisBucketState bucket(ByteBuffer key, RedisTickScale ticks) {
-            return RedisBucketState.read(values.get(key), ticks, now);
+        /** Returns the time of a bucket: the server's, or that of the bucket's calendar. */
+        long now(@Nullable CalendarClock calendar) {
+            return calendar == null ? now : calendar.at(now);
         }
 
-        boolean ranAhead(ByteBuffer key) {
-            return RedisBucketState.ranAhead(values.get(key), now);
+        RedisBucketState bucket(ByteBuffer key, RedisTickScale ticks, @Nullable CalendarClock calendar) {
+            return RedisBucketState.read(values.get(key), ticks, now(calendar));
+        }
+
+        boolean ranAhead(ByteBuffer key, @Nullable CalendarClock calendar) {
+            return RedisBucketState.ranAhead(values.get(key), now(calendar));
         }
     }
 
-    /** The result of a call for a reading: the answer, and the buckets to write. */
-    record Change<T>(T answer, Map<ByteBuffer, RedisBucketState> buckets) {}
+    /** The result of a call for a reading: the answer, and the buckets to write, each with its time. */
+    record Change<T>(T answer, Map<ByteBuffer, Written> buckets) {}
+
+    /**
+     * A bucket to write.
+     *
+     * @param now the time of the bucket's clock
+     */
+    record Written(RedisBucketState bucket, long now) {}
 
     @Override
     void prepare(Deadline.Call call) {
@@ -85,14 +98,15 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         boolean all = true;
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            RedisBucketState stored = bucket(keys.get(i), ticks(charge), reading, buckets);
+            CalendarClock calendar = calendar(charge);
+            RedisBucketState stored = bucket(keys.get(i), charge, reading, buckets);
             RedisBucketState bucket = stored.under(ticks(charge));
             boolean has = bucket.has(charge.cost(), waitMicros(charge, ahead));
             boolean changed = bucket != stored
                     ? !has
                             && ticks(charge).fits(charge.cost())
                             && bucket.microsUntil(charge.cost()) < stored.microsUntil(charge.cost())
-                    : bucket.at() > reading.now && reading.ranAhead(keys.get(i));
+                    : bucket.at() > reading.now(calendar) && reading.ranAhead(keys.get(i), calendar);
             if (changed && !buckets.containsKey(keys.get(i))) {
                 changedAnyway.put(keys.get(i), bucket);
             }
@@ -100,30 +114,44 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             buckets.put(keys.get(i), has ? bucket.take(charge.cost()) : bucket);
             all &= has;
         }
-        Decision decision = Decision.of(answers(charges, before, all, ahead, reading.now));
-        return new Change<>(decision, all ? buckets : changedAnyway);
+        Decision decision = Decision.of(answers(charges, before, all, ahead, reading));
+        return new Change<>(decision, written(charges, keys, all ? buckets : changedAnyway, reading));
     }
 
-    private static RedisBucketState bucket(
-            ByteBuffer key, RedisTickScale ticks, Reading reading, Map<ByteBuffer, RedisBucketState> seen) {
+    private Map<ByteBuffer, Written> written(
+            List<Charge> charges, List<ByteBuffer> keys, Map<ByteBuffer, RedisBucketState> buckets, Reading reading) {
+        Map<ByteBuffer, Written> written = new LinkedHashMap<>();
+        for (int i = 0; i < keys.size(); i++) {
+            RedisBucketState bucket = buckets.get(keys.get(i));
+            if (bucket != null) {
+                written.put(keys.get(i), new Written(bucket, reading.now(calendar(charges.get(i)))));
+            }
+        }
+        return written;
+    }
+
+    private RedisBucketState bucket(
+            ByteBuffer key, Charge charge, Reading reading, Map<ByteBuffer, RedisBucketState> seen) {
         RedisBucketState bucket = seen.get(key);
-        return bucket != null ? bucket : reading.bucket(key, ticks);
+        return bucket != null ? bucket : reading.bucket(key, ticks(charge), calendar(charge));
     }
 
     private List<Answer> answers(
-            List<Charge> charges, List<RedisBucketState> before, boolean all, boolean ahead, long now) {
+            List<Charge> charges, List<RedisBucketState> before, boolean all, boolean ahead, Reading reading) {
         List<Answer> answers = new ArrayList<>(charges.size());
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
             RedisTickScale ticks = ticks(charge);
+            CalendarClock calendar = calendar(charge);
+            long now = reading.now(calendar);
             long missing = before.get(i).missingFor(charge.cost());
             long returned = before.get(i).returned();
             answers.add(
                     all
-                            ? RedisAnswers.taken(charge, ticks, missing, returned, now)
+                            ? RedisAnswers.taken(charge, ticks, missing, returned, now, calendar)
                             : before.get(i).has(charge.cost(), waitMicros(charge, ahead))
-                                    ? RedisAnswers.available(charge, ticks, missing, now)
-                                    : RedisAnswers.denied(charge, ticks, missing, ahead, now));
+                                    ? RedisAnswers.available(charge, ticks, missing, now, calendar)
+                                    : RedisAnswers.denied(charge, ticks, missing, ahead, now, calendar));
         }
         return answers;
     }
@@ -140,13 +168,14 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         for (int i = keys.size() - 1; i >= 0; i--) { // of two takes from one bucket the second is due later
             Answer answer = taken.get(i);
             RedisTickScale ticks = ticks(answer.charge());
-            RedisBucketState bucket = bucket(keys.get(i), ticks, reading, changed);
+            RedisBucketState bucket = bucket(keys.get(i), answer.charge(), reading, changed);
             RedisBucketState after = giveBack(bucket, ticks, answer, 0);
             if (after != bucket) {
                 changed.put(keys.get(i), after);
             }
         }
-        return new Change<>(true, changed);
+        List<Charge> charges = taken.stream().map(Answer::charge).toList();
+        return new Change<>(true, written(charges, keys, changed, reading));
     }
 
     private static RedisBucketState giveBack(RedisBucketState bucket, RedisTickScale ticks, Answer taken, long kept) {
@@ -162,11 +191,13 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     Change<Boolean> settle(Answer taken, long cost, ByteBuffer key, Reading reading) {
-        RedisTickScale ticks = ticks(taken.charge());
-        RedisBucketState bucket = reading.bucket(key, ticks);
-        long more = cost - taken.charge().cost();
+        Charge charge = taken.charge();
+        RedisTickScale ticks = ticks(charge);
+        CalendarClock calendar = calendar(charge);
+        RedisBucketState bucket = reading.bucket(key, ticks, calendar);
+        long more = cost - charge.cost();
         RedisBucketState after = more > 0 ? bucket.owe(more) : giveBack(bucket, ticks, taken, cost);
-        return new Change<>(true, after == bucket ? Map.of() : Map.of(key, after));
+        return new Change<>(true, after == bucket ? Map.of() : Map.of(key, new Written(after, reading.now(calendar))));
     }
 
     @Override
@@ -174,9 +205,10 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         ByteBuffer key = keyOf(charge);
         RedisTickScale ticks = ticks(charge);
         return transact(List.of(key), call, reading -> {
-            RedisBucketState bucket = reading.bucket(key, ticks).under(ticks);
+            CalendarClock calendar = calendar(charge);
+            RedisBucketState bucket = reading.bucket(key, ticks, calendar).under(ticks);
             BucketSnapshot snapshot =
-                    RedisAnswers.snapshot(charge, ticks, bucket.missingFor(charge.cost()), reading.now);
+                    RedisAnswers.snapshot(charge, ticks, bucket.missingFor(charge.cost()), reading.now(calendar), calendar);
             return new Change<>(snapshot, Map.of());
         });
     }
@@ -206,7 +238,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             began = System.nanoTime();
             Reading reading = read(redis, keys, call);
             Change<T> change = work.apply(reading);
-            if (write(redis, change.buckets, reading.now, call)) {
+            if (write(redis, change.buckets, call)) {
                 return change;
             }
             call.spentInProcess(began);
@@ -248,8 +280,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     /** Writes buckets. Returns false if another call wrote to one meanwhile, so that nothing was written. */
     private static boolean write(
             RedisAsyncCommands<byte[], byte[]> redis,
-            Map<ByteBuffer, RedisBucketState> buckets,
-            long now,
+            Map<ByteBuffer, Written> buckets,
             Deadline.Call call) {
         if (buckets.isEmpty()) {
             call.await(redis.unwatch().toCompletableFuture());
@@ -258,8 +289,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         redis.multi();
         List<CompletableFuture<?>> writes = new ArrayList<>(buckets.size());
         TimedArguments first = new TimedArguments();
-        buckets.forEach((key, bucket) ->
-                writes.add(write(redis, key.array(), bucket, now, writes.isEmpty() ? first : new TimedArguments())));
+        buckets.forEach((key, written) ->
+                writes.add(write(redis, key.array(), written, writes.isEmpty() ? first : new TimedArguments())));
         CompletableFuture<TransactionResult> committed = redis.exec().toCompletableFuture();
         try {
             return !call.await(committed, first::sentAt).wasDiscarded();
@@ -282,16 +313,15 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     private static CompletableFuture<?> write(
             RedisAsyncCommands<byte[], byte[]> redis,
             byte[] key,
-            RedisBucketState bucket,
-            long now,
+            Written written,
             TimedArguments arguments) {
-        byte[] value = bucket.value();
+        byte[] value = written.bucket.value();
         arguments.addKey(key);
         if (value == null) {
             return redis.dispatch(CommandType.DEL, new IntegerOutput<>(ByteArrayCodec.INSTANCE), arguments)
                     .toCompletableFuture();
         }
-        arguments.addValue(value).add("PX").add(bucket.millisToKeep(now));
+        arguments.addValue(value).add("PX").add(written.bucket.millisToKeep(written.now));
         return redis.dispatch(CommandType.SET, new StatusOutput<>(ByteArrayCodec.INSTANCE), arguments)
                 .toCompletableFuture();
     }

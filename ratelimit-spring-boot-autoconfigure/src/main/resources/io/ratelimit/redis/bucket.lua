@@ -78,17 +78,23 @@ written by a denied take too, as otherwise each denial would repeat it.
 Everything is computed before the first write, so an error leaves nothing half done. A denial takes nothing and mostly writes
 nothing.
 
+Calendar. For a bucket with calendar refill, "the time" is that of a calendar on which all days, weeks or months have one
+length, longer than any true one: how many have begun since 1970, and the share of the present one that has passed. Apart from
+that it is a bucket with batches, kept under a key of its own. The arguments contain the beginnings of the periods around the
+server's time, as far as the caller knows it. Beyond them time stands still.
+
 KEYS     the buckets; one may occur twice
 ARGV     for each bucket numbers as in a value, followed by the spec
            to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
            to lease: the same, the microseconds of the lease, and the most ticks to take. A lease of 0 microseconds takes
              the price as often as it fits at once
-           to give: the tokens, or below zero the tokens to owe; when they were due: the step (-1 if it isn't recorded), and the
-             ticks after the step; the ticks missing before them at that time, plus the ticks given back until the take; the
-             tokens of the same take that are kept
+           to give: the tokens; when they were due: the step (-1 if it isn't recorded), and the ticks after the step; the ticks
+             missing before them at that time, plus the ticks given back until the take; the tokens of the same take that are
+             kept, or -1 if the bucket owes the tokens
+           before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
          then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
-Returns, to take or look, for each bucket the time and the missing ticks, as in a value; if the tokens are short, the missing
+Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take at once
          replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more
          than the price, a third number follows always, and a fourth: the ticks taken.
@@ -107,6 +113,24 @@ if now then
 else
     local time = redis.call('TIME')
     now = time[1] * 1000000.0 + time[2]
+end
+
+local server_time = now
+
+-- Returns the time of a bucket, and its arguments without those about a calendar. The sign is in the first bit.
+local function time_and_arguments(argument)
+    if string.byte(argument) < 128 then
+        return server_time, argument
+    end
+    local _, period, count, first, second, third, fourth = unpack('>ddddddd', argument)
+    local from, to = first, second
+    if server_time >= third then
+        from, to, count = third, fourth, count + 2
+    elseif server_time >= second then
+        from, to, count = second, third, count + 1
+    end
+    local share = math.floor((server_time - from) / (to - from) * period)
+    return count * period + math.min(math.max(share, 0), period - 1), string.sub(argument, 57)
 end
 
 -- The most frequent case: a take at once from a bucket under the same spec. It has the arithmetic of the code below without
@@ -139,7 +163,8 @@ local function take_at_once(key, wanted, now, slack)
 end
 
 if operation == 'take' and #KEYS == 1 then
-    local value, millis = take_at_once(KEYS[1], ARGV[1], now, SLACK)
+    local time, wanted = time_and_arguments(ARGV[1])
+    local value, millis = take_at_once(KEYS[1], wanted, time, SLACK)
     if millis then
         redis.call('SET', KEYS[1], value, 'PX', millis)
     end
@@ -149,7 +174,8 @@ if operation == 'take' and #KEYS == 1 then
 elseif operation == 'take' then
     local replies, millis, all = {}, {}, true
     for i = 1, #KEYS do
-        replies[i], millis[i] = take_at_once(KEYS[i], ARGV[i], now, SLACK)
+        local time, wanted = time_and_arguments(ARGV[i])
+        replies[i], millis[i] = take_at_once(KEYS[i], wanted, time, SLACK)
         for j = 1, i - 1 do
             if KEYS[j] == KEYS[i] then
                 replies[i] = nil
@@ -297,8 +323,8 @@ end
 local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
-        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0, at = now,
-            spec = spec, n = n, s = s, full = full}
+        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0, now = now,
+            at = now, spec = spec, n = n, s = s, full = full}
     end
     local written, promised, kept_until, returned, advance, owes, leased, lease_end =
         string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*)$', 17)
@@ -328,7 +354,7 @@ local function read(key, spec, n, s, full)
         lease_end = lease_end + at
     end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead,
+        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead, now = now,
         at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     bucket.owes = owes == '!' and debt(bucket) > 0
@@ -365,7 +391,7 @@ local function write(key, bucket)
     if bucket.leased > 0 then
         value = value .. string.format(' ^%.0f@%.0f', bucket.leased, bucket.lease_end)
     end
-    local micros = math.min(last - now, MOST)
+    local micros = math.min(last - bucket.now, MOST)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
 end
 
@@ -412,13 +438,15 @@ local changed = {}
 
 if operation == 'give' then
     for i = #KEYS, 1, -1 do -- of two takes from one bucket the second is due later
-        local key, spec = KEYS[i], string.sub(ARGV[i], 41)
-        local tokens, step, rest, before, kept = unpack('>ddddd', ARGV[i])
+        local argument
+        now, argument = time_and_arguments(ARGV[i])
+        local key, spec = KEYS[i], string.sub(argument, 41)
+        local tokens, step, rest, before, kept = unpack('>ddddd', argument)
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
-        if tokens < 0 then
-            owe(bucket, -tokens)
+        if kept < 0 then
+            owe(bucket, tokens)
             changed[key] = bucket
         elseif bucket.missing > 0 and bucket.kept_until == 0 then
             local _, own_d, own_c = numbers(bucket.spec)
@@ -459,10 +487,12 @@ end
 local reply = {}
 local all = true
 for i, key in ipairs(KEYS) do
-    local n, s, full, price, wait = unpack('>ddddd', ARGV[i])
-    local spec, micros, most = string.sub(ARGV[i], operation == 'lease' and 57 or 41), 0, 0
+    local argument
+    now, argument = time_and_arguments(ARGV[i])
+    local n, s, full, price, wait = unpack('>ddddd', argument)
+    local spec, micros, most = string.sub(argument, operation == 'lease' and 57 or 41), 0, 0
     if operation == 'lease' then
-        micros, most = unpack('>dd', ARGV[i], 41)
+        micros, most = unpack('>dd', argument, 41)
     end
     local seen = buckets[key]
     local bucket = seen or read(key, spec, n, s, full)

@@ -201,7 +201,7 @@ class RateLimitedWaitTests {
                 "2     | has an invalid maxWait '2': '2' has no unit: say '2ms', '2s'.",
                 "PT-1S | has an invalid maxWait 'PT-1S': max-wait must be between 0 and 365 days, but was -1s.",
                 "1000d | has an invalid maxWait '1000d': max-wait must be between 0 and 365 days, but was 1000d.",
-                "soon  | has an invalid maxWait 'soon': 'soon' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour or day, or ISO-8601 such as 'PT1M'.",
+                "soon  | has an invalid maxWait 'soon': 'soon' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'.",
             })
     void anInvalidMaxWaitStopsTheStart(String wait, String message) {
         runner.withPropertyValues("wrong=" + wait).withBean(Wrong.class).run(context -> assertThat(

@@ -283,6 +283,7 @@ class ConfigurationMetadataTests {
                 Map.entry("cost", List.of("5", "contentLength / 1024")),
                 Map.entry("maxCost", List.of("50")),
                 Map.entry("limit", List.of("bean:NAME")),
+                Map.entry("zone", List.of("Europe/Berlin")),
                 Map.entry("tier", List.of("role", "header:X-Plan", "bean:NAME", "expression:SPEL")),
                 Map.entry(
                         "key",

@@ -7,6 +7,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import java.time.Duration;
+import java.time.ZoneId;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -47,6 +48,14 @@ class LocalShareTests {
     })
     void theRateIsExactAndShort(String rate, double part, String expected) {
         assertThat(new LocalShare(part).of(BucketSpec.of(rate)).rate()).hasToString(expected);
+    }
+
+    @Test
+    void aCalendarQuotaKeepsItsPeriodAndAtLeastAToken() {
+        BucketSpec spec = BucketSpec.of("100/month").withCalendar(ZoneId.of("Europe/Berlin"));
+
+        assertThat(new LocalShare(0.25).of(spec)).isEqualTo(spec.with(Rate.of("25/month"), 25));
+        assertThat(new LocalShare(0.001).of(spec)).isEqualTo(spec.with(Rate.of("1/month"), 1));
     }
 
     @Test

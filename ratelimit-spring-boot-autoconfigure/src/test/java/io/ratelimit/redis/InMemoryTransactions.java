@@ -50,7 +50,7 @@ final class InMemoryTransactions {
 
     /** Returns the bucket as it is now, under the spec that it was written under. */
     RedisBucketState bucket(Charge charge, long now) {
-        return reading(now).bucket(key(charge), RedisTickScale.of(charge.spec()));
+        return reading(now).bucket(key(charge), RedisTickScale.of(charge.spec()), store.calendar(charge));
     }
 
     /** Returns whether there is no value, as of a full bucket. */
@@ -83,14 +83,14 @@ final class InMemoryTransactions {
     }
 
     private <T> T written(Change<T> change, long now) {
-        change.buckets().forEach((key, bucket) -> {
-            byte[] value = bucket.value();
+        change.buckets().forEach((key, written) -> {
+            byte[] value = written.bucket().value();
             if (value == null) {
                 values.remove(key);
                 expiry.remove(key);
             } else {
                 values.put(key, value);
-                expiry.put(key, now + 1_000 * bucket.millisToKeep(now));
+                expiry.put(key, now + 1_000 * written.bucket().millisToKeep(written.now()));
             }
         });
         return change.answer();

@@ -81,6 +81,13 @@ class HomePageTests {
     }
 
     @Test
+    void aQuotaOfTheMonthEndsForTheMonth() {
+        play("exports");
+
+        browser.awaitText("#status", "Twelve exports: 10 allowed, 2 refused by exports (2)");
+    }
+
+    @Test
     void theAdminRaisesALimitAndLowersItAgain() {
         play("reports");
         browser.awaitText("#status", "refused by report");

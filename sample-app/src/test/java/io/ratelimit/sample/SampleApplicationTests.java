@@ -11,6 +11,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -84,6 +85,18 @@ class SampleApplicationTests {
                 .hasValue("100");
         time.advance(Duration.ofSeconds(1));
         assertThat(translations("alice")).isEqualTo(10);
+    }
+
+    @Test
+    void aQuotaOfTheMonthComesBackOnTheFirst() throws Exception {
+        time.setWallClock(Instant.parse("2026-02-27T23:00:00Z"));
+        for (int i = 0; i < 10; i++) {
+            assertThat(get("/api/export", "alice").statusCode()).isEqualTo(200);
+        }
+        assertThat(get("/api/export", "alice").headers().firstValue("Retry-After"))
+                .hasValue("86400");
+        time.advance(Duration.ofDays(1));
+        assertThat(get("/api/export", "alice").statusCode()).isEqualTo(200);
     }
 
     private int translations(String user) throws Exception {

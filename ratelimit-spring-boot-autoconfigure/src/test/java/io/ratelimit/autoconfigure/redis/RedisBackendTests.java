@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.Throttlers;
 import java.net.http.HttpResponse;
+import java.time.ZoneId;
+import java.time.ZonedDateTime;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
@@ -112,6 +115,27 @@ class RedisBackendTests {
             assertThat(other.status("/a")).as("cut to the policy's two").isEqualTo(200);
             assertThat(one.status("/a?plan=1000/1d")).isEqualTo(200);
             assertThat(other.status("/a?plan=1000/1d")).isEqualTo(429);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void aMonthlyQuotaComesBackOnTheFirstOfTheMonth(String strategy) {
+        String yaml = """
+                ratelimit:
+                  backend: redis
+                  redis: { strategy: %s, timeout: 5s }
+                  policies:
+                    quota: { key: ip, rate: 3/month, refill: calendar, zone: Asia/Tokyo }
+                """.formatted(strategy);
+        try (RedisApplication one = RedisApplication.start(redis.port(), yaml);
+                RedisApplication other = RedisApplication.start(redis.port(), yaml)) {
+            assertThat(statuses(5, one, other)).containsExactly(200, 200, 200, 429, 429);
+            ZonedDateTime now = ZonedDateTime.now(ZoneId.of("Asia/Tokyo"));
+            long seconds = ChronoUnit.SECONDS.between(
+                    now, now.toLocalDate().withDayOfMonth(1).plusMonths(1).atStartOfDay(now.getZone()));
+            assertThat(other.get("/a").headers().firstValueAsLong("Retry-After").orElseThrow())
+                    .isBetween(seconds - 10, seconds + 2);
         }
     }
 

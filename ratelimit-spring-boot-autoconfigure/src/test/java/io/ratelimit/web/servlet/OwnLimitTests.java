@@ -2,10 +2,13 @@ package io.ratelimit.web.servlet;
 
 import static io.ratelimit.web.servlet.RawHttp.basic;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.key.LimitResolver;
@@ -44,6 +47,7 @@ class OwnLimitTests {
                     - { keys: [boss], rate: 6/1h }
                   paths: /api
                 batches: { key: user, rate: 2/1h, refill: interval, limit: "bean:plans", paths: /batches }
+                quota: { key: user, rate: 2/month, refill: calendar, limit: "bean:plans", paths: /quota }
                 dear: { key: user, rate: 20/1h, cost: 10, limit: "bean:plans", paths: /dear }
                 whole: { rate: 2/1h, limit: "bean:plans", paths: /whole }
                 pairs: { key: [user, endpoint], rate: 2/1h, limit: "bean:plans", paths: /pairs }
@@ -172,6 +176,21 @@ class OwnLimitTests {
     }
 
     @Test
+    void aQuotaOfTheMonthIsChangedOnlyToAnotherOfTheMonth() {
+        double before = failures("quota");
+        PLANS.put("alice", "5/month");
+        PLANS.put("bob", "5/1d");
+        assertThat(allowed("/quota", "alice")).isEqualTo(5);
+        assertThat(allowed("/quota", "bob")).isEqualTo(2);
+        assertThat(failures("quota") - before).isEqualTo(3);
+
+        PolicyThrottler quota = server.bean(Throttlers.class).get("quota");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> quota.reconfigure(spec -> spec.withRate(Rate.of("5/day"))))
+                .withMessage("the period of 'quota' must stay that of its calendar, as in 2/month, but was 5/1d");
+    }
+
+    @Test
     void theOneBucketOfAGlobalPolicyAndAKeyOfSeveralPartsMayHaveAnOwnLimitToo() {
         PLANS.put("alice", "5/1h");
 
@@ -243,7 +262,7 @@ class OwnLimitTests {
     @RestController
     static class Api {
 
-        @GetMapping({"/api", "/batches", "/dear", "/whole", "/pairs", "/watched"})
+        @GetMapping({"/api", "/quota", "/batches", "/dear", "/whole", "/pairs", "/watched"})
         String answer() {
             return "done";
         }

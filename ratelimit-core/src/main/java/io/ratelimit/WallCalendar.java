@@ -1,0 +1,71 @@
+package io.ratelimit;
+
+/** A {@link CalendarClock} at the moments of a time source, which never goes back to an earlier period. Thread-safe. */
+final class WallCalendar {
+    /*
+     * What happens when the wall clock steps back. A batch must not come twice, so the calendar stands still at the
+     * beginning of the latest period until the wall clock is there again. If the wall clock is then more than a whole
+     * period behind, it had been ahead and was set right. The calendar would stand still for too long, so the clock's
+     * periods get higher numbers from then on (the shift), so that the one after the next is new.
+     */
+
+    private final CalendarClock calendar;
+    private final TimeSource time;
+    private final long periodNanos;
+    private volatile Latest latest;
+
+    private record Latest(long count, long shift) {}
+
+    WallCalendar(CalendarClock calendar, TimeSource time) {
+        this.calendar = calendar;
+        this.time = time;
+        this.periodNanos = calendar.periodMicros() * 1_000;
+        this.latest = new Latest(Math.floorDiv(calendar.at(micros(time.wallNanos())), calendar.periodMicros()), 0);
+    }
+
+    private static long micros(long nanos) {
+        return Math.floorDiv(nanos, 1_000L);
+    }
+
+    /** Returns the wall-clock time at a moment of the time source, in microseconds. */
+    private long wallMicros(long nanos, long now) {
+        return micros(time.wallNanos() - (now - nanos));
+    }
+
+    /** Returns the length of a period on the calendar's clock. */
+    long periodNanos() {
+        return periodNanos;
+    }
+
+    /** Returns the time of the calendar's clock at a moment of the time source. */
+    long at(long nanos) {
+        long now = time.nanoTime();
+        long clock = calendar.at(wallMicros(nanos, now)) * 1_000;
+        long count = Math.floorDiv(clock, periodNanos);
+        Latest seen = latest;
+        if (count + seen.shift != seen.count && nanos - now <= 0) {
+            seen = update(count);
+        }
+        return count + seen.shift < seen.count
+                ? seen.count * periodNanos
+                : clock + seen.shift * periodNanos;
+    }
+
+    private synchronized Latest update(long count) {
+        long behind = latest.count - latest.shift - count;
+        if (behind < 0) {
+            latest = new Latest(count + latest.shift, latest.shift);
+        } else if (behind > 1) {
+            latest = new Latest(latest.count, latest.shift + behind - 1);
+        }
+        return latest;
+    }
+
+    /** Returns the true time from a moment until a number of periods have begun that are new by then. */
+    long nanosUntil(long periods, long nanos) {
+        long micros = wallMicros(nanos, time.nanoTime());
+        long count = Math.floorDiv(calendar.at(micros), calendar.periodMicros());
+        Latest seen = latest;
+        return calendar.microsUntil(periods + Math.max(seen.count - seen.shift - count, 0), micros) * 1_000;
+    }
+}

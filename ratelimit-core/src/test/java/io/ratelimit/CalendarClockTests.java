@@ -1,0 +1,145 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.ZoneId;
+import java.time.ZonedDateTime;
+import java.time.temporal.ChronoUnit;
+import java.time.temporal.TemporalAdjusters;
+import java.time.zone.ZoneOffsetTransition;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CalendarClockTests {
+
+    private static final Instant FROM = Instant.parse("2020-01-01T00:00:00Z");
+    private static final Instant TO = Instant.parse("2036-01-01T00:00:00Z");
+
+    private static CalendarClock clock(String unit, String zone) {
+        return CalendarClock.of(BucketSpec.of("1/" + unit).withCalendar(ZoneId.of(zone)));
+    }
+
+    private static long micros(Instant moment) {
+        return moment.getEpochSecond() * 1_000_000 + moment.getNano() / 1_000;
+    }
+
+    /** The zones with different rules, each by one of its names. */
+    static Stream<String> zones() {
+        List<String> names = new ArrayList<>();
+        List<Object> rules = new ArrayList<>();
+        ZoneId.getAvailableZoneIds().stream().sorted().forEach(name -> {
+            Object rule = ZoneId.of(name).getRules();
+            if (!rules.contains(rule)) {
+                rules.add(rule);
+                names.add(name);
+            }
+        });
+        return names.stream();
+    }
+
+    /** Exactly one period ends at the first moment of each date, in each zone, over all changes of its clock. */
+    @ParameterizedTest
+    @MethodSource("zones")
+    void eachDayBeginsOnceAndAtTheStartOfTheDay(String name) {
+        ZoneId zone = ZoneId.of(name);
+        CalendarClock clock = clock("day", name);
+        LocalDate date = LocalDate.of(2020, 1, 1);
+        long period = clock.periodMicros();
+        for (; date.getYear() < 2036; date = date.plusDays(1)) {
+            long start = micros(date.atStartOfDay(zone).toInstant());
+            assertThat(clock.at(start)).as("%s %s", name, date).isEqualTo(date.toEpochDay() * period);
+            assertThat(clock.at(start - 1)).as("%s %s", name, date).isLessThan(date.toEpochDay() * period);
+            assertThat(clock.microsUntil(1, start - 1)).isEqualTo(1);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("zones")
+    void weeksAndMonthsBeginOnMondaysAndOnTheFirst(String name) {
+        ZoneId zone = ZoneId.of(name);
+        CalendarClock weeks = clock("week", name);
+        CalendarClock months = clock("month", name);
+        LocalDate monday = LocalDate.of(2020, 1, 6);
+        for (long week = weeks.at(micros(monday.atStartOfDay(zone).toInstant())) / weeks.periodMicros();
+                monday.getYear() < 2036;
+                week++, monday = monday.plusWeeks(1)) {
+            long start = micros(monday.atStartOfDay(zone).toInstant());
+            assertThat(weeks.at(start)).as("%s %s", name, monday).isEqualTo(week * weeks.periodMicros());
+            assertThat(weeks.at(start - 1)).isLessThan(week * weeks.periodMicros());
+        }
+        for (LocalDate first = LocalDate.of(2020, 1, 1); first.getYear() < 2036; first = first.plusMonths(1)) {
+            long start = micros(first.atStartOfDay(zone).toInstant());
+            long month = ChronoUnit.MONTHS.between(LocalDate.EPOCH, first);
+            assertThat(months.at(start)).as("%s %s", name, first).isEqualTo(month * months.periodMicros());
+            assertThat(months.at(start - 1)).isLessThan(month * months.periodMicros());
+            assertThat(months.microsUntil(1, start))
+                    .isEqualTo(micros(first.plusMonths(1).atStartOfDay(zone).toInstant()) - start);
+        }
+    }
+
+    /** Around each change of the clock time goes on, and never back; a wait is at most as long as the stretched one. */
+    @ParameterizedTest
+    @MethodSource("zones")
+    void timeNeverGoesBackAroundAChangeOfTheClock(String name) {
+        ZoneId zone = ZoneId.of(name);
+        for (String unit : List.of("day", "week", "month")) {
+            CalendarClock clock = clock(unit, name);
+            ZoneOffsetTransition change = zone.getRules().nextTransition(FROM);
+            while (change != null && change.getInstant().isBefore(TO)) {
+                long before = Long.MIN_VALUE;
+                for (int minutes = -2_000; minutes <= 2_000; minutes += 5) {
+                    long moment = micros(change.getInstant()) + minutes * 60_000_000L;
+                    long now = clock.at(moment);
+                    assertThat(now).as("%s %s", name, change).isGreaterThanOrEqualTo(before);
+                    long wait = clock.microsUntil(2, moment);
+                    assertThat(wait).isBetween(1L, 2 * clock.periodMicros() - now % clock.periodMicros());
+                    assertThat(clock.at(moment + wait) / clock.periodMicros())
+                            .isGreaterThanOrEqualTo(now / clock.periodMicros() + 2);
+                    assertThat(clock.momentOf(now)).isBetween(moment - 2, moment);
+                    before = now;
+                }
+                change = zone.getRules().nextTransition(change.getInstant());
+            }
+        }
+    }
+
+    /** In 2026 the clocks of Beirut go forward at midnight, and those of Santiago go back at midnight. */
+    @ParameterizedTest
+    @ValueSource(strings = {"Asia/Beirut", "America/Santiago", "Africa/Cairo", "America/Havana"})
+    void aMidnightThatIsMissingOrComesTwiceIsOneBoundary(String name) {
+        ZoneId zone = ZoneId.of(name);
+        CalendarClock clock = clock("day", name);
+        ZonedDateTime moment = ZonedDateTime.of(2026, 1, 1, 0, 0, 0, 0, zone);
+        long boundaries = 0;
+        long period = clock.at(micros(moment.toInstant())) / clock.periodMicros();
+        for (int i = 0; i < 365 * 48; i++) {
+            moment = moment.plus(30, ChronoUnit.MINUTES);
+            long next = clock.at(micros(moment.toInstant())) / clock.periodMicros();
+            boundaries += next - period;
+            period = next;
+        }
+        assertThat(boundaries).isEqualTo(365);
+    }
+
+    @Test
+    void theMomentsAroundOneAreTheBeginningsOfFourPeriods() {
+        CalendarClock clock = clock("month", "Europe/Berlin");
+        long[] around = clock.around(micros(Instant.parse("2026-03-15T12:00:00Z")));
+        assertThat(around)
+                .containsExactly(
+                        56 * 12 + 1,
+                        micros(Instant.parse("2026-01-31T23:00:00Z")),
+                        micros(Instant.parse("2026-02-28T23:00:00Z")),
+                        micros(Instant.parse("2026-03-31T22:00:00Z")),
+                        micros(Instant.parse("2026-04-30T22:00:00Z")));
+        assertThat(LocalDate.of(2026, 3, 15).with(TemporalAdjusters.firstDayOfMonth()))
+                .isEqualTo(LocalDate.of(2026, 3, 1));
+    }
+}

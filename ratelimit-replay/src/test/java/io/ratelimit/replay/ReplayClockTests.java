@@ -1,0 +1,30 @@
+package io.ratelimit.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.TokenBucket;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+class ReplayClockTests {
+
+    private static long nanos(String moment) {
+        return TimeUnit.SECONDS.toNanos(Instant.parse(moment).getEpochSecond());
+    }
+
+    @Test
+    void aCalendarQuotaCountsByTheTimeOfTheLog() {
+        try (ReplayClock clock = new ReplayClock(nanos("2026-01-31T12:00:00Z"))) {
+            TokenBucket bucket =
+                    TokenBucket.of(BucketSpec.of("1/month").withCalendar(ZoneId.of("Europe/Berlin")), clock);
+            assertThat(bucket.tryAcquire(1)).isTrue();
+            clock.advanceTo(nanos("2026-01-31T22:59:59Z"));
+            assertThat(bucket.tryAcquire(1)).isFalse();
+            clock.advanceTo(nanos("2026-01-31T23:00:00Z"));
+            assertThat(bucket.tryAcquire(1)).isTrue();
+        }
+    }
+}
