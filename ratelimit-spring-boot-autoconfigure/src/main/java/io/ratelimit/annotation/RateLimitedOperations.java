@@ -9,9 +9,11 @@ import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
 import java.lang.reflect.Method;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -113,6 +115,7 @@ public final class RateLimitedOperations {
                 .flatMap(annotation -> new RateLimitedReader(context, annotation, location).read().stream())
                 .toList();
         checkNames(charges, location);
+        checkSettles(charges, location);
         charges.forEach(
                 charge -> methods.computeIfAbsent(charge.policy().name(), absent -> ConcurrentHashMap.newKeySet())
                         .add(new LimitedMethod(location + describe(charge), charge)));
@@ -130,6 +133,20 @@ public final class RateLimitedOperations {
                 throw location.invalid(
                         "has two limits with the name '" + name + "'",
                         "Give each limit a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
+            }
+        }
+    }
+
+    /** The answers of a call are settled by the names of their policies. */
+    private static void checkSettles(List<MethodCharge> charges, SourceLocation location) {
+        Map<String, Optional<CallValue>> settles = new HashMap<>();
+        for (MethodCharge charge : charges) {
+            String name = charge.policy().name();
+            Optional<CallValue> settle = Optional.ofNullable(charge.settle());
+            if (settles.put(name, settle) != null && settle.isPresent()) {
+                throw location.invalid(
+                        "has a settle, and names the throttle policy '" + name + "' twice",
+                        "Name the policy once, or remove the settle.");
             }
         }
     }

@@ -18,6 +18,7 @@ import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.web.servlet.Settle;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.time.Duration;
 import java.util.List;
@@ -173,6 +174,8 @@ public record RateLimitProperties(
      *     such as contentLength / 1024. Default: 1.
      * @param maxCost Maximum of the cost, such as 50. A larger cost is reduced to it, and a cost that fails counts as
      *     the maximum. Default: none.
+     * @param settle Place of the actual cost, which replaces the cost when the response is complete: attribute:NAME (of
+     *     the request), response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
      * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default:
      *     none.
      * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
@@ -219,6 +222,7 @@ public record RateLimitProperties(
             Refill refill,
             RequestCost cost,
             @Nullable Long maxCost,
+            @Nullable Settle settle,
             Map<String, Tier> tiers,
             @Nullable RequestTier tier,
             List<OverrideEntry> overrides,

@@ -12,6 +12,7 @@ import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguratio
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.web.servlet.AuthenticationResults;
 import io.ratelimit.web.servlet.BoundRequest;
+import io.ratelimit.web.servlet.ActualCostResolver;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RejectedCallResolver;
@@ -57,6 +58,7 @@ import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.method.support.HandlerMethodArgumentResolver;
 import org.springframework.web.servlet.ViewResolver;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExceptionResolver;
@@ -142,6 +144,18 @@ public final class RateLimitWebServletAutoConfiguration {
                 resolvers.add(place, (request, response, handler, failure) -> resolver.getObject()
                         .behindExceptionHandlers()
                         .resolveException(request, response, handler, failure));
+            }
+        };
+    }
+
+    /** Resolves the actual cost as an argument of handlers. Needs the policies at the first request only, as MVC starts early. */
+    @Bean
+    static WebMvcConfigurer rateLimitActualCostConfigurer(ObjectProvider<RequestPolicies> policies) {
+        ActualCostResolver resolver = new ActualCostResolver(SingletonSupplier.of(policies::getObject));
+        return new WebMvcConfigurer() {
+            @Override
+            public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
+                resolvers.add(resolver);
             }
         };
     }
