@@ -13,7 +13,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -139,11 +138,12 @@ public final class RateLimitedOperations {
 
     /** The answers of a call are settled by the names of their policies. */
     private static void checkSettles(List<MethodCharge> charges, SourceLocation location) {
-        Map<String, Optional<CallValue>> settles = new HashMap<>();
+        Map<String, Boolean> settles = new HashMap<>();
         for (MethodCharge charge : charges) {
             String name = charge.policy().name();
-            Optional<CallValue> settle = Optional.ofNullable(charge.settle());
-            if (settles.put(name, settle) != null && settle.isPresent()) {
+            boolean isSettled = charge.settle() != null;
+            Boolean isOtherSettled = settles.put(name, isSettled);
+            if (isOtherSettled != null && (isSettled || isOtherSettled)) {
                 throw location.invalid(
                         "has a settle, and names the throttle policy '" + name + "' twice",
                         "Name the policy once, or remove the settle.");

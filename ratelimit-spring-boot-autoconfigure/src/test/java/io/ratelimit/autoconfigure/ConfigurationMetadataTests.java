@@ -282,6 +282,7 @@ class ConfigurationMetadataTests {
                 Map.entry("capacity", List.of("800")),
                 Map.entry("cost", List.of("5", "contentLength / 1024")),
                 Map.entry("maxCost", List.of("50")),
+                Map.entry("settle", List.of("attribute:NAME", "response-header:NAME", "code")),
                 Map.entry("tier", List.of("role", "header:X-Plan", "bean:NAME", "expression:SPEL")),
                 Map.entry(
                         "key",

@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.redis.TestRedis;
 import java.io.IOException;
@@ -75,6 +76,9 @@ class SettleOnRedisTests {
                         StopsRedis.class)
                 .start()) {
             server.bean(StopsRedis.class).redis = failing;
+            server.refill();
+            server.bean(Throttlers.class).reset("code");
+            assertThat(server.available("code")).isEqualTo(100);
             assertThat(server.http().get("/code/stops").status()).isEqualTo(200);
             assertThat(server.bean(SettleContract.Events.class).events).containsExactly("code BACKEND_FAILURE");
         }
