@@ -308,7 +308,8 @@ final class BucketState {
                     ? inDebt ? 0 : price
                     : Backlog.returnable(
                             price, kept, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
-            if (back == 0 || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price + kept ? last : null)) {
+            if (back == 0
+                    || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price + kept ? last : null)) {
                 return true;
             }
         }
@@ -444,9 +445,8 @@ final class BucketState {
         if (other.base() == origin.scale.base()) {
             BucketState restored = new BucketState(origin.scale, nanos, origin.missingAt(nanos));
             boolean owes = origin.owes();
-            long lastPromise = owes
-                    ? origin.backlog.promised()
-                    : origin.backlog.lastPromise(restored.fullAt, other.full());
+            long lastPromise =
+                    owes ? origin.backlog.promised() : origin.backlog.lastPromise(restored.fullAt, other.full());
             restored.backlog =
                     new Backlog(lastPromise, null, fastest(), backlog.cut(), owes ? restored.fullAt : CLOSED);
             return restored;
@@ -461,8 +461,7 @@ final class BucketState {
         Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
         long cut =
                 backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
-        converted.backlog =
-                new Backlog(promised, kept, fastest(), cut, origin.owes() ? converted.fullAt : CLOSED);
+        converted.backlog = new Backlog(promised, kept, fastest(), cut, origin.owes() ? converted.fullAt : CLOSED);
         return converted;
     }
 

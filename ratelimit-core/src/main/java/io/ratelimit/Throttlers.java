@@ -244,8 +244,7 @@ public final class Throttlers {
         try {
             boolean settled = store.settle(taken, cost);
             listener.eventOccurred(
-                    taken.policy(),
-                    settled ? ThrottleListener.Event.SETTLED : ThrottleListener.Event.SETTLE_FAILURE);
+                    taken.policy(), settled ? ThrottleListener.Event.SETTLED : ThrottleListener.Event.SETTLE_FAILURE);
             return settled;
         } catch (BackendException failed) {
             listener.eventOccurred(taken.policy(), ThrottleListener.Event.BACKEND_FAILURE);

@@ -226,6 +226,8 @@ public abstract class BucketStoreSettlementContract {
             settle(answer, cost);
             spent += cost;
         }
-        assertThat(bucket().resetAfter()).as("seed %d", run.getCurrentRepetition()).isEqualTo(Duration.ofSeconds(spent));
+        assertThat(bucket().resetAfter())
+                .as("seed %d", run.getCurrentRepetition())
+                .isEqualTo(Duration.ofSeconds(spent));
     }
 }

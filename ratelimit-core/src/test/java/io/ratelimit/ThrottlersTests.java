@@ -267,10 +267,12 @@ class ThrottlersTests {
     void aCallIsSettledAtItsActualCostAndTheListenerGetsTheEvent() {
         List<String> events = new ArrayList<>();
         Throttlers throttlers = listening(BucketStore.local(time), events);
-        Answer taken = throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
+        Answer taken =
+                throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
         assertThat(throttlers.settle(taken, 0)).isTrue();
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
-        Answer other = throttlers.get("per-user").forKey("alice").decide(1).taken().get(0);
+        Answer other =
+                throttlers.get("per-user").forKey("alice").decide(1).taken().get(0);
         assertThat(throttlers.settle(other, 4)).isTrue();
         assertThat(throttlers.snapshot("per-user", "alice").resetAfter()).isEqualTo(Duration.ofSeconds(4));
         assertThat(events).containsExactly("per-user SETTLED", "per-user SETTLED");
@@ -286,10 +288,12 @@ class ThrottlersTests {
         List<String> events = new ArrayList<>();
         BucketStore local = BucketStore.local(time);
         Throttlers throttlers = listening(new Plain(local), events);
-        Answer taken = throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
+        Answer taken =
+                throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
         assertThat(throttlers.settle(taken, 1)).isTrue();
         assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(2);
-        Answer second = throttlers.get("per-user").forKey("alice").decide(1).taken().get(0);
+        Answer second =
+                throttlers.get("per-user").forKey("alice").decide(1).taken().get(0);
         assertThat(throttlers.settle(second, 4)).isTrue();
         assertThat(throttlers.settle(second, 9)).isFalse();
         assertThat(throttlers.snapshot("per-user", "alice").resetAfter()).isEqualTo(Duration.ofSeconds(8));
@@ -308,7 +312,8 @@ class ThrottlersTests {
                     }
                 },
                 events);
-        Answer taken = throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
+        Answer taken =
+                throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
         assertThat(throttlers.settle(taken, 1)).isFalse();
         assertThat(events).containsExactly("per-user BACKEND_FAILURE");
     }

@@ -84,7 +84,8 @@ final class RateLimitedOperation {
             all[arguments.length] = value;
             for (Answer taken : decision.taken()) {
                 methodCharges.stream()
-                        .filter(charge -> charge.policy().name().equals(taken.policy().name()))
+                        .filter(charge ->
+                                charge.policy().name().equals(taken.policy().name()))
                         .forEach(charge -> charge.settle(taken, all, throttlers));
             }
         });

@@ -162,7 +162,8 @@ public final class RequestCost {
         String fact = name + ", so the estimate stands";
         try {
             Object value = actual.call();
-            if (value == null || value instanceof CharSequence text && text.toString().isBlank()) {
+            if (value == null
+                    || value instanceof CharSequence text && text.toString().isBlank()) {
                 return;
             }
             BigDecimal number = NumberText.read(value.toString());

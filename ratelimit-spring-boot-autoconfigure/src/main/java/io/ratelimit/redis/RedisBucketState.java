@@ -84,11 +84,7 @@ record RedisBucketState(
     }
 
     private static boolean isNumber(String[] text, int i) {
-        return i < text.length
-                && !is('+', text, i)
-                && !is('*', text, i)
-                && !is('~', text, i)
-                && !text[i].equals(OWES);
+        return i < text.length && !is('+', text, i) && !is('*', text, i) && !is('~', text, i) && !text[i].equals(OWES);
     }
 
     private static boolean is(char mark, String[] text, int i) {
@@ -298,7 +294,11 @@ record RedisBucketState(
         long last = lastPromise();
         long missingBefore = receipt == null ? 0 : receipt.before() - returned;
         long back = receipt != null
-                ? stillMissing(price, keptPrice, last - receipt.ticksFrom(at, ticks), last > 0 ? 0 : Math.max(missingBefore, 0))
+                ? stillMissing(
+                        price,
+                        keptPrice,
+                        last - receipt.ticksFrom(at, ticks),
+                        last > 0 ? 0 : Math.max(missingBefore, 0))
                 : last > 0 ? 0 : price;
         long pulled = Math.min(back, missing);
         if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {

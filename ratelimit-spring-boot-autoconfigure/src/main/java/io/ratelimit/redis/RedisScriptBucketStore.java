@@ -234,8 +234,7 @@ final class RedisScriptBucketStore extends RedisBucketStore {
 
     private byte[] argumentsToSettle(Answer taken, long cost) {
         Charge charge = taken.charge();
-        return RedisScript.argumentsToGiveBack(
-                ticks(charge), charge.cost() - cost, cost, (Receipt) taken.receipt());
+        return RedisScript.argumentsToGiveBack(ticks(charge), charge.cost() - cost, cost, (Receipt) taken.receipt());
     }
 
     @Override

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import java.util.List;
-import java.util.stream.Stream;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -182,7 +182,14 @@ class RateLimitedFailureTests {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"paths=/a", "exclude-paths=/a", "methods=GET", "phase=after-authentication", "condition=true", "settle=code"})
+            strings = {
+                "paths=/a",
+                "exclude-paths=/a",
+                "methods=GET",
+                "phase=after-authentication",
+                "condition=true",
+                "settle=code"
+            })
     void aPolicyForAnnotatedMethodsSelectsNoRequests(String property) {
         runner.withPropertyValues("ratelimit.policies.search." + property)
                 .run(context -> assertThat(messages(context.getStartupFailure()))

@@ -73,9 +73,7 @@ class RateLimitedSettleTests extends AnnotatedCalls {
         run(costs -> costs.result("many"), 7);
         run(costs -> costs.result(-1), 7);
         run(costs -> costs.expression(9, 0), 7);
-        run(
-                costs -> assertThatIllegalStateException().isThrownBy(() -> costs.result(new IllegalStateException())),
-                7);
+        run(costs -> assertThatIllegalStateException().isThrownBy(() -> costs.result(new IllegalStateException())), 7);
     }
 
     @Test

@@ -58,7 +58,8 @@ public class RateLimitFilter extends OncePerRequestFilter {
             chain.doFilter(request, response);
             return;
         }
-        boolean actsOnCompletion = ledger.isNew() && (policies.get().refunds() || policies.get().settles());
+        boolean actsOnCompletion =
+                ledger.isNew() && (policies.get().refunds() || policies.get().settles());
         noteAuthentication(ledger, request);
         if (!ledger.enter(phase, request)) {
             chain.doFilter(request, response);
@@ -124,8 +125,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
     }
 
-    private void complete(
-            RequestLedger ledger, int status, HttpServletRequest request, HttpServletResponse response) {
+    private void complete(RequestLedger ledger, int status, HttpServletRequest request, HttpServletResponse response) {
         if (policies.get().refunds()) {
             ledger.refund(throttlers, status);
         }

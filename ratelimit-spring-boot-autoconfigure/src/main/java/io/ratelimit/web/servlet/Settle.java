@@ -38,8 +38,8 @@ public final class Settle {
                 return new Settle(prefix + name, name);
             }
         }
-        throw new IllegalArgumentException("settle must be 'attribute:NAME', 'response-header:NAME' or 'code', but was '"
-                + text + "'");
+        throw new IllegalArgumentException(
+                "settle must be 'attribute:NAME', 'response-header:NAME' or 'code', but was '" + text + "'");
     }
 
     /** Returns whether the application's code sets the cost. */

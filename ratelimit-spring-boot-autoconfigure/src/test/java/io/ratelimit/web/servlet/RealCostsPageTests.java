@@ -32,8 +32,8 @@ class RealCostsPageTests {
 
     @Test
     void aUserHasFiftyThousandTokensADay() throws IOException {
-        try (TestServer server =
-                TestServer.secured(block("yaml"), BasicSecurity.class, Chat.class).start()) {
+        try (TestServer server = TestServer.secured(block("yaml"), BasicSecurity.class, Chat.class)
+                .start()) {
             server.refill();
             ask(server, 300);
             assertThat(server.available("tokens-per-day", "alice")).isEqualTo(49_700);

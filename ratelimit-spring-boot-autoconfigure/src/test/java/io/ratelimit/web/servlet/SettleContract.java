@@ -60,7 +60,9 @@ abstract class SettleContract {
     @BeforeEach
     void empty() {
         Throttlers throttlers = server().bean(Throttlers.class);
-        throttlers.all().forEach(throttler -> throttlers.reset(throttler.policy().name()));
+        throttlers
+                .all()
+                .forEach(throttler -> throttlers.reset(throttler.policy().name()));
         server().bean(Events.class).events.clear();
     }
 
@@ -143,8 +145,7 @@ abstract class SettleContract {
         settled("header", "/header?tokens=" + value, 90);
         settled("calls", "/annotated/text?tokens=" + value, 90);
         assertThat(events())
-                .containsExactlyInAnyOrder(
-                        "attribute SETTLE_FAILURE", "header SETTLE_FAILURE", "calls SETTLE_FAILURE");
+                .containsExactlyInAnyOrder("attribute SETTLE_FAILURE", "header SETTLE_FAILURE", "calls SETTLE_FAILURE");
     }
 
     @Test

@@ -22,8 +22,7 @@ class SettleOnRedisTests {
     private static final RedisServer redis = TestRedis.serverAt(PORT);
 
     private static TestServer serverOn(String strategy) {
-        return TestServer.open(
-                onRedis(PORT, strategy), SettleContract.Application.class);
+        return TestServer.open(onRedis(PORT, strategy), SettleContract.Application.class);
     }
 
     private static String onRedis(int port, String strategy) {
@@ -32,8 +31,7 @@ class SettleOnRedisTests {
                 spring.data.redis: { host: 127.0.0.1, port: %1$d }
                 ratelimit.backend: redis
                 ratelimit.redis: { strategy: %2$s, timeout: 5s }
-                """.formatted(port, strategy)
-                + SettleContract.YAML;
+                """.formatted(port, strategy) + SettleContract.YAML;
     }
 
     @AfterAll
@@ -71,9 +69,7 @@ class SettleOnRedisTests {
         int port = TestRedis.freePort();
         RedisServer failing = TestRedis.serverAt(port);
         try (TestServer server = TestServer.open(
-                        onRedis(port, "script"),
-                        SettleContract.Application.class,
-                        StopsRedis.class)
+                        onRedis(port, "script"), SettleContract.Application.class, StopsRedis.class)
                 .start()) {
             server.bean(StopsRedis.class).redis = failing;
             server.refill();
