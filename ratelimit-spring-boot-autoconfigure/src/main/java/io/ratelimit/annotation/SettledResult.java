@@ -45,7 +45,7 @@ final class SettledResult {
                     settle.accept(value);
                 }
             });
-        } else if (isReactive(result)) {
+        } else if (result != null && isReactive(result)) {
             return Monos.settled(result, settle);
         } else {
             settle.accept(result);
@@ -54,8 +54,8 @@ final class SettledResult {
     }
 
     /** All subclasses of Mono belong to its package, but for those that applications write. */
-    private static boolean isReactive(@Nullable Object result) {
-        for (Class<?> type = result == null ? null : result.getClass(); type != null; type = type.getSuperclass()) {
+    private static boolean isReactive(Object result) {
+        for (Class<?> type = result.getClass(); type != null; type = type.getSuperclass()) {
             if (isMono(type)) {
                 return true;
             }
@@ -66,7 +66,7 @@ final class SettledResult {
     /** Loaded only where Reactor is there. A second subscription repeats the work, but not the charge. */
     private static final class Monos {
 
-        static Object settled(@Nullable Object mono, Consumer<@Nullable Object> settle) {
+        static Object settled(Object mono, Consumer<@Nullable Object> settle) {
             AtomicBoolean isSettled = new AtomicBoolean();
             return ((Mono<?>) mono).doOnNext(value -> {
                 if (isSettled.compareAndSet(false, true)) {
