@@ -131,9 +131,13 @@ public final class RateLimitWebServletAutoConfiguration {
         return new RejectedCallResolver(rejections);
     }
 
-    /** Answers rejected calls of exception handlers too. Needs the resolver at the first failure only, as MVC starts early. */
+    /**
+     * Answers rejected calls of exception handlers too, and gives handlers the actual cost as an argument. Needs both at a
+     * request only, as MVC starts early.
+     */
     @Bean
-    static WebMvcConfigurer rateLimitRejectedCallConfigurer(ObjectProvider<RejectedCallResolver> resolver) {
+    static WebMvcConfigurer rateLimitMvcConfigurer(
+            ObjectProvider<RejectedCallResolver> resolver, ObjectProvider<RequestPolicies> policies) {
         return new WebMvcConfigurer() {
             @Override
             public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
@@ -145,17 +149,10 @@ public final class RateLimitWebServletAutoConfiguration {
                         .behindExceptionHandlers()
                         .resolveException(request, response, handler, failure));
             }
-        };
-    }
 
-    /** Resolves the actual cost as an argument of handlers. Needs the policies at the first request only, as MVC starts early. */
-    @Bean
-    static WebMvcConfigurer rateLimitActualCostConfigurer(ObjectProvider<RequestPolicies> policies) {
-        ActualCostResolver resolver = new ActualCostResolver(SingletonSupplier.of(policies::getObject));
-        return new WebMvcConfigurer() {
             @Override
             public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
-                resolvers.add(resolver);
+                resolvers.add(new ActualCostResolver(SingletonSupplier.of(policies::getObject)));
             }
         };
     }
