@@ -8,6 +8,7 @@ const USERS = {
   admin: { plan: 'changes limits', login: 'admin:admin' },
   stranger: { plan: 'no login, or guesses', login: null },
 };
+const QUESTION = 'Which+tea+is+good+on+a+rainy+day+in+November';
 const KETTLE = '{"name": "kettle"}';
 const AT_ONCE = 6; // as many connections as a browser opens to one server
 const MOST_TO_COME = 1000;
@@ -402,6 +403,14 @@ function minute(run) {
   });
 }
 
+/** One question after the other: the next one finds what the answers before it really cost. */
+function assistant(run) {
+  let asked = 0;
+  pace(run, 8 * 250, elapsed => {
+    for (; asked < 8 && 250 * asked < elapsed; asked++) run.send('alice', `GET /api/assistant?question=${QUESTION}`);
+  });
+}
+
 const SCENES = {
   burst: run => times(1000, () => run.send('alice', 'GET /api/items')),
   reports: run => times(8, () => ['alice', 'bob'].forEach(user => run.send(user, 'GET /api/report'))),
@@ -411,6 +420,7 @@ const SCENES = {
   changes: run => times(6, () => run.send('alice', 'PUT /api/items/1', { body: KETTLE })),
   checkouts: run => times(12, i => run.send(i % 2 ? 'alice' : 'bob', 'POST /api/checkout')),
   vouchers: run => times(8, i => run.send('bob', `GET /api/vouchers/guess-${i}`)),
+  assistant,
   minute,
   upgrade: (run, button) => {
     const more = button.getAttribute('aria-pressed') !== 'true';

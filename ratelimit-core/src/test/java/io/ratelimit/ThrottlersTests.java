@@ -264,6 +264,108 @@ class ThrottlersTests {
     }
 
     @Test
+    void aCallIsSettledAtItsActualCostAndTheListenerGetsTheEvent() {
+        List<String> events = new ArrayList<>();
+        Throttlers throttlers = listening(BucketStore.local(time), events);
+        Answer taken =
+                throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
+        assertThat(throttlers.settle(taken, 0)).isTrue();
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(3);
+        Answer other =
+                throttlers.get("per-user").forKey("alice").decide(1).taken().get(0);
+        assertThat(throttlers.settle(other, 4)).isTrue();
+        assertThat(throttlers.snapshot("per-user", "alice").resetAfter()).isEqualTo(Duration.ofSeconds(4));
+        assertThat(events).containsExactly("per-user SETTLED", "per-user SETTLED");
+        for (long cost : new long[] {-1, Throttlers.MAX_SETTLED_COST + 1}) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> throttlers.settle(other, cost))
+                    .withMessage("cost must be between 0 and 1000000000000, but was " + cost);
+        }
+    }
+
+    @Test
+    void aStoreWithoutDebtsReservesADifferenceUpToTheCapacity() {
+        List<String> events = new ArrayList<>();
+        BucketStore local = BucketStore.local(time);
+        Throttlers throttlers = listening(new Plain(local), events);
+        Answer taken =
+                throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
+        assertThat(throttlers.settle(taken, 1)).isTrue();
+        assertThat(throttlers.snapshot("per-user", "alice").available()).isEqualTo(2);
+        Answer second =
+                throttlers.get("per-user").forKey("alice").decide(1).taken().get(0);
+        assertThat(throttlers.settle(second, 4)).isTrue();
+        assertThat(throttlers.settle(second, 9)).isFalse();
+        assertThat(throttlers.snapshot("per-user", "alice").resetAfter()).isEqualTo(Duration.ofSeconds(8));
+        assertThat(events).containsExactly("per-user SETTLED", "per-user SETTLED", "per-user SETTLE_FAILURE");
+    }
+
+    @Test
+    void aFailureOfTheBackendIsCountedAndNotThrown() {
+        List<String> events = new ArrayList<>();
+        BucketStore local = BucketStore.local(time);
+        Throttlers throttlers = listening(
+                new Plain(local) {
+                    @Override
+                    public void giveBack(List<Answer> taken) {
+                        throw new BackendException("on purpose");
+                    }
+                },
+                events);
+        Answer taken =
+                throttlers.get("per-user").forKey("alice").decide(2).taken().get(0);
+        assertThat(throttlers.settle(taken, 1)).isFalse();
+        assertThat(events).containsExactly("per-user BACKEND_FAILURE");
+    }
+
+    private Throttlers listening(BucketStore store, List<String> events) {
+        return new Throttlers(List.of(USER), store, time, new ThrottleListener() {
+            @Override
+            public void decided(Decision decision) {}
+
+            @Override
+            public void eventOccurred(ThrottlePolicy policy, Event event) {
+                events.add(policy.name() + " " + event);
+            }
+        });
+    }
+
+    /** A store of a user, which doesn't settle by itself. */
+    private static class Plain implements BucketStore {
+
+        private final BucketStore store;
+
+        Plain(BucketStore store) {
+            this.store = store;
+        }
+
+        @Override
+        public Decision take(List<Charge> charges) {
+            return store.take(charges);
+        }
+
+        @Override
+        public Decision reserve(List<Charge> charges) {
+            return store.reserve(charges);
+        }
+
+        @Override
+        public void giveBack(List<Answer> taken) {
+            store.giveBack(taken);
+        }
+
+        @Override
+        public BucketSnapshot snapshot(Charge charge) {
+            return store.snapshot(charge);
+        }
+
+        @Override
+        public void reset(Charge charge) {
+            store.reset(charge);
+        }
+    }
+
+    @Test
     void tokensOfShadowPoliciesAreListedApartAndCanBeGivenBack() {
         Throttlers throttlers = throttlers(GLOBAL, USER.withMode(Mode.SHADOW), BOTH.withMode(Mode.SHADOW));
         throttlers.get("per-user-per-endpoint").forKey("alice", "GET /x").decide(2);

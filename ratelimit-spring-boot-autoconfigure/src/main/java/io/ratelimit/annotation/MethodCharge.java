@@ -1,8 +1,10 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
@@ -22,6 +24,7 @@ import org.springframework.util.ObjectUtils;
  * @param limit a policy of the configuration, or an inline limit
  * @param key the key in place of the policy's
  * @param cost the tokens in place of the policy's cost
+ * @param settle the actual cost, by the arguments and after them the result
  * @param tier the name of the tier in place of the policy's; a call without a name belongs to no tier
  * @param maxWait the longest wait of a call in place of the policy's
  * @param fallback the method that answers if the limit denies a call
@@ -31,6 +34,7 @@ record MethodCharge(
         AnnotatedPolicy limit,
         @Nullable Key key,
         @Nullable CallValue cost,
+        @Nullable CallValue settle,
         @Nullable CallValue tier,
         @Nullable Duration maxWait,
         RateLimitedOperation.@Nullable Fallback fallback,
@@ -93,6 +97,20 @@ record MethodCharge(
             return limit.key().charge(policy(), tokens, request, tierName);
         }
         return limit.key().charge(policy(), keyTexts(key, arguments), tokens, current, tierName);
+    }
+
+    /** Settles a call with this result, if the annotation has an actual cost. */
+    void settle(Answer taken, @Nullable Object[] argumentsAndResult, Throttlers throttlers) {
+        CallValue actual = settle;
+        if (actual != null) {
+            limit.cost()
+                    .settle(
+                            taken,
+                            () -> actual.value(argumentsAndResult),
+                            "the actual cost of " + annotation,
+                            throttlers,
+                            limit.failures());
+        }
     }
 
     private @Nullable String tierName(CallValue tier, @Nullable Object[] arguments) {

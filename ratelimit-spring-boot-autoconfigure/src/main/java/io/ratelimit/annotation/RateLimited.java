@@ -25,7 +25,7 @@ import org.springframework.core.annotation.AliasFor;
  * <p>Each call is charged: a batch of a hundred calls takes a hundred times the cost. A denied call is not made. The
  * {@link #fallback} answers in its place; without one, a {@link RateLimitExceededException} is thrown. If that exception
  * leaves a web request, the request is rejected as the filter rejects requests. The tokens of a call that was made are
- * never returned.
+ * never returned, unless the annotation has a {@link #settle}.
  *
  * <p><b>Where to put it.</b> On methods and types of any Spring bean, also several times, and as a meta-annotation. A call
  * with several limits is made only if all of them allow it. If one of them denies the call, no limit is charged.
@@ -85,6 +85,23 @@ public @interface RateLimited {
      * than the capacity is always denied. A constant cost above the capacity stops the start.
      */
     String cost() default "";
+
+    /**
+     * An expression for the actual cost of a call, which is known when the call returns: {@code #result.usage.totalTokens}.
+     * {@code #result} is what the method returned; the arguments have their names. The default is none: the cost is final.
+     *
+     * <p>The {@link #cost} is then an estimate, which is taken before the call. If the actual cost is lower, the rest comes
+     * back; if it is higher, the difference is taken even if the tokens are not there, and the bucket is in debt until time
+     * has brought them. Fractions are rounded up, and a cost above the policy's {@code max-cost} counts as that.
+     *
+     * <p>The result of a {@code CompletionStage} or a {@code Mono} is its value, and the call is settled when that is
+     * there. The estimate stands if the call throws an exception, if the value is missing, if it is no number from 0 to
+     * 10^12, or if the expression fails. A {@link #fallback} isn't settled: nothing was taken.
+     *
+     * <p>An expression that can't be parsed or that uses an unknown parameter stops the start, and so does a method that
+     * returns nothing, a {@code Future} of another kind, or a stream of several values.
+     */
+    String settle() default "";
 
     /**
      * An expression for the name of the policy's tier that the call belongs to, as in {@code #customer.plan}. The default

@@ -90,7 +90,13 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
         public @Nullable Object invoke(MethodInvocation call) throws Throwable {
             RateLimitedOperation operation = operations.get().operation(call);
             Decision decision = acquire(operation, operation.charges(call.getArguments()));
-            return decision.allowed() ? call.proceed() : operation.answerDenied(call, decision);
+            if (!decision.allowed()) {
+                return operation.answerDenied(call, decision);
+            }
+            Object result = call.proceed();
+            return operation.settles()
+                    ? operation.settled(result, call.getArguments(), decision, throttlers.get())
+                    : result;
         }
 
         private Decision acquire(RateLimitedOperation operation, List<Charge> charges) {

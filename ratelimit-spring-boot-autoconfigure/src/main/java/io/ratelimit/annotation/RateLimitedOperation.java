@@ -2,7 +2,9 @@ package io.ratelimit.annotation;
 
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -23,11 +25,13 @@ final class RateLimitedOperation {
 
     private final List<MethodCharge> methodCharges;
     private final boolean constant;
+    private final boolean settles;
     private volatile @Nullable Prepared prepared;
 
     RateLimitedOperation(List<MethodCharge> methodCharges) {
         this.methodCharges = methodCharges.stream().sorted(NARROWEST_FIRST).toList();
         this.constant = methodCharges.stream().allMatch(MethodCharge::isConstant);
+        this.settles = methodCharges.stream().anyMatch(charge -> charge.settle() != null);
     }
 
     /** Returns the policies without a fallback. */
@@ -65,6 +69,26 @@ final class RateLimitedOperation {
             }
         }
         return charges;
+    }
+
+    /** Returns whether calls have an actual cost, which is known when they return. */
+    boolean settles() {
+        return settles;
+    }
+
+    /** Returns the result of a call, and settles the call when its value is there. */
+    @Nullable
+    Object settled(@Nullable Object result, @Nullable Object[] arguments, Decision decision, Throttlers throttlers) {
+        return SettledResult.of(result, value -> {
+            @Nullable Object[] all = Arrays.copyOf(arguments, arguments.length + 1);
+            all[arguments.length] = value;
+            for (Answer taken : decision.taken()) {
+                methodCharges.stream()
+                        .filter(charge ->
+                                charge.policy().name().equals(taken.policy().name()))
+                        .forEach(charge -> charge.settle(taken, all, throttlers));
+            }
+        });
     }
 
     /**

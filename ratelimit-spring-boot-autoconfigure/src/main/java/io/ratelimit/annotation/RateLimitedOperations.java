@@ -9,6 +9,7 @@ import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
 import java.lang.reflect.Method;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -113,6 +114,7 @@ public final class RateLimitedOperations {
                 .flatMap(annotation -> new RateLimitedReader(context, annotation, location).read().stream())
                 .toList();
         checkNames(charges, location);
+        checkSettles(charges, location);
         charges.forEach(
                 charge -> methods.computeIfAbsent(charge.policy().name(), absent -> ConcurrentHashMap.newKeySet())
                         .add(new LimitedMethod(location + describe(charge), charge)));
@@ -130,6 +132,21 @@ public final class RateLimitedOperations {
                 throw location.invalid(
                         "has two limits with the name '" + name + "'",
                         "Give each limit a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
+            }
+        }
+    }
+
+    /** The answers of a call are settled by the names of their policies. */
+    private static void checkSettles(List<MethodCharge> charges, SourceLocation location) {
+        Map<String, Boolean> settles = new HashMap<>();
+        for (MethodCharge charge : charges) {
+            String name = charge.policy().name();
+            boolean isSettled = charge.settle() != null;
+            Boolean isOtherSettled = settles.put(name, isSettled);
+            if (isOtherSettled != null && (isSettled || isOtherSettled)) {
+                throw location.invalid(
+                        "has a settle, and names the throttle policy '" + name + "' twice",
+                        "Name the policy once, or remove the settle.");
             }
         }
     }

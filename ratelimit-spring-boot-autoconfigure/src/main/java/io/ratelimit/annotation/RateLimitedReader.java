@@ -9,6 +9,7 @@ import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.expression.NumberText;
 import java.lang.reflect.Method;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -46,6 +47,7 @@ final class RateLimitedReader {
      */
     List<MethodCharge> read() {
         CallValue key = expression("key");
+        CallValue settle = settle();
         CallValue tier = expression("tier");
         Duration maxWait = maxWait();
         Fallback fallback = fallback();
@@ -54,6 +56,7 @@ final class RateLimitedReader {
                         limit,
                         key == null ? null : new MethodCharge.Key(text("key"), key),
                         cost(limit),
+                        settle,
                         tier,
                         maxWait,
                         fallback,
@@ -135,6 +138,31 @@ final class RateLimitedReader {
         return cost;
     }
 
+    /** The result is one more argument after those of the method. */
+    private @Nullable CallValue settle() {
+        String text = text("settle");
+        if (text.isEmpty()) {
+            return null;
+        }
+        Class<?> type = location.method().getReturnType();
+        String result = SettledResult.obstacle(type);
+        if (result != null) {
+            throw location.invalid(
+                    "has a settle, but the method returns " + result,
+                    "Return the value that shows the actual cost, or a CompletableFuture or a Mono of it.");
+        }
+        Map<String, Integer> names = new HashMap<>(parameters);
+        names.put("result", location.method().getParameterCount());
+        CallValue settle = expression("settle", names);
+        if (settle instanceof CallValue.Constant constant) {
+            valid(
+                    "settle '" + text + "'",
+                    () -> NumberText.ceiling(constant.value()),
+                    "Write an expression over the result, such as 'settle = \"#result.usage.totalTokens\"'.");
+        }
+        return settle;
+    }
+
     private void checkFits(CallValue.Constant cost, AnnotatedPolicy limit) {
         String text = text("cost");
         long tokens = valid(
@@ -182,12 +210,16 @@ final class RateLimitedReader {
     }
 
     private @Nullable CallValue expression(String attribute) {
+        return expression(attribute, parameters);
+    }
+
+    private @Nullable CallValue expression(String attribute, Map<String, Integer> names) {
         String text = text(attribute);
         return text.isEmpty()
                 ? null
                 : valid(
                         attribute + " '" + text + "'",
-                        () -> context.expressions().parse(text, parameters),
+                        () -> context.expressions().parse(text, names),
                         attribute.equals("key") && isPartOfRequest(text)
                                 ? "Only policies have keys made from the request: define 'ratelimit.policies.NAME: { key: "
                                         + text + ", rate: 5/1m, applies-to: annotated }', and write"

@@ -55,6 +55,12 @@ abstract class PolicyDescription {
      */
     public abstract String getLimit();
 
+    /**
+     * Place of the actual cost, which replaces the cost when the response is complete: attribute:NAME (of the request),
+     * response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
+     */
+    public abstract String getSettle();
+
     /** Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default: none. */
     public abstract Map<String, Tier> getTiers();
 

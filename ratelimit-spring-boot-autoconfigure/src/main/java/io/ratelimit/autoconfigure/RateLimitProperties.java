@@ -19,6 +19,7 @@ import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.web.servlet.Settle;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.time.Duration;
 import java.time.ZoneId;
@@ -178,6 +179,8 @@ public record RateLimitProperties(
      *     the maximum. Default: none.
      * @param limit Source of a request's own rate and capacity: bean:NAME (a LimitResolver). It replaces the policy's
      *     limit and that of the tier, but not an override. Default: none.
+     * @param settle Place of the actual cost, which replaces the cost when the response is complete: attribute:NAME (of
+     *     the request), response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
      * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default:
      *     none.
      * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
@@ -228,6 +231,7 @@ public record RateLimitProperties(
             RequestCost cost,
             @Nullable Long maxCost,
             @Nullable RequestLimit limit,
+            @Nullable Settle settle,
             Map<String, Tier> tiers,
             @Nullable RequestTier tier,
             List<OverrideEntry> overrides,

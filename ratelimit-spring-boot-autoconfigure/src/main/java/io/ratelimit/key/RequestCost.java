@@ -1,5 +1,8 @@
 package io.ratelimit.key;
 
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.Throttlers;
 import io.ratelimit.key.KeyPart.Availability;
 import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
@@ -15,6 +18,7 @@ public final class RequestCost {
 
     private static final String NAME = "its cost";
     private static final long NO_MAXIMUM = Long.MAX_VALUE;
+    private static final BigDecimal MAX_SETTLED = BigDecimal.valueOf(Throttlers.MAX_SETTLED_COST);
 
     /** One token for each request. */
     public static final RequestCost ONE = of(1);
@@ -137,6 +141,41 @@ public final class RequestCost {
     /** Returns the cost that replaces a failed evaluation: the maximum if the policy has one, otherwise 1. */
     private long failedTokens() {
         return maximum == NO_MAXIMUM ? 1 : maximum;
+    }
+
+    /**
+     * Settles a call at its actual cost, rounded up and at most the maximum. If the value is no number from 0 to 10^12, or
+     * the settlement fails, the estimate stands.
+     *
+     * @param taken the answer that the call took its tokens with
+     * @param actual returns the actual cost: a number or its text; null or a blank text if there is none
+     * @param name the actual cost as messages name it
+     * @param failures receives a call for each value that is no actual cost
+     */
+    public void settle(
+            Answer taken,
+            Callable<? extends @Nullable Object> actual,
+            String name,
+            Throttlers throttlers,
+            FailureListener failures) {
+        String policy = taken.policy().name();
+        String fact = name + ", so the estimate stands";
+        try {
+            Object value = actual.call();
+            if (value == null
+                    || value instanceof CharSequence text && text.toString().isBlank()) {
+                return;
+            }
+            BigDecimal number = NumberText.read(value.toString());
+            if (number != null && number.signum() >= 0 && number.compareTo(MAX_SETTLED) <= 0) {
+                throttlers.settle(taken, capped(NumberText.ceiling(number)));
+                return;
+            }
+            failures.failed(policy, fact, "it must be a number between 0 and " + Throttlers.MAX_SETTLED_COST);
+        } catch (Exception failure) {
+            failures.failed(policy, fact, failure);
+        }
+        throttlers.listener().eventOccurred(taken.policy(), ThrottleListener.Event.SETTLE_FAILURE);
     }
 
     /** Caps a cost that was computed elsewhere at this cost's maximum. */

@@ -197,7 +197,8 @@ record RedisBucketState(
         }
         long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
         long left = Math.max(promised - passed, 0);
-        long stillReturned = Math.max(returned - Math.max(passed - missing, 0), 0);
+        long stillReturned =
+                passed < RedisTickScale.MAX_TICKS ? Math.max(returned - Math.max(passed - missing, 0), 0) : 0;
         return new RedisBucketState(
                 ticks,
                 Math.max(missing - passed, 0),

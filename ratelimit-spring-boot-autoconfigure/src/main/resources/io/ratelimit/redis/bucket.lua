@@ -206,7 +206,7 @@ local function pass(bucket)
     if now > at then
         local steps = s == 1 and now - at or math.floor(now / s) - math.floor(at / s)
         local passed = steps * bucket.n
-        bucket.returned = math.max(bucket.returned - math.max(passed - bucket.missing, 0), 0)
+        bucket.returned = passed < MOST and math.max(bucket.returned - math.max(passed - bucket.missing, 0), 0) or 0
         bucket.missing = math.max(bucket.missing - passed, 0)
         if bucket.promised > 0 then
             bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)

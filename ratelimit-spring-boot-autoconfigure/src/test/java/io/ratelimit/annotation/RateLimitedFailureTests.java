@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -18,6 +20,7 @@ import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoCon
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
+import reactor.core.publisher.Flux;
 
 /** Mistakes that stop the start, so that no limit is silently off. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -56,6 +59,12 @@ class RateLimitedFailureTests {
                 Arguments.of(ArgumentOfAnElement.class, "'id' is neither an argument,"),
                 Arguments.of(BadCost.class, "has an invalid cost '#':"),
                 Arguments.of(NoNumber.class, "has an invalid cost ''two'': it is no number"),
+                Arguments.of(SettlesNothing.class, "has a settle, but the method returns nothing"),
+                Arguments.of(SettlesFuture.class, "has a settle, but the method returns a java.util.concurrent.Future"),
+                Arguments.of(SettlesStream.class, "has a settle, but the method returns a stream of several values"),
+                Arguments.of(SettlesUnknown.class, "the method has no parameter '#usage', only: "),
+                Arguments.of(SettlesText.class, "has an invalid settle ''two'': it is no number"),
+                Arguments.of(SettlesTwice.class, "has a settle, and names the throttle policy 'search' twice"),
                 Arguments.of(NeverFits.class, "has the cost 3, but the capacity of 'search' is 2"),
                 Arguments.of(
                         NoFallback.class,
@@ -173,7 +182,14 @@ class RateLimitedFailureTests {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"paths=/a", "exclude-paths=/a", "methods=GET", "phase=after-authentication", "condition=true"})
+            strings = {
+                "paths=/a",
+                "exclude-paths=/a",
+                "methods=GET",
+                "phase=after-authentication",
+                "condition=true",
+                "settle=code"
+            })
     void aPolicyForAnnotatedMethodsSelectsNoRequests(String property) {
         runner.withPropertyValues("ratelimit.policies.search." + property)
                 .run(context -> assertThat(messages(context.getStartupFailure()))
@@ -281,6 +297,47 @@ class RateLimitedFailureTests {
     static class OfRequests {
         @RateLimited("requests")
         void call() {}
+    }
+
+    static class SettlesNothing {
+        @RateLimited(policy = "search", settle = "#result")
+        void call() {}
+    }
+
+    static class SettlesFuture {
+        @RateLimited(policy = "search", settle = "#result")
+        Future<Long> call() {
+            return CompletableFuture.completedFuture(1L);
+        }
+    }
+
+    static class SettlesStream {
+        @RateLimited(policy = "search", settle = "#result")
+        Flux<Long> call() {
+            return Flux.just(1L);
+        }
+    }
+
+    static class SettlesUnknown {
+        @RateLimited(policy = "search", settle = "#usage.total")
+        long call() {
+            return 1;
+        }
+    }
+
+    static class SettlesText {
+        @RateLimited(policy = "search", settle = "'two'")
+        long call() {
+            return 1;
+        }
+    }
+
+    static class SettlesTwice {
+        @RateLimited(policy = "search", key = "'one'", settle = "#result")
+        @RateLimited(policy = "search", key = "'other'")
+        long call() {
+            return 1;
+        }
     }
 
     static class Both {

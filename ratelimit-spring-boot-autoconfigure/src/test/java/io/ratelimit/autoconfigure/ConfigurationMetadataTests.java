@@ -284,6 +284,7 @@ class ConfigurationMetadataTests {
                 Map.entry("maxCost", List.of("50")),
                 Map.entry("limit", List.of("bean:NAME")),
                 Map.entry("zone", List.of("Europe/Berlin")),
+                Map.entry("settle", List.of("attribute:NAME", "response-header:NAME", "code")),
                 Map.entry("tier", List.of("role", "header:X-Plan", "bean:NAME", "expression:SPEL")),
                 Map.entry(
                         "key",

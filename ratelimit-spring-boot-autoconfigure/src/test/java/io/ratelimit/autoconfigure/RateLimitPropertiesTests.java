@@ -50,6 +50,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.refill()).isEqualTo(Refill.GREEDY);
         assertThat(policy.cost().constant()).isEqualTo(1);
         assertThat(policy.maxCost()).isNull();
+        assertThat(policy.settle()).isNull();
         assertThat(policy.condition()).isNull();
         assertThat(policy.key()).isEmpty();
         assertThat(policy.ignoreCase()).isTrue();
@@ -103,6 +104,7 @@ class RateLimitPropertiesTests {
                       refill: interval
                       cost: 3
                       max-cost: 50
+                      settle: response-header:X-Tokens
                       key:
                         - ip
                         - endpoint
@@ -135,7 +137,7 @@ class RateLimitPropertiesTests {
     void readsEveryPropertyInFlowStyle() {
         assertThatAllIsRead(bind("""
                 ratelimit: { enabled: true, mode: shadow, headers: x-ratelimit, exclude-paths: [/actuator/health/**, '/assets/{*path}'], policies: {
-                  everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, max-cost: 50, condition: contentLength > 0, key: [ip, endpoint, method, 'header:X-Api-Key'],
+                  everything: { rate: 600/1m, capacity: 800, refill: interval, cost: 3, max-cost: 50, settle: 'response-header:X-Tokens', condition: contentLength > 0, key: [ip, endpoint, method, 'header:X-Api-Key'],
                     ignore-case: false, on-missing-key: deny, max-keys: 5000, paths: ['/items/{id}', /orders/**],
                     exclude-paths: /orders/open, methods: [GET, POST], phase: after-authentication, max-wait: 1500ms, queue-limit: 7, lease: 0s,
                     rejection-delay: 2s, retry-jitter: 1ms-5ms, status: 503, mode: shadow } } }
@@ -157,6 +159,7 @@ class RateLimitPropertiesTests {
                       refill: INTERVAL
                       cost: "3"
                       maxCost: "50"
+                      settle: " response-header: X-Tokens "
                       condition: contentLength > 0
                       key: ip, endpoint, method, header:X-Api-Key
                       ignoreCase: off
@@ -188,6 +191,7 @@ class RateLimitPropertiesTests {
         assertThat(policy.refill()).isEqualTo(Refill.INTERVAL);
         assertThat(policy.cost().constant()).isEqualTo(3);
         assertThat(policy.maxCost()).isEqualTo(50);
+        assertThat(policy.settle()).hasToString("response-header:X-Tokens");
         assertThat(policy.condition()).hasToString("contentLength > 0");
         assertThat(policy.key())
                 .extracting(KeyPart::name)

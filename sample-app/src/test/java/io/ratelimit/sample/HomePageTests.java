@@ -155,6 +155,14 @@ class HomePageTests {
         assertThat(ended()).startsWith("Twelve checkouts: 12 allowed");
     }
 
+    /** The fifth answer leaves a debt. */
+    @Test
+    void answersAreLimitedByTheTokensThatTheyReallyCost() {
+        play("assistant");
+
+        assertThat(ended()).startsWith("Ask the assistant eight times: 5 allowed, 3 refused by assistant (3)");
+    }
+
     @Test
     void aRefusedVoucherIsAnsweredLate() {
         play("vouchers");

@@ -223,6 +223,19 @@ class SampleApplicationTests {
     }
 
     @Test
+    void anAnswerTakesTheTokensThatItReallyCost() throws Exception {
+        String question = "/api/assistant?question=Which+tea+is+good+on+a+rainy+day+in+November";
+        for (int i = 0; i < 5; i++) {
+            assertThat(get(question, "alice").body())
+                    .isEqualTo("{\"text\":\"Have a cup of tea.\",\"totalTokens\":12000}");
+        }
+        assertThat(get(question, "alice").statusCode()).isEqualTo(429);
+        assertThat(get(question, "bob").statusCode()).isEqualTo(200);
+        time.advance(Duration.ofSeconds(11_000 * 86_400L / 50_000));
+        assertThat(get(question, "alice").statusCode()).isEqualTo(200);
+    }
+
+    @Test
     void theSixthVoucherTriedIsAnsweredTwoSecondsLate() throws Exception {
         for (int i = 0; i < 5; i++) {
             assertThat(get("/api/vouchers/guess" + i, "alice").body()).isEqualTo("{\"good\":false}");

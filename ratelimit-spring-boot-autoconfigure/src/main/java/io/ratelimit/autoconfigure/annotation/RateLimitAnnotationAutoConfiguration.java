@@ -138,6 +138,7 @@ public final class RateLimitAnnotationAutoConfiguration {
             check(policy.methods().isEmpty(), property + ".methods", policy.methods());
             check(policy.condition() == null, property + ".condition", policy.condition());
             check(policy.phase() == null, property + ".phase", policy.phase());
+            check(policy.settle() == null, property + ".settle", policy.settle());
             check(policy.refundOn().isEmpty(), property + ".refund-on", policy.refundOn());
         }
 

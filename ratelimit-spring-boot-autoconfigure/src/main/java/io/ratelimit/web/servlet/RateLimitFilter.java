@@ -58,12 +58,13 @@ public class RateLimitFilter extends OncePerRequestFilter {
             chain.doFilter(request, response);
             return;
         }
-        boolean refundsOnCompletion = ledger.isNew() && policies.get().refunds();
+        boolean actsOnCompletion =
+                ledger.isNew() && (policies.get().refunds() || policies.get().settles());
         noteAuthentication(ledger, request);
         if (!ledger.enter(phase, request)) {
             chain.doFilter(request, response);
-        } else if (refundsOnCompletion) {
-            filterAndRefund(ledger, request, response, chain);
+        } else if (actsOnCompletion) {
+            filterAndComplete(ledger, request, response, chain);
         } else {
             filter(ledger, request, response, chain);
         }
@@ -105,8 +106,8 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
     }
 
-    /** Filters the request, and gives back refunded tokens when the response is complete. */
-    private void filterAndRefund(
+    /** Filters the request. When the response is complete, gives back refunded tokens and settles the other ones. */
+    private void filterAndComplete(
             RequestLedger ledger, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
         boolean failed = true;
@@ -116,10 +117,20 @@ public class RateLimitFilter extends OncePerRequestFilter {
         } finally {
             if (failed) {
                 int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
-                ledger.refund(throttlers, response.isCommitted() ? response.getStatus() : status);
+                complete(ledger, response.isCommitted() ? response.getStatus() : status, request, response);
             } else {
-                CompletionListener.onCompletion(request, () -> ledger.refund(throttlers, response.getStatus()));
+                CompletionListener.onCompletion(
+                        request, () -> complete(ledger, response.getStatus(), request, response));
             }
+        }
+    }
+
+    private void complete(RequestLedger ledger, int status, HttpServletRequest request, HttpServletResponse response) {
+        if (policies.get().refunds()) {
+            ledger.refund(throttlers, status);
+        }
+        if (policies.get().settles()) {
+            ledger.settle(throttlers, request, response);
         }
     }
 

@@ -9,9 +9,12 @@ import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.web.filter.ServerHttpObservationFilter;
@@ -35,6 +38,7 @@ final class RequestLedger {
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer tightest;
     private @Nullable RuntimeException rejectedCall;
+    private @Nullable ReportedCosts reportedCosts;
     private double smallestShare = Double.MAX_VALUE;
 
     /** Returns the ledger of a request, or null if no filter has seen the request. */
@@ -145,6 +149,43 @@ final class RequestLedger {
     void refund(Throttlers throttlers, int status) {
         boolean passed = authenticated && !authenticationFailed;
         giveBack(throttlers, policy -> policy.refunds(status, passed));
+    }
+
+    /** Returns the actual costs that the request's handler sets. */
+    ReportedCosts reportedCosts(RequestPolicies policies) {
+        ReportedCosts current = reportedCosts;
+        if (current == null) {
+            current = new ReportedCosts(
+                    policies,
+                    allTaken().stream().map(answer -> answer.policy().name()).collect(Collectors.toUnmodifiableSet()));
+            reportedCosts = current;
+        }
+        return current;
+    }
+
+    /** Settles the request by the policies that find its actual cost. Their tokens can't be given back any more. */
+    void settle(Throttlers throttlers, HttpServletRequest request, HttpServletResponse response) {
+        RequestPolicies policies = this.policies;
+        if (policies == null) {
+            return;
+        }
+        Map<String, Long> reported = reportedCosts == null ? Map.of() : reportedCosts.complete();
+        for (Answer answer : allTaken()) {
+            RequestPolicy policy = policies.of(answer.charge());
+            Settle settle = policy.settle();
+            if (settle != null) {
+                Long cost = reported.get(answer.policy().name());
+                policy.cost()
+                        .settle(
+                                answer,
+                                () -> settle.find(request, response, cost),
+                                "its actual cost, " + settle,
+                                throttlers,
+                                policy.failures());
+            }
+        }
+        taken = List.of();
+        takenLater = List.of();
     }
 
     private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> returnsTokens) {

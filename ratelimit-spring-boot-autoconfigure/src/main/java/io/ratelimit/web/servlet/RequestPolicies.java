@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.servlet.DispatcherServlet;
@@ -25,6 +26,7 @@ public final class RequestPolicies {
     private final Map<Phase, PolicyPaths> byPhase = new EnumMap<>(Phase.class);
     private final Map<String, RequestPolicy> byName = new HashMap<>();
     private final boolean refunds;
+    private final boolean settles;
     private final Endpoints endpoints;
     private final ClientIpResolver clientIps;
     private final ThrottleListener listener;
@@ -41,11 +43,14 @@ public final class RequestPolicies {
         this.clientIps = clientIps;
         this.listener = listener;
         boolean anyRefunds = false;
+        boolean anySettles = false;
         for (RequestPolicy policy : all) {
             byName.put(policy.policy().name(), policy);
             anyRefunds |= policy.refundOn() != null;
+            anySettles |= policy.settle() != null;
         }
         this.refunds = anyRefunds;
+        this.settles = anySettles;
         for (Phase phase : Phase.values()) {
             byPhase.put(phase, new PolicyPaths(enforcedIn(phase)));
         }
@@ -155,5 +160,38 @@ public final class RequestPolicies {
     /** Returns whether any policy may give tokens back when the response is complete. */
     boolean refunds() {
         return refunds;
+    }
+
+    /** Returns whether any policy may settle requests when the response is complete. */
+    boolean settles() {
+        return settles;
+    }
+
+    /**
+     * Returns a policy whose requests are settled by code.
+     *
+     * @throws IllegalArgumentException if no policy of that name is
+     */
+    RequestPolicy settledByCode(String name) {
+        RequestPolicy policy = byName.get(name);
+        if (policy == null || !isSettledByCode(policy)) {
+            String names = all.stream()
+                    .filter(RequestPolicies::isSettledByCode)
+                    .map(settled -> "'" + settled.policy().name() + "'")
+                    .collect(Collectors.joining(", "));
+            throw new IllegalArgumentException("no throttle policy '" + name + "' has 'settle: code'; "
+                    + (names.isEmpty() ? "nor has any other" : "those that do are: " + names));
+        }
+        return policy;
+    }
+
+    private static boolean isSettledByCode(RequestPolicy policy) {
+        return policy.settle() != null && policy.settle().isByCode();
+    }
+
+    /** Reports that an actual cost can't be used. */
+    void unsettled(RequestPolicy policy, String reason) {
+        policy.failures().failed(policy.policy().name(), "its actual cost, so the estimate stands", reason);
+        listener.eventOccurred(policy.policy(), ThrottleListener.Event.SETTLE_FAILURE);
     }
 }

@@ -33,6 +33,7 @@ public final class RequestPolicy {
     private final Set<String> methods;
     private final @Nullable RequestCondition condition;
     private final @Nullable RefundOn refundOn;
+    private final @Nullable Settle settle;
 
     private RequestPolicy(Builder builder) {
         this.throttler = builder.throttler;
@@ -46,6 +47,7 @@ public final class RequestPolicy {
         this.methods = builder.methods;
         this.condition = builder.condition;
         this.refundOn = builder.refundOn;
+        this.settle = builder.settle;
     }
 
     /**
@@ -107,6 +109,16 @@ public final class RequestPolicy {
     /** Returns the responses that give the tokens back, or null if there are none. */
     public @Nullable RefundOn refundOn() {
         return refundOn;
+    }
+
+    /** Returns the place of the actual cost, or null if the cost is final. */
+    public @Nullable Settle settle() {
+        return settle;
+    }
+
+    /** Returns the listener for what can't be evaluated. */
+    FailureListener failures() {
+        return failures;
     }
 
     /** Returns the charge for a request to a covered path, or null if the policy doesn't cover the request. */
@@ -196,6 +208,7 @@ public final class RequestPolicy {
         private Set<String> methods = Set.of();
         private @Nullable RequestCondition condition;
         private @Nullable RefundOn refundOn;
+        private @Nullable Settle settle;
 
         private Builder(PolicyThrottler throttler, RequestKey key, FailureListener failures) {
             this.throttler = throttler;
@@ -238,6 +251,12 @@ public final class RequestPolicy {
         /** Sets the responses that give the tokens back; null for none. */
         public Builder refundOn(@Nullable RefundOn refundOn) {
             this.refundOn = refundOn;
+            return this;
+        }
+
+        /** Sets the place of the actual cost; null for a final cost. */
+        public Builder settle(@Nullable Settle settle) {
+            this.settle = settle;
             return this;
         }
 

@@ -10,6 +10,7 @@ import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.key.RequestFacts.Current;
+import io.ratelimit.web.servlet.ActualCostResolver;
 import io.ratelimit.web.servlet.AuthenticationResults;
 import io.ratelimit.web.servlet.BoundRequest;
 import io.ratelimit.web.servlet.ClientIpResolver;
@@ -55,6 +56,7 @@ import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.method.support.HandlerMethodArgumentResolver;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.ViewResolver;
@@ -129,9 +131,13 @@ public final class RateLimitWebServletAutoConfiguration {
         return new RejectedCallResolver(rejections);
     }
 
-    /** Answers rejected calls of exception handlers too. Needs the resolver at the first failure only, as MVC starts early. */
+    /**
+     * Answers rejected calls of exception handlers too, and gives handlers the actual cost as an argument. Needs both at a
+     * request only, as MVC starts early.
+     */
     @Bean
-    static WebMvcConfigurer rateLimitRejectedCallConfigurer(ObjectProvider<RejectedCallResolver> resolver) {
+    static WebMvcConfigurer rateLimitMvcConfigurer(
+            ObjectProvider<RejectedCallResolver> resolver, ObjectProvider<RequestPolicies> policies) {
         return new WebMvcConfigurer() {
             @Override
             public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
@@ -142,6 +148,11 @@ public final class RateLimitWebServletAutoConfiguration {
                 resolvers.add(place, (request, response, handler, failure) -> resolver.getObject()
                         .behindExceptionHandlers()
                         .resolveException(request, response, handler, failure));
+            }
+
+            @Override
+            public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
+                resolvers.add(new ActualCostResolver(SingletonSupplier.of(policies::getObject)));
             }
         };
     }

@@ -79,6 +79,7 @@ record RequestPolicyReader(
                 .paths(withoutTrailingSlash(patterns(configured.property("paths"), policy.paths())), excluded)
                 .methods(methods(configured.property("methods"), policy.methods()))
                 .condition(policies.condition(configured))
+                .settle(policy.settle())
                 .refundOn(refundOn(configured.property("refund-on"), policy.refundOn()))
                 .build();
     }

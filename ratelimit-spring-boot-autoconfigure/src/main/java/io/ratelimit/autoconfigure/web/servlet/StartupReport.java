@@ -118,7 +118,8 @@ record StartupReport(
                 + (request.condition() == null ? "" : ", if " + request.condition())
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? ", before" : ", after") + " authentication"
                 + (isLateToWait ? ", because requests may wait" : "")
-                + refund(request.refundOn());
+                + refund(request.refundOn())
+                + (request.settle() == null ? "" : ", settled by " + request.settle());
     }
 
     private static String refund(@Nullable RefundOn refundOn) {
