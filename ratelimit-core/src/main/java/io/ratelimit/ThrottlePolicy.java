@@ -111,17 +111,20 @@ public final class ThrottlePolicy {
 
     /** Returns this policy with another {@link #spec()}. */
     public ThrottlePolicy withSpec(BucketSpec spec) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with other {@link #tiers()}. */
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with another {@link #ignoreCase()}. */
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -130,17 +133,20 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if {@code maxKeys} is below 1
      */
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with another {@link #mode()}. */
     public ThrottlePolicy withMode(Mode mode) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns this policy with another {@link #retryJitter()}. */
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -150,7 +156,8 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the wait is negative
      */
     public ThrottlePolicy withMaxWait(Duration maxWait) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -159,7 +166,8 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the limit is below 1
      */
     public ThrottlePolicy withQueueLimit(int queueLimit) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /**
@@ -168,7 +176,8 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the lease is negative or above a minute
      */
     public ThrottlePolicy withLease(Duration lease) {
-        return new ThrottlePolicy(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return new ThrottlePolicy(
+                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
     }
 
     /** Returns the name: lower-case letters, digits and dashes. */

@@ -50,18 +50,8 @@ final class RedisLimiters implements AutoCloseable {
     static final String TWO_BY_TRANSACTION = "ratelimit, transaction, two policies";
 
     /** The floors first. */
-    static final List<String> NAMES =
-            List.of(
-                    PING,
-                    EVALSHA,
-                    GCRA,
-                    BUCKET4J,
-                    REDISSON,
-                    SCRIPT,
-                    TWO_BY_SCRIPT,
-                    LEASE,
-                    TRANSACTION,
-                    TWO_BY_TRANSACTION);
+    static final List<String> NAMES = List.of(
+            PING, EVALSHA, GCRA, BUCKET4J, REDISSON, SCRIPT, TWO_BY_SCRIPT, LEASE, TRANSACTION, TWO_BY_TRANSACTION);
 
     static final int RATE = 10;
     static final int CAPACITY = 10_000_000;

@@ -32,7 +32,11 @@ record RedisResults(Samples samples) {
         text.row(
                 "on Redis, one key, 8 threads, lease of 20 ms",
                 "1,000,000 a second",
-                number(samples.median(RedisMeasurement.name(RedisLimiters.LEASE, RedisMeasurement.HOT, 8), PER_SECOND), 0)
+                number(
+                                samples.median(
+                                        RedisMeasurement.name(RedisLimiters.LEASE, RedisMeasurement.HOT, 8),
+                                        PER_SECOND),
+                                0)
                         + "; a trivial EVALSHA "
                         + number(
                                 samples.median(

@@ -101,11 +101,7 @@ record DescriptorFactory(
     }
 
     ResetDescriptor reset(ThrottlePolicy policy, Charge charge, boolean showKeys) {
-        return new ResetDescriptor(
-                policy.name(),
-                key(policy, charge, showKeys),
-                limit(charge),
-                holds(policy));
+        return new ResetDescriptor(policy.name(), key(policy, charge, showKeys), limit(charge), holds(policy));
     }
 
     private String holds(ThrottlePolicy policy) {

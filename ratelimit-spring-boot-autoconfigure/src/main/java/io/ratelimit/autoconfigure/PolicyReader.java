@@ -199,21 +199,26 @@ final class PolicyReader {
     }
 
     private ThrottlePolicy withLease(ThrottlePolicy policy, RateLimitProperties application) {
-        Duration lease = properties.lease() == null ? Duration.ZERO : properties.lease().duration();
+        Duration lease =
+                properties.lease() == null ? Duration.ZERO : properties.lease().duration();
         if (lease.isZero()) {
             return policy;
         }
         if (application.backendOf(policy) != BackendKind.REDIS) {
-            throw wrongLease("takes tokens from Redis ahead, but the buckets of the policy are in memory",
+            throw wrongLease(
+                    "takes tokens from Redis ahead, but the buckets of the policy are in memory",
                     "set '" + property + ".backend: redis'");
         }
         if (application.redis().strategy() == Strategy.TRANSACTION) {
-            throw wrongLease("needs a script in Redis, but 'ratelimit.redis.strategy' is 'transaction'",
+            throw wrongLease(
+                    "needs a script in Redis, but 'ratelimit.redis.strategy' is 'transaction'",
                     "set 'ratelimit.redis.strategy: script'");
         }
         if (!policy.maxWait().isZero()) {
-            throw wrongLease("lets an instance decide requests by itself, but requests of the policy may wait, in the order"
-                    + " in which they reach Redis", "remove '" + property + ".max-wait'");
+            throw wrongLease(
+                    "lets an instance decide requests by itself, but requests of the policy may wait, in the order"
+                            + " in which they reach Redis",
+                    "remove '" + property + ".max-wait'");
         }
         Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
                 .forEach(spec -> checkLease(lease, spec));
@@ -226,15 +231,14 @@ final class PolicyReader {
 
     private RateLimitConfigurationException wrongLease(String mistake, String action) {
         return new RateLimitConfigurationException(
-                "'" + property + ".lease' " + mistake + ".",
-                "Remove 'lease', or " + action + ".",
-                property + ".lease");
+                "'" + property + ".lease' " + mistake + ".", "Remove 'lease', or " + action + ".", property + ".lease");
     }
 
     private void checkLease(Duration lease, BucketSpec spec) {
         Duration longest = spec.timeToFull().dividedBy(MIN_LEASES_TO_FULL);
         if (lease.compareTo(longest) > 0) {
-            throw wrongLease("must be at most a quarter of the time in which a bucket of " + spec + " fills, "
+            throw wrongLease(
+                    "must be at most a quarter of the time in which a bucket of " + spec + " fills, "
                             + Rate.format(longest) + ", but was " + Rate.format(lease)
                             + ": the tokens that come back within a lease are missing from bursts",
                     "set '" + property + ".lease: " + Rate.format(suggested(longest)) + "'");

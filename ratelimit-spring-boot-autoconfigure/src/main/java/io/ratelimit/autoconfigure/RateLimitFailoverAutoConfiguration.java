@@ -84,11 +84,13 @@ public final class RateLimitFailoverAutoConfiguration {
         /** Rejects a property that would have no effect. */
         private static void rejectLeases(BucketStore store, RateLimitProperties properties) {
             properties.policies().forEach((name, policy) -> {
-                boolean leases = policy.lease() != null && !policy.lease().duration().isZero();
+                boolean leases =
+                        policy.lease() != null && !policy.lease().duration().isZero();
                 if (leases && !(store instanceof LeasingBucketStore)) {
                     String property = RateLimitProperties.property(name) + ".lease";
                     throw new RateLimitConfigurationException(
-                            "'" + property + "' is set, but the application's own " + nameOf(store) + " leases no tokens.",
+                            "'" + property + "' is set, but the application's own " + nameOf(store)
+                                    + " leases no tokens.",
                             "Remove '" + property + "', or implement LeasingBucketStore.",
                             property);
                 }

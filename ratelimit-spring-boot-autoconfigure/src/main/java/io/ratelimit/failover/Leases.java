@@ -69,8 +69,8 @@ final class Leases {
     /** Returns a few threads for calls that renew leases. While all are busy, 1,000 calls wait at most. */
     static Executor threads() {
         AtomicInteger number = new AtomicInteger();
-        ThreadPoolExecutor threads =
-                new ThreadPoolExecutor(THREADS, THREADS, 10, TimeUnit.SECONDS, new ArrayBlockingQueue<>(1_000), work -> {
+        ThreadPoolExecutor threads = new ThreadPoolExecutor(
+                THREADS, THREADS, 10, TimeUnit.SECONDS, new ArrayBlockingQueue<>(1_000), work -> {
                     Thread thread = new Thread(work, "ratelimit-lease-" + number.incrementAndGet());
                     thread.setDaemon(true);
                     return thread;
@@ -151,6 +151,7 @@ final class Leases {
         private volatile Lease previous;
         /** The tokens of the previous lease when the current one began. */
         private volatile long carried;
+
         private volatile long deniedUntil;
         private volatile long deniedCost = Long.MAX_VALUE;
 
@@ -240,8 +241,7 @@ final class Leases {
         long tokens(long now) {
             Lease older = previous;
             Lease latest = current;
-            return (latest.isValid(now) ? latest.get() : 0)
-                    + (older != latest && older.isValid(now) ? older.get() : 0);
+            return (latest.isValid(now) ? latest.get() : 0) + (older != latest && older.isValid(now) ? older.get() : 0);
         }
 
         Answer denial(Charge charge, long now) {
@@ -273,7 +273,8 @@ final class Leases {
     }
 
     private static boolean mayLease(Charge charge) {
-        return !charge.policy().lease().isZero() && charge.cost() <= charge.spec().capacity();
+        return !charge.policy().lease().isZero()
+                && charge.cost() <= charge.spec().capacity();
     }
 
     /**
@@ -346,10 +347,12 @@ final class Leases {
         LeasedBucket found = find(charge);
         return found != null
                 ? found
-                : buckets.asMap().compute(
-                        BucketKey.of(charge),
-                        (key, other) ->
-                                other != null && other.isOf(charge) ? other : new LeasedBucket(charge, time.nanoTime()));
+                : buckets.asMap()
+                        .compute(
+                                BucketKey.of(charge),
+                                (key, other) -> other != null && other.isOf(charge)
+                                        ? other
+                                        : new LeasedBucket(charge, time.nanoTime()));
     }
 
     private void release(LeaseRequest request) {
@@ -436,7 +439,8 @@ final class Leases {
 
     /** Returns whether a bucket has so few tokens that it gives no lease. It may give none for other reasons. */
     private static boolean isNearlyEmpty(Answer answer) {
-        return answer.remaining() <= answer.charge().spec().capacity() / 4 + 2 * answer.charge().cost();
+        return answer.remaining()
+                <= answer.charge().spec().capacity() / 4 + 2 * answer.charge().cost();
     }
 
     private void returnToLeases(List<Answer> leased) {
@@ -473,7 +477,9 @@ final class Leases {
         long now = time.nanoTime();
         long tokens = 0;
         for (var entry : buckets.asMap().entrySet()) {
-            tokens += entry.getKey().policy().equals(policy.name()) ? entry.getValue().tokens(now) : 0;
+            tokens += entry.getKey().policy().equals(policy.name())
+                    ? entry.getValue().tokens(now)
+                    : 0;
         }
         return tokens;
     }

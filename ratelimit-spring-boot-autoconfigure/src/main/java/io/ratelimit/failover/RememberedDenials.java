@@ -40,7 +40,8 @@ final class RememberedDenials {
                 .ticker(time::nanoTime)
                 .expireAfterWrite(Duration.ofNanos(2 * MAX_AGE))
                 .maximumWeight(MAX_WEIGHT)
-                .weigher((BucketKey bucket, Entry entry) -> WEIGHT_OF_DENIAL + bucket.key().length())
+                .weigher((BucketKey bucket, Entry entry) ->
+                        WEIGHT_OF_DENIAL + bucket.key().length())
                 .build();
     }
 

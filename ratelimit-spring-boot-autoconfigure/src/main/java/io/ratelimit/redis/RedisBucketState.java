@@ -78,7 +78,16 @@ record RedisBucketState(
                 throw new NumberFormatException("'" + text[next] + "' is no part of a bucket");
             }
             return new RedisBucketState(
-                    ticks, missing, Math.abs(promised), promised < 0, keptUntil, returned, advance, leased, leaseEnd, at);
+                    ticks,
+                    missing,
+                    Math.abs(promised),
+                    promised < 0,
+                    keptUntil,
+                    returned,
+                    advance,
+                    leased,
+                    leaseEnd,
+                    at);
         } catch (NumberFormatException | BufferUnderflowException invalid) {
             throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
@@ -284,16 +293,7 @@ record RedisBucketState(
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
         return new RedisBucketState(
-                ticks,
-                missing + ticks.of(cost),
-                promised,
-                moved,
-                keptUntil,
-                returned,
-                advance,
-                leased,
-                leaseEnd,
-                at);
+                ticks, missing + ticks.of(cost), promised, moved, keptUntil, returned, advance, leased, leaseEnd, at);
     }
 
     /**

@@ -138,7 +138,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         call(call -> {
             Charge charge = lease.charge();
             byte[] arguments = leaseArguments(lease, 0);
-            Reply reply = script.result(start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments}), call);
+            Reply reply =
+                    script.result(start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments}), call);
             reportGrant(lease, reply, 0);
             return true;
         });
@@ -213,11 +214,11 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
     }
 
-    private Decision takeOneByOne(
-            List<Charge> charges, List<LeaseRequest> leases, boolean ahead, Deadline.Call call) {
+    private Decision takeOneByOne(List<Charge> charges, List<LeaseRequest> leases, boolean ahead, Deadline.Call call) {
         Answer[] answers = new Answer[charges.size()];
         for (int i = 0; i < answers.length; i++) {
-            answers[i] = takeOrGiveBack(charges.get(i), leases, Arrays.asList(answers).subList(0, i), ahead, call);
+            answers[i] = takeOrGiveBack(
+                    charges.get(i), leases, Arrays.asList(answers).subList(0, i), ahead, call);
             if (!answers[i].allowed()) {
                 return denied(charges, answers, i, ahead, call);
             }

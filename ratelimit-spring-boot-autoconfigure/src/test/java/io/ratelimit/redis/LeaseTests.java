@@ -124,8 +124,7 @@ class LeaseTests {
         warmUp(20);
         long leased = store.leased(POLICY);
         assertThat(missing()).isGreaterThanOrEqualTo(40 + leased); // 40 tokens come back within the lease
-        assertThat(KeptValue.text(
-                        TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
+        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
                 .contains(" ^");
     }
 
@@ -197,7 +196,9 @@ class LeaseTests {
         long leased = store.leased(POLICY);
         Decision allowed = store.take(both);
         assertThat(allowed.allowed()).isTrue();
-        assertThat(allowed.answers()).extracting(answer -> answer.policy().name()).containsExactly("api", "narrow");
+        assertThat(allowed.answers())
+                .extracting(answer -> answer.policy().name())
+                .containsExactly("api", "narrow");
         assertThat(store.leased(POLICY)).isEqualTo(leased - 1);
         assertThat(store.take(both).allowed()).isFalse();
         assertThat(store.leased(POLICY)).isEqualTo(leased - 1);
@@ -242,8 +243,7 @@ class LeaseTests {
     /** A lease would reach into the next period, when the bucket may be full again: Redis gives none, but has tokens. */
     @Test
     void beforeTheEndOfAPeriodTokensAreTakenOneByOne() {
-        ThrottlePolicy batches =
-                POLICY.withSpec(BucketSpec.of("400/1s").withRefill(BucketSpec.Refill.INTERVAL));
+        ThrottlePolicy batches = POLICY.withSpec(BucketSpec.of("400/1s").withRefill(BucketSpec.Refill.INTERVAL));
         advance(Duration.ofMillis(950));
         for (int i = 0; i < 100; i++) {
             assertThat(store.take(List.of(Charge.of(batches, "", 1))).allowed()).isTrue();
@@ -323,8 +323,7 @@ class LeaseTests {
             assertThat(missing()).isEqualTo(before + 5);
             other.giveBack(taken.taken());
             assertThat(missing()).isEqualTo(before);
-            assertThat(KeptValue.text(
-                            TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
+            assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
                     .contains(" ^");
         }
     }

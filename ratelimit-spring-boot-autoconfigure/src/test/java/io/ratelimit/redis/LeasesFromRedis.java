@@ -33,8 +33,8 @@ final class LeasesFromRedis {
 
     /** Maps the file: the number of takes, then two times in nanoseconds for each. */
     static LongBuffer map(Path file) throws Exception {
-        try (FileChannel channel = FileChannel.open(
-                file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
+        try (FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
             return channel.map(FileChannel.MapMode.READ_WRITE, 0, (1 + 2L * MAX_TAKES) * Long.BYTES)
                     .asLongBuffer();
         }

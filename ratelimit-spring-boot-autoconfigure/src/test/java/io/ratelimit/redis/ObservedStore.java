@@ -23,8 +23,7 @@ final class ObservedStore implements LeasingBucketStore {
     boolean down;
 
     ObservedStore(RedisKeys keys, LongSupplier micros) {
-        redis = (RedisScriptBucketStore)
-                TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros);
+        redis = (RedisScriptBucketStore) TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros);
     }
 
     private void begin() {

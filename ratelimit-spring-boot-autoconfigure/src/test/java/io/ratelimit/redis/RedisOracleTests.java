@@ -160,8 +160,7 @@ class RedisOracleTests {
                 Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
                 List<Charge> same = Collections.nCopies(1 + random.nextInt(6), charge);
                 for (Answer answer : script.answersToSame(
-                        same,
-                        script.startTimes(charge, same.size()).reply().join())) {
+                        same, script.startTimes(charge, same.size()).reply().join())) {
                     Decision decision = java.take(List.of(charge), false, micros.get());
                     assertThat(answer).as(step).isEqualTo(decision.answers().get(0));
                     taken.addAll(decision.taken());
@@ -182,8 +181,9 @@ class RedisOracleTests {
     }
 
     private static Charge leased(Charge charge, SplittableRandom random) {
-        Duration lease = Duration.ofNanos(1 + random.nextLong(Math.min(
-                charge.spec().timeToFull().toNanos() / (1 << random.nextInt(4)), 60_000_000_000L)));
+        Duration lease = Duration.ofNanos(1
+                + random.nextLong(
+                        Math.min(charge.spec().timeToFull().toNanos() / (1 << random.nextInt(4)), 60_000_000_000L)));
         return Charge.of(charge.policy().withLease(lease), charge.key(), charge.cost());
     }
 

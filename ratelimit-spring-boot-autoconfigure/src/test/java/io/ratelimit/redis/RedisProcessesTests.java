@@ -93,7 +93,8 @@ class RedisProcessesTests {
                 process.destroyForcibly().waitFor();
             }
         }
-        assertThat(excess(takes)).isLessThanOrEqualTo(LeasesFromRedis.POLICY.spec().capacity() + 1.0);
+        assertThat(excess(takes))
+                .isLessThanOrEqualTo(LeasesFromRedis.POLICY.spec().capacity() + 1.0);
     }
 
     private static void awaitTakes(List<LongBuffer> takes, long number) {

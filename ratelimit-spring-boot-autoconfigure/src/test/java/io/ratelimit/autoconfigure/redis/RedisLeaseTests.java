@@ -46,10 +46,12 @@ class RedisLeaseTests {
                 RedisApplication other = RedisApplication.start(redis.port(), YAML)) {
             RedisMetersTests.Meters meters = new RedisMetersTests.Meters(one.bean(MeterRegistry.class));
             assertThat(output)
-                    .contains("'hot' is enforced: 400/1d, capacity 400, one bucket, on Redis, leased for 1m (in memory while Redis")
-                    .contains("Throttle policy 'costly' has a 'lease' of 10s: while leases are out, the tokens that come"
-                            + " back within that time are missing from bursts, which is more than 5 % of the capacity."
-                            + " Set a lease of at most 3s, or a larger capacity")
+                    .contains(
+                            "'hot' is enforced: 400/1d, capacity 400, one bucket, on Redis, leased for 1m (in memory while Redis")
+                    .contains(
+                            "Throttle policy 'costly' has a 'lease' of 10s: while leases are out, the tokens that come"
+                                    + " back within that time are missing from bursts, which is more than 5 % of the capacity."
+                                    + " Set a lease of at most 3s, or a larger capacity")
                     .doesNotContain("'hot' has a 'lease'");
             assertThat(meters.gauge("ratelimit.leased", "hot")).isZero();
             long calls = redis.calls();
