@@ -29,6 +29,10 @@ final class OursOnRedis implements AutoCloseable {
             BucketSpec.of(RedisLimiters.RATE + "/1s").withCapacity(RedisLimiters.CAPACITY);
     private static final ThrottlePolicy PER_USER = ThrottlePolicy.of("per-user", SPEC, "user");
     private static final ThrottlePolicy PER_IP = ThrottlePolicy.of("per-ip", SPEC, "ip");
+    /** A run takes more than the capacity of the others from leases. */
+    private static final ThrottlePolicy LEASED =
+            ThrottlePolicy.of("leased", BucketSpec.of("100000000/1s"), "user").withLease(Duration.ofMillis(20));
+
     private static final ThrottlePolicy SCARCE = ThrottlePolicy.of("scarce", BucketSpec.of("1/1h"), "user");
 
     private final RedisStorage storage;
@@ -42,7 +46,7 @@ final class OursOnRedis implements AutoCloseable {
         FailoverBucketStore redis = new FailoverBucketStore(
                 "Redis", storage.store(), BucketStore.local(time), 1.0, policy -> FailureRule.LOCAL, deadline);
         BucketStore store = new RoutingBucketStore(BucketStore.local(time), redis, policy -> true);
-        this.throttlers = new Throttlers(List.of(PER_USER, PER_IP, SCARCE), store, time, ThrottleListener.NONE);
+        this.throttlers = new Throttlers(List.of(PER_USER, PER_IP, LEASED, SCARCE), store, time, ThrottleListener.NONE);
         storage.selfTest();
     }
 
@@ -78,6 +82,11 @@ final class OursOnRedis implements AutoCloseable {
                 count == 1
                         ? List.of(Charge.of(PER_USER, key, 1))
                         : List.of(Charge.of(PER_USER, key, 1), Charge.of(PER_IP, key, 1))));
+    }
+
+    /** Returns whether a policy with a lease allowed the request. */
+    boolean isLeased(String key) {
+        return saidYes(throttlers.decide(List.of(Charge.of(LEASED, key, 1))));
     }
 
     private static boolean saidYes(Decision decision) {

@@ -30,6 +30,20 @@ record RedisResults(Samples samples) {
                 "at least 20 × bucket4j",
                 toBucket4j(RedisMeasurement.HOT, 32) + " (Redisson " + toRedisson(RedisMeasurement.HOT, 32) + ")");
         text.row(
+                "on Redis, one key, 8 threads, lease of 20 ms",
+                "1,000,000 a second",
+                number(
+                                samples.median(
+                                        RedisMeasurement.name(RedisLimiters.LEASE, RedisMeasurement.HOT, 8),
+                                        PER_SECOND),
+                                0)
+                        + "; a trivial EVALSHA "
+                        + number(
+                                samples.median(
+                                        RedisMeasurement.name(RedisLimiters.EVALSHA, RedisMeasurement.HOT, 8),
+                                        PER_SECOND),
+                                0));
+        text.row(
                 "on Redis, a flood on a drained key",
                 "as from memory; 1 command a second",
                 ratio(flood("on Redis", 0) / flood("in memory", 0)) + " as many a second; "

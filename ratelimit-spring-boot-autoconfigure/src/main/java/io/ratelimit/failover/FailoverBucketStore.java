@@ -171,7 +171,7 @@ public final class FailoverBucketStore implements BucketStore {
     }
 
     /**
-     * Settles a call where its tokens were taken, in the store or in its fallback bucket.
+     * Settles a call where its tokens were taken: in the store, in a lease or in its fallback bucket.
      *
      * @throws BackendException if the tokens were taken from the store and it fails; the estimate then stands, or perhaps
      *     the actual cost
@@ -181,7 +181,11 @@ public final class FailoverBucketStore implements BucketStore {
         if (taken.fallback()) {
             return fallback.settle(taken, cost);
         }
-        Boolean settled = calls.call(() -> store.settle(taken, cost));
+        Answer left = leases == null ? taken : leases.settle(taken, cost);
+        if (left == null) {
+            return true;
+        }
+        Boolean settled = calls.call(() -> store.settle(left, cost));
         denials.forget(taken.charge());
         if (settled == null) {
             throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");

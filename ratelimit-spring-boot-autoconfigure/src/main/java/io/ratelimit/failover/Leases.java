@@ -40,8 +40,8 @@ final class Leases {
     /** The part of a lease that is used: a clock of this process may be slow by 1/1,000, compared with that of the backend. */
     private static final double VALID_PART = 0.999;
 
-    /** The limit of buckets; with the overhead of each about 200 MB. Beyond it leases are dropped, and their tokens expire. */
-    private static final long MAX_BUCKETS = 500_000;
+    /** The limit of buckets, of some hundred bytes each. Beyond it leases are dropped, and their tokens expire. */
+    private static final long MAX_BUCKETS = 100_000;
 
     private static final int THREADS = 4;
 
@@ -205,8 +205,12 @@ final class Leases {
             return Math.max(Math.min((long) (rate * lease.toNanos() / 2), max), cost);
         }
 
-        /** Records the result of a request that took tokens. */
-        synchronized void granted(long tokens, long left, long asked, long since, @Nullable Grant grant) {
+        /**
+         * Records the result of a request that took tokens.
+         *
+         * @param fewer whether the bucket had fewer tokens than the request asked for
+         */
+        synchronized void granted(long tokens, long left, boolean fewer, long since, @Nullable Grant grant) {
             long until = since + (long) (lease.toNanos() * VALID_PART);
             Lease before = current;
             if (before.grant != null && grant != null && hasEnded(before.grant, grant)) {
@@ -216,7 +220,7 @@ final class Leases {
             carried = before.get();
             current = new Lease(tokens, left, since, until, grant);
             deniedUntil = since + lease.toNanos() / 4;
-            deniedCost = tokens < asked ? 1 : Long.MAX_VALUE;
+            deniedCost = fewer ? 1 : Long.MAX_VALUE;
         }
 
         /** Returns whether a lease has ended by the backend's clock: the clock of a frozen machine may have stood still. */
@@ -366,19 +370,16 @@ final class Leases {
                 .toList();
         Decision decision = wanted.isEmpty() ? store.take(charges) : store.take(charges, wanted);
         for (LeaseRequest request : requests) {
-            record(request, request.charge().cost(), outcome(decision, request.charge()), since);
+            record(request, request.charge().cost(), answer(decision, request.charge()), since);
         }
         return decision;
     }
 
-    /** Returns whether the bucket of a charge allowed it; null if the charge wasn't taken because of another bucket. */
-    private static @Nullable Boolean outcome(Decision decision, Charge charge) {
-        if (decision.allowed()) {
-            return true;
-        }
-        for (Answer denial : decision.denials()) {
-            if (denial.charge() == charge) {
-                return false;
+    /** Returns the answer to a charge; null if the charge wasn't taken because of another bucket. */
+    private static @Nullable Answer answer(Decision decision, Charge charge) {
+        for (Answer answer : decision.answers()) {
+            if (answer.charge() == charge && answer.allowed() == decision.allowed()) {
+                return answer;
             }
         }
         return null;
@@ -405,7 +406,7 @@ final class Leases {
             LeaseRequest request = new LeaseRequest(charge, wanted);
             calls.call(() -> {
                 store.lease(request);
-                record(request, 0, false, since);
+                record(request, 0, Answer.denied(charge, Outcome.DENIED, Duration.ZERO), since);
                 return true;
             });
         }
@@ -415,23 +416,31 @@ final class Leases {
      * Records the result of a request.
      *
      * @param cost the tokens of the charge that were taken with the request if it was allowed
-     * @param allowed whether the charge was taken; null if the store didn't try to
+     * @param answer the answer to the charge; null if the store didn't try to take it
      */
-    private void record(LeaseRequest request, long cost, @Nullable Boolean allowed, long since) {
+    private void record(LeaseRequest request, long cost, @Nullable Answer answer, long since) {
         Charge charge = request.charge();
         LeasedBucket bucket = find(charge);
         Grant grant = request.grant();
-        if (bucket == null || grant == null && allowed == null) {
+        if (bucket == null) {
             return;
         }
         if (grant != null) {
-            bucket.granted(grant.tokens(), grant.tokens() - cost, request.maxTokens(), since, grant);
-        } else if (allowed) {
-            bucket.granted(cost, 0, request.maxTokens(), since, null);
+            bucket.granted(grant.tokens(), grant.tokens() - cost, grant.tokens() < request.maxTokens(), since, grant);
+        } else if (answer == null) {
+            return;
+        } else if (answer.allowed()) {
+            bucket.granted(cost, 0, cost < request.maxTokens() && isNearlyEmpty(answer), since, null);
         } else {
             bucket.denied(Math.max(cost, 1), since);
         }
         buckets.put(BucketKey.of(charge), bucket);
+    }
+
+    /** Returns whether a bucket has so few tokens that it gives no lease. It may give none for other reasons. */
+    private static boolean isNearlyEmpty(Answer answer) {
+        return answer.remaining()
+                <= answer.charge().spec().capacity() / 4 + 2 * answer.charge().cost();
     }
 
     private void returnToLeases(List<Answer> leased) {
@@ -453,6 +462,23 @@ final class Leases {
             return null;
         }
         return answer.withReceipt(lease.receipt(cost));
+    }
+
+    /**
+     * Settles a call at its actual cost: the rest goes back to its lease. If the lease has ended, or the call costs more,
+     * returns the answer with which the call can be settled in the store. The same holds for an answer of the store.
+     */
+    @Nullable
+    Answer settle(Answer answer, long cost) {
+        if (!(answer.receipt() instanceof Lease lease)) {
+            return answer;
+        }
+        long estimate = answer.charge().cost();
+        if (cost <= estimate && lease.isValid(time.nanoTime())) {
+            lease.addAndGet(estimate - cost);
+            return null;
+        }
+        return answer.withReceipt(lease.receipt(estimate));
     }
 
     /** Drops the lease of a bucket. */

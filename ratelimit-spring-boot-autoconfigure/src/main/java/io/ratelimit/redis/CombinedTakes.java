@@ -17,11 +17,17 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes from single buckets, of which there is at most one call of Redis at a time for each bucket and cost. Takes that come
- * during a call gather, and share the next call: it takes the cost as often as it fits, and the takes that came first get it.
- * So a hot bucket needs one call for each round trip, however many threads take from it. Thread-safe.
+ * Takes from single buckets, of which there are at most a few calls of Redis at a time for each bucket and cost. Takes that
+ * come during these calls gather, and share the next call: it takes the cost as often as it fits, and the takes that came first
+ * get it. So a hot bucket needs a few calls for each round trip, however many threads take from it. Thread-safe.
+ *
+ * <p>One call at a time would be fewest. But each take that comes during a call would then wait for two round trips in place
+ * of one, which halves the throughput of a few threads. With several calls the next one ends soon.
  */
 final class CombinedTakes {
+
+    /** The most calls at a time for one bucket and cost. */
+    static final int MAX_CALLS = 8;
 
     private final Starter starter;
     private final Answers answers;
@@ -89,30 +95,49 @@ final class CombinedTakes {
     /** The takes of one call. */
     private record Batch(List<Take> takes, Running call) {}
 
-    /** The takes of one bucket that gather during a call. */
+    private enum Added {
+        TO_START,
+        GATHERED,
+        CLOSED
+    }
+
+    /** The takes of one bucket that gather during calls. */
     private static final class Line {
 
         private final BucketSpec spec;
         private List<Take> gathered = new ArrayList<>(0);
-        private boolean closed;
+        /** The calls under way; 0 if the line is closed. */
+        private int calls = 1;
 
         Line(BucketSpec spec) {
             this.spec = spec;
         }
 
-        /** Adds a take to the next call; false if there will be none. */
-        synchronized boolean add(Take take) {
-            return !closed && gathered.add(take);
+        /** Adds a take, to the next call or to one that the caller has to start. */
+        synchronized Added add(Take take) {
+            if (calls == 0) {
+                return Added.CLOSED;
+            }
+            if (calls < MAX_CALLS) {
+                calls++;
+                return Added.TO_START;
+            }
+            gathered.add(take);
+            return Added.GATHERED;
         }
 
-        /** Returns the takes of the next call; none if the line is closed now. A take that is late by now is left out. */
+        /** Returns the takes of the next call, in place of one that has ended. A take that is late by now is left out. */
         synchronized List<Take> next(List<Take> undecided) {
             List<Take> next = new ArrayList<>(undecided);
             next.addAll(gathered);
             next.removeIf(Take::isDone);
             gathered = new ArrayList<>(0);
-            closed = next.isEmpty();
+            calls -= next.isEmpty() ? 1 : 0;
             return next;
+        }
+
+        synchronized boolean isClosed() {
+            return calls == 0;
         }
     }
 
@@ -145,8 +170,14 @@ final class CombinedTakes {
             } else if (!line.spec.equals(take.charge.spec())) {
                 start(new Line(take.charge.spec()), List.of(take));
                 return;
-            } else if (line.add(take)) {
-                return;
+            } else {
+                Added added = line.add(take);
+                if (added == Added.TO_START) {
+                    start(line, List.of(take));
+                }
+                if (added != Added.CLOSED) {
+                    return;
+                }
             }
         }
     }
@@ -200,10 +231,10 @@ final class CombinedTakes {
     /** Starts the next call of a line, or ends the line. */
     private void proceed(Line line, List<Take> takes, List<Take> undecided) {
         List<Take> next = line.next(undecided);
-        if (next.isEmpty()) {
-            lines.remove(Bucket.of(takes.get(0).charge), line);
-        } else {
+        if (!next.isEmpty()) {
             start(line, next);
+        } else if (line.isClosed()) {
+            lines.remove(Bucket.of(takes.get(0).charge), line);
         }
     }
 }

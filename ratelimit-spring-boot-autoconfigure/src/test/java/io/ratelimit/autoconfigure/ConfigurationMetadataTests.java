@@ -310,7 +310,8 @@ class ConfigurationMetadataTests {
                 Map.entry("refundOn", List.of("authenticated", "404", "5xx", "!401")),
                 Map.entry("rejectionDelay", List.of("2s")),
                 Map.entry("retryJitter", List.of("1ms-5ms")),
-                Map.entry("status", List.of("503")));
+                Map.entry("status", List.of("503")),
+                Map.entry("lease", List.of("50ms")));
         Map<String, String> texts = textsOfComponents(Policy.class);
 
         assertThat(Stream.of(Policy.class.getRecordComponents())

@@ -240,6 +240,22 @@ class LeaseTests {
         assertThat(taken).isBetween(750, 400 + 50 * 10);
     }
 
+    /** A lease would reach into the next period, when the bucket may be full again: Redis gives none, but has tokens. */
+    @Test
+    void beforeTheEndOfAPeriodTokensAreTakenOneByOne() {
+        ThrottlePolicy batches = POLICY.withSpec(BucketSpec.of("400/1s").withRefill(BucketSpec.Refill.INTERVAL));
+        advance(Duration.ofMillis(950));
+        for (int i = 0; i < 100; i++) {
+            assertThat(store.take(List.of(Charge.of(batches, "", 1))).allowed()).isTrue();
+        }
+        assertThat(store.leased(batches)).isZero();
+        advance(Duration.ofMillis(100));
+        for (int i = 0; i < 100; i++) {
+            assertThat(store.take(List.of(Charge.of(batches, "", 1))).allowed()).isTrue();
+        }
+        assertThat(store.leased(batches)).isPositive();
+    }
+
     @Test
     void aCostAboveTheLeaseIsTakenFromRedis() {
         warmUp(20);

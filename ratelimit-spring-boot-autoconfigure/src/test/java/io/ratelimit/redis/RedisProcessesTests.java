@@ -4,26 +4,31 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.nio.LongBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Instances as in production: processes that share nothing but Redis. */
 class RedisProcessesTests {
 
-    private static Process start(String strategy, String prefix) throws IOException {
-        return new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-XX:TieredStopAtLevel=1",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        TakesFromRedis.class.getName(),
-                        TestRedis.shared().host(),
-                        Integer.toString(TestRedis.shared().port()),
-                        strategy,
-                        prefix)
+    private static Process start(Class<?> main, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main.getName(),
+                TestRedis.shared().host(),
+                Integer.toString(TestRedis.shared().port())));
+        command.addAll(List.of(arguments));
+        return new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
     }
@@ -35,20 +40,95 @@ class RedisProcessesTests {
         String prefix = TestRedis.prefix();
         List<Process> processes = new ArrayList<>();
         for (String strategy : List.of(first, second, third)) {
-            processes.add(start(strategy, prefix));
+            processes.add(start(TakesFromRedis.class, strategy, prefix));
         }
         for (Process process : processes) {
             awaitReady(process);
         }
         for (Process process : processes) {
-            process.getOutputStream().write('\n');
-            process.getOutputStream().flush();
+            writeLine(process);
         }
         long taken = 0;
         for (Process process : processes) {
             taken += Long.parseLong(process.inputReader().readLine());
         }
         assertThat(taken).isEqualTo(TakesFromRedis.CAPACITY);
+    }
+
+    private static void writeLine(Process process) throws IOException {
+        process.getOutputStream().write('\n');
+        process.getOutputStream().flush();
+    }
+
+    /** One process is killed, and another one stopped for a while, while they have leases. */
+    @Test
+    void processesWithLeasesNeverGrantMoreThanOneBucketMay(@TempDir Path directory) throws Exception {
+        String prefix = TestRedis.prefix();
+        List<Process> processes = new ArrayList<>();
+        List<LongBuffer> takes = new ArrayList<>();
+        try {
+            for (int i = 0; i < 3; i++) {
+                Path file = directory.resolve("takes" + i);
+                takes.add(LeasesFromRedis.map(file));
+                processes.add(start(LeasesFromRedis.class, prefix, file.toString()));
+            }
+            for (Process process : processes) {
+                awaitReady(process);
+            }
+            for (Process process : processes) {
+                writeLine(process);
+            }
+            awaitTakes(takes, 3_000);
+            processes.get(0).destroyForcibly();
+            awaitTakes(takes, 5_000);
+            signal("-STOP", processes.get(1));
+            long before = takes.get(2).get(0);
+            Awaitility.await().until(() -> takes.get(2).get(0) > before + 1_500);
+            signal("-CONT", processes.get(1));
+            long stopped = takes.get(1).get(0);
+            Awaitility.await().until(() -> takes.get(1).get(0) > stopped + 500);
+            awaitTakes(takes, 12_000);
+        } finally {
+            for (Process process : processes) {
+                process.destroyForcibly().waitFor();
+            }
+        }
+        assertThat(excess(takes))
+                .isLessThanOrEqualTo(LeasesFromRedis.POLICY.spec().capacity() + 1.0);
+    }
+
+    private static void awaitTakes(List<LongBuffer> takes, long number) {
+        Awaitility.await()
+                .until(() -> takes.stream().mapToLong(taken -> taken.get(0)).sum() > number);
+    }
+
+    private static void signal(String name, Process process) throws Exception {
+        new ProcessBuilder("kill", name, Long.toString(process.pid())).start().waitFor();
+    }
+
+    /**
+     * Returns the most tokens that were taken in any time beyond the refill of that time. A take counts if it began and ended
+     * within the time. The clocks of the server and of the processes may differ by 1/1,000.
+     */
+    private static double excess(List<LongBuffer> files) {
+        List<long[]> takes = new ArrayList<>();
+        for (LongBuffer file : files) {
+            for (int i = 0; i < file.get(0); i++) {
+                takes.add(new long[] {file.get(1 + 2 * i), file.get(2 + 2 * i)});
+            }
+        }
+        takes.sort(Comparator.comparingLong(take -> take[1]));
+        double perNano = 2_000 / 1e9 * 1.001;
+        double most = 0;
+        for (int first = 0; first < takes.size(); first += 7) {
+            long start = takes.get(first)[0];
+            int taken = 0;
+            for (long[] take : takes) {
+                taken += take[0] - start >= 0 ? 1 : 0;
+                most = Math.max(most, taken - Math.max(take[1] - start, 0) * perNano);
+            }
+        }
+        return most;
     }
 
     private static void awaitReady(Process process) throws IOException {

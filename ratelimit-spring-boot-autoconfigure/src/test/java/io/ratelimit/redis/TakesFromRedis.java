@@ -18,7 +18,10 @@ final class TakesFromRedis {
     private static final ThrottlePolicy POLICY =
             ThrottlePolicy.of("api", BucketSpec.of("1/1d").withCapacity(CAPACITY));
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    private static final int THREADS = 4;
+    private static final int TRANSACTION_THREADS = 4;
+
+    /** More than the calls that a bucket has at a time, so that takes share calls. */
+    private static final int SCRIPT_THREADS = 2 * CombinedTakes.MAX_CALLS;
 
     private TakesFromRedis() {}
 
@@ -42,14 +45,14 @@ final class TakesFromRedis {
                             connections, new RedisKeys(arguments[3], ""), TestRedis.deadline(PATIENCE));
             System.out.println("ready");
             System.in.read();
-            System.out.println(taken(store));
+            System.out.println(taken(store, transactions ? TRANSACTION_THREADS : SCRIPT_THREADS));
         }
     }
 
-    private static long taken(BucketStore store) {
+    private static long taken(BucketStore store, int threads) {
         LongAdder taken = new LongAdder();
-        Threads.run(THREADS, thread -> {
-            for (long i = 0; i < CAPACITY / 5; i++) {
+        Threads.run(threads, thread -> {
+            for (long i = 0; i < 4 * CAPACITY / 5 / threads; i++) {
                 if (store.take(List.of(Charge.of(POLICY, "", 1))).allowed()) {
                     taken.increment();
                 }
