@@ -173,7 +173,8 @@ final class RedisScript {
                 int first = Reply.NUMBERS * read++;
                 output.numbers[first + 3] = (long) text.getDouble();
                 output.numbers[first] = (long) text.getDouble();
-                // A take at once replies the value that it wrote: then the text of a spec follows, which has not eight or
+                // A take at once replies the value that it wrote: then the text of a spec follows, which has not eight
+                // or
                 // sixteen bytes, or is a number between 0 and 1.
                 int more = text.remaining();
                 if (more == Double.BYTES || more == 2 * Double.BYTES) {
