@@ -167,9 +167,8 @@ public class RateLimitsEndpoint {
             @Nullable String until) {
         checkTier(throttler(policy).policy(), tier);
         LimitChange change = new LimitChange(rate, capacity);
-        String holds = isForAll(target)
-                ? changeForAll(policy, tier, change, until)
-                : changeHere(policy, tier, change, until);
+        String holds =
+                isForAll(target) ? changeForAll(policy, tier, change, until) : changeHere(policy, tier, change, until);
         return changed(security, policy, tier, change.before(), change.after(), holds);
     }
 
@@ -239,7 +238,9 @@ public class RateLimitsEndpoint {
 
     private static BucketSpec spec(PolicyThrottler throttler, @Nullable String tier) {
         ThrottlePolicy policy = throttler.policy();
-        return tier == null ? policy.spec() : Objects.requireNonNull(policy.tiers().get(tier));
+        return tier == null
+                ? policy.spec()
+                : Objects.requireNonNull(policy.tiers().get(tier));
     }
 
     /** Resets a bucket, so that the next call with its key finds it full. */
@@ -456,8 +457,12 @@ public class RateLimitsEndpoint {
                     ? null
                     : new ChangedDescriptor(
                             difference.forAll() ? ALL : INSTANCE,
-                            difference.since() == null ? null : difference.since().toString(),
-                            difference.until() == null ? null : difference.until().toString(),
+                            difference.since() == null
+                                    ? null
+                                    : difference.since().toString(),
+                            difference.until() == null
+                                    ? null
+                                    : difference.until().toString(),
                             difference.configured().rate().toString(),
                             difference.configured().capacity());
         }

@@ -74,8 +74,7 @@ final class RateLimitsProblems implements OperationInvokerAdvisor {
         }
         Map<String, Object> arguments = new HashMap<>(context.getArguments());
         arguments.put(TARGET, arguments.remove(FOR));
-        return new InvocationContext(
-                Objects.requireNonNull(context.resolveArgument(SecurityContext.class)), arguments);
+        return new InvocationContext(Objects.requireNonNull(context.resolveArgument(SecurityContext.class)), arguments);
     }
 
     private static void checkNames(OperationType type, Set<String> names, Map<String, Object> arguments) {

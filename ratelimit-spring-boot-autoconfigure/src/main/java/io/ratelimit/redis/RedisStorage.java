@@ -60,7 +60,9 @@ public final class RedisStorage implements AutoCloseable {
             LettuceConnectionFactory application, String prefix, String secret, Deadline deadline) {
         RedisConnections connections = RedisConnections.forTransactions(application);
         return new RedisStorage(
-                connections, RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline), prefix);
+                connections,
+                RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline),
+                prefix);
     }
 
     /**

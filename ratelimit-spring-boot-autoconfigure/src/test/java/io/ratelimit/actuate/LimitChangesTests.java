@@ -30,8 +30,7 @@ class LimitChangesTests {
     private static final String CHANGE = "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z";
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final Throttlers throttlers =
-            Throttlers.local(List.of(ThrottlePolicy.of("api", CONFIGURED)), time);
+    private final Throttlers throttlers = Throttlers.local(List.of(ThrottlePolicy.of("api", CONFIGURED)), time);
     private final DelayedReplies shared = new DelayedReplies();
     private final LimitChanges changes = new LimitChanges(throttlers, time, shared);
 

@@ -130,7 +130,8 @@ class RedisClusterRightsTests {
             changes.put("api", "a").join();
             assertThat(changes.read((now, values) -> values).join()).containsEntry("api", "a");
             Instant now = changes.read((time, values) -> time).join();
-            assertThat(now).isBetween(Instant.now().minusSeconds(60), Instant.now().plusSeconds(60));
+            assertThat(now)
+                    .isBetween(Instant.now().minusSeconds(60), Instant.now().plusSeconds(60));
             assertThat(changes.remove("api").join()).isTrue();
         }
     }

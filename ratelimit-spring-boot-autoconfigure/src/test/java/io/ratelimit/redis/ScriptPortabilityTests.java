@@ -134,7 +134,9 @@ class ScriptPortabilityTests {
                 assertThat(step.on(redis, script, prefix)).as(line).isEqualTo(step.reply);
                 for (int i = 0; i < step.values.size(); i++) {
                     byte[] value = redis.get(key(prefix, "user" + i));
-                    assertThat(value == null ? "" : HEX.formatHex(value)).as(line).isEqualTo(step.values.get(i));
+                    assertThat(value == null ? "" : HEX.formatHex(value))
+                            .as(line)
+                            .isEqualTo(step.values.get(i));
                 }
                 compared++;
             }

@@ -178,7 +178,12 @@ class DashboardReaderTests {
         Backend.State down = new Backend.State(Backend.Condition.DOWN, since, "no answer within 100 ms");
         Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
         DashboardReader reader = new DashboardReader(
-                throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, new FixedBackend(down), policy -> true);
+                throttlers,
+                new LimitChanges(throttlers, time, null),
+                history,
+                deniedKeys,
+                new FixedBackend(down),
+                policy -> true);
 
         assertThat(reader.read(Step.SECOND, 0, CHANGE, false).backends())
                 .containsExactly(
@@ -217,7 +222,8 @@ class DashboardReaderTests {
     }
 
     private DashboardReader reader(Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {
-        return new DashboardReader(throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, null, onBackend);
+        return new DashboardReader(
+                throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, null, onBackend);
     }
 
     private static PolicyData policy(DashboardData data, String name) {

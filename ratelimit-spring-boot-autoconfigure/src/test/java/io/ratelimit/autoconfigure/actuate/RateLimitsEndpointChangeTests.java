@@ -105,7 +105,9 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
         assertThat(JsonPath.<Integer>read(read("/named").body(), "$.limit.capacity"))
                 .isEqualTo(5);
         assertRejected(
-                http.request("DELETE", ENDPOINT + "/named/change?tier=pro"), 404, "the limit is that of the configuration");
+                http.request("DELETE", ENDPOINT + "/named/change?tier=pro"),
+                404,
+                "the limit is that of the configuration");
         assertThat(http.post(ENDPOINT + "/named/change").body()).doesNotContain("read-only");
     }
 

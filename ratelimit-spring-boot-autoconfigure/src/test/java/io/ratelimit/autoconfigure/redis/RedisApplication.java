@@ -71,9 +71,8 @@ final class RedisApplication implements AutoCloseable {
     }
 
     HttpResponse<String> post(String path, String json) {
-        return send(
-                path,
-                request -> request.header("Content-Type", "application/json").POST(BodyPublishers.ofString(json)));
+        return send(path, request -> request.header("Content-Type", "application/json")
+                .POST(BodyPublishers.ofString(json)));
     }
 
     private HttpResponse<String> send(String path, UnaryOperator<HttpRequest.Builder> request) {

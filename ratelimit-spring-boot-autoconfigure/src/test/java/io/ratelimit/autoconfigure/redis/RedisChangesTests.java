@@ -134,8 +134,8 @@ class RedisChangesTests {
             change(other, "plans", "{\"capacity\": 6, \"tier\": \"pro\", \"for\": \"all\"}");
             awaitSpec("shared", SHARED.withCapacity(7), one, other);
             awaitSpec("here", BucketSpec.of("5/1d"), one, other);
-            await().untilAsserted(
-                            () -> assertThat(pro(one)).isEqualTo(BucketSpec.of("4/1d").withCapacity(6)));
+            await().untilAsserted(() ->
+                    assertThat(pro(one)).isEqualTo(BucketSpec.of("4/1d").withCapacity(6)));
 
             try (RedisApplication later = start(strategy)) {
                 assertThat(spec(later, "shared")).isEqualTo(SHARED.withCapacity(7));
@@ -337,10 +337,8 @@ class RedisChangesTests {
         try (RedisApplication one = start()) {
             change(one, "shared", "{\"capacity\": 7, \"for\": \"all\"}");
             redis.ask(commands -> commands.hset(KEY, "shared", "nonsense"));
-            redis.ask(commands -> commands.hset(
-                    KEY, "priced", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z"));
-            redis.ask(commands -> commands.hset(
-                    KEY, "no\nsuch", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z"));
+            redis.ask(commands -> commands.hset(KEY, "priced", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z"));
+            redis.ask(commands -> commands.hset(KEY, "no\nsuch", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z"));
             for (int capacity = 20; capacity < 22; capacity++) {
                 followAnother(one, capacity);
             }
@@ -354,14 +352,15 @@ class RedisChangesTests {
 
             assertThat(takeBack(one, "shared?").statusCode()).isEqualTo(200);
             assertThat(spec(one, "shared")).isEqualTo(SHARED);
-            assertThat(redis.<Boolean>ask(commands -> commands.hexists(KEY, "shared"))).isFalse();
+            assertThat(redis.<Boolean>ask(commands -> commands.hexists(KEY, "shared")))
+                    .isFalse();
         }
     }
 
     /** Has another change followed, which another process has made. */
     private void followAnother(RedisApplication application, int capacity) {
-        redis.ask(commands -> commands.hset(
-                KEY, "here", "rate=2/1d capacity=" + capacity + " since=2026-11-01T00:00:00Z"));
+        redis.ask(commands ->
+                commands.hset(KEY, "here", "rate=2/1d capacity=" + capacity + " since=2026-11-01T00:00:00Z"));
         awaitSpec("here", BucketSpec.of("2/1d").withCapacity(capacity), application);
     }
 
@@ -391,8 +390,8 @@ class RedisChangesTests {
             redis.ask(RedisCommands::configResetstat);
             redis.ask(commands -> commands.hset(KEY, "shared", "rate=3/1d capacity=7 since=2026-11-01T00:00:00Z"));
             await().pollDelay(Duration.ofSeconds(2))
-                    .untilAsserted(() ->
-                            assertThat(redis.<String>ask(commands -> commands.info("commandstats"))).doesNotContain("hgetall"));
+                    .untilAsserted(() -> assertThat(redis.<String>ask(commands -> commands.info("commandstats")))
+                            .doesNotContain("hgetall"));
             one.startAgain();
             assertThat(spec(one, "shared")).isEqualTo(SHARED.withCapacity(7));
         }
