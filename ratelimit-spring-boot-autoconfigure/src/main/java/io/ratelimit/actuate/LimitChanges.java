@@ -3,17 +3,13 @@ package io.ratelimit.actuate;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
-import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.OffsetDateTime;
 import java.time.temporal.ChronoUnit;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -42,13 +38,12 @@ public final class LimitChanges implements SmartLifecycle {
     /** The time between readings. With the time of a reading, each change is followed within a second. */
     private static final Duration PERIOD = Duration.ofMillis(900);
 
-    private static final Duration MAX_DURATION = Duration.ofDays(3650);
     private static final int MAX_LOGGED = 200;
 
     private final Throttlers throttlers;
     private final TimeSource time;
     private final @Nullable Shared shared;
-    private final Map<Limit, Change> current = new HashMap<>();
+    private final Map<Limit, DatedChange> current = new HashMap<>();
     private final Map<String, String> followed = new HashMap<>();
     private Map<String, String> ignored = Map.of();
     private Instant sharedTime = Instant.MIN;
@@ -134,45 +129,6 @@ public final class LimitChanges implements SmartLifecycle {
         }
     }
 
-    /**
-     * A change. Its text is {@code rate=600/1m capacity=800 since=2026-11-22T14:00:00Z}, and {@code until=…} if it ends.
-     * The manner of refill is that of each instance's configuration.
-     */
-    private record Change(
-            BucketSpec spec, Instant since, @Nullable Instant until, boolean forAll) {
-
-        /** @throws IllegalArgumentException if the text isn't a change */
-        static Change of(String text, BucketSpec configured) {
-            Map<String, String> values = new HashMap<>();
-            for (String part : text.split(" ", -1)) {
-                int equals = part.indexOf('=');
-                if (equals < 0 || values.put(part.substring(0, equals), part.substring(equals + 1)) != null) {
-                    throw new IllegalArgumentException("'" + part + "' is not 'name=value', or occurs twice");
-                }
-            }
-            Set<String> names = new HashSet<>(values.keySet());
-            names.remove("until");
-            if (!names.equals(Set.of("rate", "capacity", "since"))) {
-                throw new IllegalArgumentException("it must have 'rate', 'capacity' and 'since', and may have 'until'");
-            }
-            try {
-                String until = values.get("until");
-                return new Change(
-                        new LimitChange(values.get("rate"), values.get("capacity")).apply(configured),
-                        Instant.parse(values.get("since")),
-                        until == null ? null : Instant.parse(until),
-                        true);
-            } catch (DateTimeException malformed) {
-                throw new IllegalArgumentException(malformed.getMessage(), malformed);
-            }
-        }
-
-        String text() {
-            return "rate=" + spec.rate() + " capacity=" + spec.capacity() + " since=" + since
-                    + (until == null ? "" : " until=" + until);
-        }
-    }
-
     /** Returns whether changes for all instances are possible. */
     public boolean isShared() {
         return shared != null;
@@ -186,13 +142,13 @@ public final class LimitChanges implements SmartLifecycle {
         if (spec.equals(configured)) {
             return null;
         }
-        Change change = changeOf(limit);
-        return change == null || !change.spec.equals(spec)
+        DatedChange change = changeOf(limit);
+        return change == null || !change.spec().equals(spec)
                 ? new Difference(false, null, null, configured)
-                : new Difference(change.forAll, change.since, change.until, configured);
+                : new Difference(change.forAll(), change.since(), change.until(), configured);
     }
 
-    private synchronized @Nullable Change changeOf(Limit limit) {
+    private synchronized @Nullable DatedChange changeOf(Limit limit) {
         return current.get(limit);
     }
 
@@ -208,7 +164,8 @@ public final class LimitChanges implements SmartLifecycle {
         Limit limit = new Limit(policy, tier);
         synchronized (this) {
             reconfigure(limit, change.apply(spec(limit)));
-            current.put(limit, new Change(change.after(), Instant.now().truncatedTo(ChronoUnit.MILLIS), null, false));
+            current.put(
+                    limit, new DatedChange(change.after(), Instant.now().truncatedTo(ChronoUnit.MILLIS), null, false));
         }
     }
 
@@ -247,13 +204,13 @@ public final class LimitChanges implements SmartLifecycle {
         PolicyThrottler throttler = throttlers.get(policy);
         throttler.verifyChange(limit.with(spec, throttler.policy()));
         Instant now = sharedNow().truncatedTo(ChronoUnit.MILLIS);
-        Change forAll = new Change(spec, now, until == null ? null : end(until, now), true);
+        DatedChange forAll = new DatedChange(spec, now, until == null ? null : DatedChange.end(until, now), true);
         String text = forAll.text();
         write(
                 () -> shared.put(limit.text(), text),
                 () -> follow(limit.text(), text),
                 "the change may hold nevertheless");
-        return forAll.until;
+        return forAll.until();
     }
 
     /**
@@ -275,24 +232,6 @@ public final class LimitChanges implements SmartLifecycle {
             reconfigure(limit, configured);
         }
         return forAll;
-    }
-
-    private static Instant end(String until, Instant now) {
-        Instant end;
-        try {
-            end = until.contains(":") || until.contains("-")
-                    ? OffsetDateTime.parse(until).toInstant()
-                    : now.plus(Rate.parseDuration(until));
-        } catch (DateTimeException | ArithmeticException | IllegalArgumentException unreadable) {
-            throw new IllegalArgumentException(
-                    "until must be a time with its offset, such as '2026-11-22T18:00:00Z', or a duration from now, such as"
-                            + " '2h'");
-        }
-        if (!end.isAfter(now) || end.isAfter(now.plus(MAX_DURATION))) {
-            throw new IllegalArgumentException(
-                    "until must be after the time of Redis, " + now + ", and at most ten years later, but was " + end);
-        }
-        return end;
     }
 
     /** Changes the shared place, and then this instance in the same way. */
@@ -368,8 +307,9 @@ public final class LimitChanges implements SmartLifecycle {
         }
     }
 
-    private boolean isPast(Change change) {
-        return change.until != null && !change.until.isAfter(sharedNow());
+    private boolean isPast(DatedChange change) {
+        Instant until = change.until();
+        return until != null && !until.isAfter(sharedNow());
     }
 
     /** Applies a change for all instances, unless it was applied before. Returns the reason if it can't be. */
@@ -379,12 +319,12 @@ public final class LimitChanges implements SmartLifecycle {
         }
         try {
             Limit limit = Limit.of(text);
-            Change forAll =
-                    Change.of(change, limit.in(throttlers.get(limit.policy).configured()));
+            DatedChange forAll =
+                    DatedChange.of(change, limit.in(throttlers.get(limit.policy).configured()));
             if (isPast(forAll)) {
                 end(limit);
             } else {
-                reconfigure(limit, forAll.spec);
+                reconfigure(limit, forAll.spec());
                 current.put(limit, forAll);
             }
             followed.put(text, change);
@@ -417,19 +357,21 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     private synchronized void endPastChanges() {
-        Set.copyOf(current.keySet()).stream()
-                .filter(limit -> isPast(current.get(limit)))
-                .forEach(this::end);
+        Map.copyOf(current).forEach((limit, change) -> {
+            if (isPast(change)) {
+                end(limit);
+            }
+        });
     }
 
     /** Ends the change of a limit for all instances, unless the limit was changed on this instance since. */
     private void end(Limit limit) {
-        Change change = current.get(limit);
-        if (change == null || !change.forAll) {
+        DatedChange change = current.get(limit);
+        if (change == null || !change.forAll()) {
             return;
         }
         current.remove(limit);
-        if (change.spec.equals(spec(limit))) {
+        if (change.spec().equals(spec(limit))) {
             try {
                 reconfigure(limit, limit.in(throttlers.get(limit.policy).configured()));
             } catch (IllegalArgumentException refused) {
@@ -486,7 +428,8 @@ public final class LimitChanges implements SmartLifecycle {
 
     /** Logs a rejected reading once. An outage is logged elsewhere. */
     private synchronized void failedToRead(Throwable failure) {
-        Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+        Throwable inner = failure.getCause();
+        Throwable cause = failure instanceof CompletionException && inner != null ? inner : failure;
         boolean outage = cause instanceof BackendException backend && !backend.isMisconfiguration();
         if (!outage && !unreadableLogged) {
             unreadableLogged = true;
