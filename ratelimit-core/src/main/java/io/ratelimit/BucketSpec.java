@@ -140,11 +140,12 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
         return product < Long.MAX_VALUE
                 ? (product - 1) / rate.tokens() + 1
                 : BigInteger.valueOf(capacity)
-                        .multiply(BigInteger.valueOf(period))
-                        .subtract(BigInteger.ONE)
-                        .divide(BigInteger.valueOf(rate.tokens()))
-                        .min(BigInteger.valueOf(Long.MAX_VALUE - 1))
-                        .longValueExact() + 1;
+                                .multiply(BigInteger.valueOf(period))
+                                .subtract(BigInteger.ONE)
+                                .divide(BigInteger.valueOf(rate.tokens()))
+                                .min(BigInteger.valueOf(Long.MAX_VALUE - 1))
+                                .longValueExact()
+                        + 1;
     }
 
     /** Returns the product of positive numbers, or the largest {@code long} if it is larger. */

@@ -132,9 +132,7 @@ public final class CalendarClock {
      * @param epochMicros the moment to count from, in microseconds since 1970-01-01T00:00Z
      */
     public long microsUntil(long periods, long epochMicros) {
-        return periods <= 0
-                ? 0
-                : start(period(epochMicros).count + Math.min(periods, MAX_STEPS)) - epochMicros;
+        return periods <= 0 ? 0 : start(period(epochMicros).count + Math.min(periods, MAX_STEPS)) - epochMicros;
     }
 
     /** Returns a moment at which this clock has a time, rounded down; in microseconds since 1970-01-01T00:00Z. */

@@ -257,7 +257,9 @@ final class TickScale {
     long convertMissing(TickScale other, long missing, long nanos) {
         return isSimple(other, missing)
                 ? simplyConverted(other, missing)
-                : full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
+                : full
+                        - Math.max(
+                                full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
     }
 
     /** Returns whether a conversion has no debt and no batches, and no product in it exceeds a {@code long}. */
@@ -273,9 +275,7 @@ final class TickScale {
     private long simplyConverted(TickScale other, long missing) {
         long left = other.full - missing;
         long tokens = left / other.perToken;
-        return tokens >= capacity
-                ? 0
-                : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
+        return tokens >= capacity ? 0 : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
     }
 
     private BigInteger[] keptTokens(TickScale other, long missing) {

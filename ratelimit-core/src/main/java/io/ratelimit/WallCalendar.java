@@ -46,9 +46,7 @@ final class WallCalendar {
         if (count + seen.shift != seen.count && nanos - now <= 0) {
             seen = update(count);
         }
-        return count + seen.shift < seen.count
-                ? seen.count * periodNanos
-                : clock + seen.shift * periodNanos;
+        return count + seen.shift < seen.count ? seen.count * periodNanos : clock + seen.shift * periodNanos;
     }
 
     private synchronized Latest update(long count) {

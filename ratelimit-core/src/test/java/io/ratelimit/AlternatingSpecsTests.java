@@ -39,7 +39,8 @@ class AlternatingSpecsTests {
 
     @Test
     void twoSpecsThatTakeTurnsGiveNoLessThanTheSlower() {
-        List<BucketSpec> specs = List.of(BucketSpec.of("60/1h"), BucketSpec.of("61/1h").withCapacity(60));
+        List<BucketSpec> specs =
+                List.of(BucketSpec.of("60/1h"), BucketSpec.of("61/1h").withCapacity(60));
         int allowed = 0;
         for (int i = 0; i < 24 * 120; i++) {
             if (take(specs.get(i % 2))) {
@@ -72,7 +73,8 @@ class AlternatingSpecsTests {
     @Test
     void equalSpecsShareOneScaleAndUnusedOnesAreForgotten() {
         for (int i = 0; i < 10_000; i++) {
-            Charge charge = new Charge(POLICY, new BucketSpec(Rate.of("7/1h"), 10 + i % 10, Refill.GREEDY), "user" + i, 1);
+            Charge charge =
+                    new Charge(POLICY, new BucketSpec(Rate.of("7/1h"), 10 + i % 10, Refill.GREEDY), "user" + i, 1);
             store.take(List.of(charge));
         }
         assertThat(store.buckets(POLICY).specs()).isEqualTo(10);

@@ -73,7 +73,8 @@ class CalendarRefillTests {
         TokenBucket bucket = TokenBucket.of(spec("10/month", ZoneOffset.UTC).withCapacity(30), time);
         assertThat(drain(bucket)).isEqualTo(30);
         assertThat(bucket.decide(25).retryAfter())
-                .isEqualTo(Duration.between(Instant.parse("2026-02-10T12:00:00Z"), Instant.parse("2026-05-01T00:00:00Z")));
+                .isEqualTo(
+                        Duration.between(Instant.parse("2026-02-10T12:00:00Z"), Instant.parse("2026-05-01T00:00:00Z")));
         advanceTo("2026-03-01T00:00:00Z");
         assertThat(drain(bucket)).isEqualTo(10);
         advanceTo("2026-04-30T23:59:59Z");
@@ -141,7 +142,9 @@ class CalendarRefillTests {
         TokenBucket bucket = TokenBucket.of(spec("100/month", ZoneOffset.UTC), time);
         drain(bucket);
         bucket.reconfigure(BucketSpec.of("100/month"));
-        assertThat(bucket.snapshot().available()).as("half of February is 14 days").isEqualTo(50);
+        assertThat(bucket.snapshot().available())
+                .as("half of February is 14 days")
+                .isEqualTo(50);
         assertThat(bucket.tryAcquire(1)).isTrue();
 
         bucket.reconfigure(spec("100/month", ZoneOffset.UTC));
@@ -171,7 +174,9 @@ class CalendarRefillTests {
         ZoneId zone = ZoneId.of(zones.get(random.nextInt(zones.size())));
         String unit = List.of("day", "week", "month").get(random.nextInt(3));
         long tokens = random.nextInt(1, 20);
-        BucketSpec spec = BucketSpec.of(tokens + "/" + unit).withCapacity(random.nextInt(1, 50)).withCalendar(zone);
+        BucketSpec spec = BucketSpec.of(tokens + "/" + unit)
+                .withCapacity(random.nextInt(1, 50))
+                .withCalendar(zone);
         time.setWallClock(Instant.ofEpochSecond(1_577_836_800L + random.nextLong(500_000_000L)));
         TokenBucket bucket = TokenBucket.of(spec, time);
         long level = spec.capacity();
@@ -185,7 +190,9 @@ class CalendarRefillTests {
             long cost = random.nextInt(1, 6);
             boolean allowed = level >= cost;
             assertThat(bucket.tryAcquire(cost))
-                    .as("seed %d, step %d, %s %s", run.getCurrentRepetition(), i, zone, Instant.EPOCH.plusNanos(time.wallNanos()))
+                    .as(
+                            "seed %d, step %d, %s %s",
+                            run.getCurrentRepetition(), i, zone, Instant.EPOCH.plusNanos(time.wallNanos()))
                     .isEqualTo(allowed);
             level -= allowed ? cost : 0;
         }
@@ -202,8 +209,9 @@ class CalendarRefillTests {
 
     @Test
     void onlyADayAWeekAndAMonthAreOfTheCalendar() {
-        assertThat(spec("5/1d", BERLIN)).isEqualTo(spec("5/day", BERLIN)).hasToString(
-                "5/1d, capacity 5, refilled by the calendar of Europe/Berlin");
+        assertThat(spec("5/1d", BERLIN))
+                .isEqualTo(spec("5/day", BERLIN))
+                .hasToString("5/1d, capacity 5, refilled by the calendar of Europe/Berlin");
         assertThat(BucketSpec.of("5/month").withRefill(Refill.CALENDAR))
                 .hasToString("5/month, capacity 5, refilled by the calendar of UTC");
         assertThatIllegalArgumentException()

@@ -48,7 +48,8 @@ public class OwnLimitBenchmark {
     @Setup
     public void fill() {
         for (int i = 0; i < 2 * CUSTOMERS; i++) {
-            specs.add(limits == Limits.THE_POLICYS ? policy.spec() : policy.spec().withCapacity(1_000_000_000 - i));
+            specs.add(
+                    limits == Limits.THE_POLICYS ? policy.spec() : policy.spec().withCapacity(1_000_000_000 - i));
             keys.add("customer-" + i % CUSTOMERS);
         }
     }

@@ -235,7 +235,9 @@ final class Report {
 
     private static String yaml(BucketSpec spec) {
         return "rate: " + spec.rate() + ", capacity: " + spec.capacity()
-                + (spec.refill() == BucketSpec.Refill.GREEDY ? "" : ", refill: " + spec.refill().name().toLowerCase(Locale.ROOT))
+                + (spec.refill() == BucketSpec.Refill.GREEDY
+                        ? ""
+                        : ", refill: " + spec.refill().name().toLowerCase(Locale.ROOT))
                 + (spec.refill() == BucketSpec.Refill.CALENDAR ? ", zone: " + spec.zone() : "");
     }
 

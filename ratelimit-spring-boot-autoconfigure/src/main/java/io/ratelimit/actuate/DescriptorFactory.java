@@ -95,7 +95,9 @@ record DescriptorFactory(
                 charge == null
                         ? null
                         : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
-                charge == null || charge.policy() != policy ? null : scopes.apply(policy).limitBy(),
+                charge == null || charge.policy() != policy
+                        ? null
+                        : scopes.apply(policy).limitBy(),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
                 onBackend.test(policy) && backend != null ? BackendDescriptor.of(backend) : null);
     }

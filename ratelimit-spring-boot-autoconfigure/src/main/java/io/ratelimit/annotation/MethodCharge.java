@@ -62,7 +62,8 @@ record MethodCharge(
                 ? limit.key().parts().isEmpty()
                 : key.isConstant() && limit.key().overrides().isEmpty();
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
-        boolean constantLimit = tier == null && limit.key().tier() == null && limit.key().limit() == null;
+        boolean constantLimit =
+                tier == null && limit.key().tier() == null && limit.key().limit() == null;
         return isOff() || constantKey && constantCost && constantLimit;
     }
 

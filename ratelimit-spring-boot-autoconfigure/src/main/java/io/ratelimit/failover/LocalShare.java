@@ -34,11 +34,15 @@ final class LocalShare {
     }
 
     private BucketSpec scale(BucketSpec spec) {
-        Rate rate = switch (spec.refill()) {
-            case GREEDY -> scaleStream(spec.rate());
-            case INTERVAL -> scaleBatches(spec.rate());
-            case CALENDAR -> new Rate(Math.max(part(spec.rate().tokens()), 1), spec.rate().period());
-        };
+        Rate rate =
+                switch (spec.refill()) {
+                    case GREEDY -> scaleStream(spec.rate());
+                    case INTERVAL -> scaleBatches(spec.rate());
+                    case CALENDAR ->
+                        new Rate(
+                                Math.max(part(spec.rate().tokens()), 1),
+                                spec.rate().period());
+                };
         long capacity = Math.max(part(spec.capacity()), 1);
         try {
             return spec.with(rate, capacity);

@@ -224,9 +224,7 @@ public final class RequestKey {
         String key = Keys.join(composed);
         boolean mayMatch = composed.length == parts.size() && !overrides.isEmpty();
         OverrideTable.Rule override = mayMatch ? overrides.find(key, composed) : null;
-        return override == null
-                ? charge(policy, key, cost, request, tier)
-                : charge(policy, key, cost, override);
+        return override == null ? charge(policy, key, cost, request, tier) : charge(policy, key, cost, override);
     }
 
     /** Returns the charge of a key without an override, under the request's own limit if it has one. */

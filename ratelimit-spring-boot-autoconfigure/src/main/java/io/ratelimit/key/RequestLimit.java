@@ -54,8 +54,7 @@ public final class RequestLimit {
 
     /** Returns the limit of a request; null if the policy's applies. */
     @Nullable
-    BucketSpec spec(
-            RequestFacts request, ThrottlePolicy policy, FailureListener failures, ThrottleListener listener) {
+    BucketSpec spec(RequestFacts request, ThrottlePolicy policy, FailureListener failures, ThrottleListener listener) {
         try {
             BucketSpec spec = resolver.limit(request);
             if (spec == null) {

@@ -46,7 +46,13 @@ final class RedisAnswers {
      * @param before the ticks missing before the take
      * @param returned the ticks that had been given back
      */
-    static Answer taken(Charge charge, RedisTickScale ticks, long before, long returned, long now, @Nullable CalendarClock calendar) {
+    static Answer taken(
+            Charge charge,
+            RedisTickScale ticks,
+            long before,
+            long returned,
+            long now,
+            @Nullable CalendarClock calendar) {
         long missing = before + ticks.of(charge.cost());
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.of(charge.cost());
@@ -55,12 +61,19 @@ final class RedisAnswers {
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */
-    static Answer available(Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
+    static Answer available(
+            Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
         return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), Duration.ZERO);
     }
 
     /** Returns the answer of a bucket that has too few tokens. */
-    static Answer denied(Charge charge, RedisTickScale ticks, long missing, boolean ahead, long now, @Nullable CalendarClock calendar) {
+    static Answer denied(
+            Charge charge,
+            RedisTickScale ticks,
+            long missing,
+            boolean ahead,
+            long now,
+            @Nullable CalendarClock calendar) {
         BucketSnapshot bucket = snapshot(charge, ticks, missing, now, calendar);
         if (!ticks.fits(charge.cost())) {
             return Answer.denied(charge, Outcome.NEVER_FITS, bucket, Duration.ZERO);
@@ -70,7 +83,8 @@ final class RedisAnswers {
         return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
     }
 
-    static BucketSnapshot snapshot(Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
+    static BucketSnapshot snapshot(
+            Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
         return new BucketSnapshot(
                 ticks.capacity(),
                 ticks.rate(charge.spec()),

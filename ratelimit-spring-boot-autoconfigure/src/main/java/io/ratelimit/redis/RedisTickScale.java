@@ -44,9 +44,8 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
     static RedisTickScale of(BucketSpec spec) {
         long periodMicros = spec.rate().period().toNanos() / 1_000;
         if (spec.refill() != Refill.GREEDY) {
-            long stepMicros = spec.refill() == Refill.CALENDAR
-                    ? CalendarClock.of(spec).periodMicros()
-                    : periodMicros;
+            long stepMicros =
+                    spec.refill() == Refill.CALENDAR ? CalendarClock.of(spec).periodMicros() : periodMicros;
             return new RedisTickScale(Math.min(spec.rate().tokens(), MAX_BATCH), 1, spec.capacity(), stepMicros);
         }
         for (long step : STEPS) {

@@ -188,8 +188,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         return transact(List.of(key), call, reading -> {
             CalendarClock calendar = calendar(charge);
             RedisBucketState bucket = reading.bucket(key, ticks, calendar).under(ticks);
-            BucketSnapshot snapshot =
-                    RedisAnswers.snapshot(charge, ticks, bucket.missingFor(charge.cost()), reading.now(calendar), calendar);
+            BucketSnapshot snapshot = RedisAnswers.snapshot(
+                    charge, ticks, bucket.missingFor(charge.cost()), reading.now(calendar), calendar);
             return new Change<>(snapshot, Map.of());
         });
     }
@@ -260,9 +260,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
 
     /** Writes buckets. Returns false if another call wrote to one meanwhile, so that nothing was written. */
     private static boolean write(
-            RedisAsyncCommands<byte[], byte[]> redis,
-            Map<ByteBuffer, Written> buckets,
-            Deadline.Call call) {
+            RedisAsyncCommands<byte[], byte[]> redis, Map<ByteBuffer, Written> buckets, Deadline.Call call) {
         if (buckets.isEmpty()) {
             call.await(redis.unwatch().toCompletableFuture());
             return true;
@@ -292,10 +290,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     private static CompletableFuture<?> write(
-            RedisAsyncCommands<byte[], byte[]> redis,
-            byte[] key,
-            Written written,
-            TimedArguments arguments) {
+            RedisAsyncCommands<byte[], byte[]> redis, byte[] key, Written written, TimedArguments arguments) {
         byte[] value = written.bucket.value();
         arguments.addKey(key);
         if (value == null) {

@@ -58,8 +58,8 @@ class RedisCalendarTests {
             BucketSpec spec = BucketSpec.of("5/month").withCalendar(ZoneId.of("Europe/Berlin"));
             assertThat(store.take(List.of(charge(spec, 5))).allowed()).isTrue();
             Decision denied = store.take(List.of(charge(spec, 1)));
-            Duration wait = Duration.between(
-                    Instant.parse("2026-03-10T12:00:00Z"), Instant.parse("2026-03-31T22:00:00Z"));
+            Duration wait =
+                    Duration.between(Instant.parse("2026-03-10T12:00:00Z"), Instant.parse("2026-03-31T22:00:00Z"));
             assertThat(denied.retryAfter()).isBetween(wait, wait.plusNanos(4_000));
 
             setClock("2026-03-31T21:59:59.999Z");
@@ -100,7 +100,9 @@ class RedisCalendarTests {
                 long wait = decision.retryNanos() / 1_000;
                 assertThat(period(unit, zone, micros.get() + wait))
                         .as(step)
-                        .isEqualTo(period + (charge.cost() - level + spec.rate().tokens() - 1) / spec.rate().tokens());
+                        .isEqualTo(period
+                                + (charge.cost() - level + spec.rate().tokens() - 1)
+                                        / spec.rate().tokens());
             }
             assertThat(value(ofTransaction.of(charge))).as(step).isEqualTo(value(ofScript.of(charge)));
         }

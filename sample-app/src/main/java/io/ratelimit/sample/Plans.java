@@ -35,8 +35,7 @@ class Plans implements LimitResolver {
     private Optional<BucketSpec> read(String customer) {
         return database.sql("select rate, capacity from plans where customer = ?")
                 .param(customer)
-                .query((row, number) ->
-                        BucketSpec.of(row.getString("rate")).withCapacity(row.getLong("capacity")))
+                .query((row, number) -> BucketSpec.of(row.getString("rate")).withCapacity(row.getLong("capacity")))
                 .optional();
     }
 

@@ -51,7 +51,8 @@ final class BucketLocator implements BucketFinder {
     }
 
     private static RequestKey requestKey(Policy policy, OverrideTable overrides, FailureListener failures) {
-        return new RequestKey(policy.key(), policy.onMissingKey(), overrides, null, null, failures, ThrottleListener.NONE);
+        return new RequestKey(
+                policy.key(), policy.onMissingKey(), overrides, null, null, failures, ThrottleListener.NONE);
     }
 
     /** Returns the number of keys and networks of a policy that have an override. */

@@ -67,7 +67,9 @@ class CalendarTests {
         setClock("2026-03-07T22:00:00Z");
         assertThat(drained("/day").header("Retry-After")).isEqualTo("" + 7 * 3600);
         server.advance(Duration.ofHours(7));
-        assertThat(drained("/day").header("Retry-After")).as("a day of 23 hours").isEqualTo("" + 23 * 3600);
+        assertThat(drained("/day").header("Retry-After"))
+                .as("a day of 23 hours")
+                .isEqualTo("" + 23 * 3600);
         for (int i = 0; i < 3; i++) {
             assertThat(server.http().from("127.0.0.9").get("/day").status()).isEqualTo(200);
         }

@@ -84,8 +84,9 @@ class LogSecrecyTests {
         assertThat(lines).noneMatch(line -> line.toLowerCase(Locale.ROOT).contains(MARK));
         assertThat(Stream.of("strict", "watched", "deny", "called", "late", "line", "full"))
                 .allMatch(policy -> lines.stream().anyMatch(line -> line.contains("'" + policy + "' denied ")));
-        assertThat(Stream.of("dear", "picky", "failing", "plans", "own", "called")).allMatch(policy -> lines.stream()
-                .anyMatch(line -> line.contains("'" + policy + "' could not determine ")));
+        assertThat(Stream.of("dear", "picky", "failing", "plans", "own", "called"))
+                .allMatch(policy ->
+                        lines.stream().anyMatch(line -> line.contains("'" + policy + "' could not determine ")));
     }
 
     private static void request(TestServer server, String method, String target) {
