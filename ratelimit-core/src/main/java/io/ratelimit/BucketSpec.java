@@ -160,7 +160,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
                 + switch (refill) {
                     case GREEDY -> "";
                     case INTERVAL -> ", refilled at intervals";
-                    case CALENDAR -> ", refilled by the calendar of " + (zone == ZoneOffset.UTC ? "UTC" : zone);
+                    case CALENDAR -> ", refilled by the calendar of " + (zone.equals(ZoneOffset.UTC) ? "UTC" : zone);
                 };
     }
 }

@@ -16,7 +16,8 @@
  *
  * <p><b>The scale of time</b> ({@code TickScale}). Moments are counted in ticks, chosen for each spec so that a clock
  * step and a token are both whole numbers of ticks: no operation rounds. A rate for which no tick is small enough is
- * rounded down by less than 1/10,000. Interval refill is the same with a clock that moves once a period.
+ * rounded down by less than 1/10,000. Interval refill is the same with a clock that moves once a period, and calendar
+ * refill with a clock on which all months have one length ({@link io.ratelimit.CalendarClock}).
  *
  * <p><b>The backlog</b> ({@code Backlog}). A call that may wait takes its tokens ahead, and the bucket is then in debt.
  * <i>Waiting:</i> the debt is the wait, so it is known at once, and later calls wait longer. <i>Promises:</i> tokens
