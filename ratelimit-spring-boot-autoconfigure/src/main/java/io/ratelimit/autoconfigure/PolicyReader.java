@@ -231,6 +231,11 @@ final class PolicyReader {
                     "needs a script in Redis, but 'ratelimit.redis.strategy' is 'transaction'",
                     "set 'ratelimit.redis.strategy: script'");
         }
+        if (policy.spec().refill() == Refill.CALENDAR) {
+            throw wrongLease(
+                    "lasts for a time of Redis's clock, but with 'refill: calendar' buckets count by days, weeks or months",
+                    "set another '" + property + ".refill'");
+        }
         if (!policy.maxWait().isZero()) {
             throw wrongLease(
                     "lets an instance decide requests by itself, but requests of the policy may wait, in the order"
