@@ -145,7 +145,8 @@ final class PolicyBuckets {
      * that the key has now. It keeps its spec; a new bucket gets that of the charge.
      */
     BucketState bucketToOwe(Answer taken, long nanos) {
-        BucketState bucket = bucketTakenFrom(taken);
+        BucketState bucket = indexed(taken.charge(), hash.hash64(taken.charge().key()));
+        bucket = bucket == null ? bucketTakenFrom(taken) : bucket;
         bucket = bucket == null ? find(taken.charge()) : bucket;
         return bucket == null ? bucket(taken.charge(), nanos) : bucket;
     }
