@@ -63,13 +63,14 @@ struct = {
         end
         return table.concat(texts)
     end,
-    unpack = function(format, text)
-        if #text < 8 * (#format - 1) then
+    unpack = function(format, text, from)
+        from = from or 1
+        if #text < from - 1 + 8 * (#format - 1) then
             error('data string too short')
         end
         local numbers = {}
         for i = 1, #format - 1 do
-            numbers[i] = unpack_double(text, 8 * i - 7)
+            numbers[i] = unpack_double(text, from + 8 * (i - 1))
         end
         return (table.unpack or unpack)(numbers)
     end,
@@ -160,8 +161,19 @@ local function strange_value(spec)
     return string.sub(numbers, 1, below(17)) .. string.sub(spec.name, 1, below(4))
 end
 
-local function take_arguments(spec, cost, wait)
-    return struct.pack('>ddddd', spec.n, spec.s, spec.c * spec.d, cost > spec.c and 8e15 + 1 or cost * spec.d, wait) .. spec.name
+local function take_arguments(spec, cost, wait, lease)
+    return struct.pack('>ddddd', spec.n, spec.s, spec.c * spec.d, cost > spec.c and 8e15 + 1 or cost * spec.d, wait)
+        .. (lease or '') .. spec.name
+end
+
+-- Gives the tokens of a take back, or a part of them, or owes more.
+local function give_arguments(spec, cost, step, rest, before)
+    local kind = below(4)
+    if kind == 0 then
+        return struct.pack('>ddddd', up_to(10 ^ 12), -1, 0, 0, -1) .. spec.name
+    end
+    local kept = kind == 1 and below(cost + 1) or 0
+    return struct.pack('>ddddd', cost - kept, step, rest, before, kept) .. spec.name
 end
 
 for run = 1, runs do
@@ -204,12 +216,15 @@ for run = 1, runs do
                 given = table.remove(taken, 1 + below(#taken))
                 KEYS, ARGV = given.keys, given.arguments
             else
-                operation = below(8) == 0 and 'look' or 'take'
+                local kind = below(8)
+                operation = kind == 0 and 'look' or kind < 3 and 'lease' or 'take'
                 for i = 1, below(2) == 0 and 1 or 1 + below(3) do
                     KEYS[i] = KEY_NAMES[1 + below(2)]
                     costs[i] = below(2) == 0 and 1 or 1 + up_to(spec.c)
                     local wait = below(2) == 0 and 0 or up_to(10 * token + 1)
-                    ARGV[i] = take_arguments(spec, costs[i], wait)
+                    local lease = operation == 'lease'
+                        and struct.pack('>dd', below(2) == 0 and 0 or up_to(10 * token + 1), up_to(2 * spec.c) * spec.d)
+                    ARGV[i] = take_arguments(spec, costs[i], lease and 0 or wait, lease)
                 end
             end
             local keys, arguments = KEYS, hexes(ARGV)
@@ -243,9 +258,8 @@ for run = 1, runs do
                     local due = math.max(missing - full, 0)
                     local at = math.floor(now / spec.s) + math.floor(due / spec.n)
                     local price = costs[i] * spec.d
-                    given_back.arguments[i] = (below(4) == 0 and struct.pack('>dddd', costs[i], -1, 0, 0)
-                        or struct.pack('>dddd', costs[i], at, due % spec.n, math.min(missing, full) - price + returned))
-                        .. spec.name
+                    given_back.arguments[i] = below(4) == 0 and give_arguments(spec, costs[i], -1, 0, 0)
+                        or give_arguments(spec, costs[i], at, due % spec.n, math.min(missing, full) - price + returned)
                 end
                 taken[#taken + 1] = given_back
             end
