@@ -125,7 +125,7 @@ class LeaseOracleTests {
             for (Instance caller : calls == 1_000 ? instances : List.of(instance)) {
                 for (int call = 0; call < calls; call++) {
                     int granted = taken.size();
-                    written = take(caller, written, keys, random, oracle, taken, step);
+                    written = take(caller, written, specs, keys, random, oracle, taken, step);
                     call = calls == 1_000 && taken.size() == granted ? calls : call;
                 }
             }
@@ -156,6 +156,7 @@ class LeaseOracleTests {
     private BucketSpec take(
             Instance instance,
             BucketSpec written,
+            List<BucketSpec> specs,
             RedisKeys keys,
             SplittableRandom random,
             GrantOracle oracle,
@@ -179,7 +180,16 @@ class LeaseOracleTests {
         Answer answer = decision.answers().get(0);
         leasedGrants += answer.receipt() instanceof RedisAnswers.Receipt ? 0 : 1;
         taken.add(new Taken(instance.store, answer, oracle.granted(spec, cost, now, now, step)));
-        return spec;
+        return specOfValue(charge, keys, specs);
+    }
+
+    /** Returns the spec of the value in Redis, which a call that a lease decided doesn't change. */
+    private BucketSpec specOfValue(Charge charge, RedisKeys keys, List<BucketSpec> specs) {
+        RedisTickScale ticks = state(charge, keys).ticks();
+        return specs.stream()
+                .filter(spec -> RedisTickScale.of(spec).equals(ticks))
+                .findFirst()
+                .orElseThrow();
     }
 
     /** Counts what came back: to a lease all tokens, to Redis what it no longer misses. */
