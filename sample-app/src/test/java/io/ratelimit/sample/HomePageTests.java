@@ -204,6 +204,13 @@ class HomePageTests {
     @Test
     void aMinuteOfCustomersIsMeasured() {
         play("minute");
+        browser.awaitText("#status", "A minute of the shop … 5");
+        browser.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+                + "document.dispatchEvent(new Event('visibilitychange')); delete document.hidden");
+        assertThat(browser.element("#stop").isEnabled())
+                .as("the scene goes on while the dashboard is looked at")
+                .isTrue();
+        assertThat(browser.element(".scenes a").getAttribute("target")).isEqualTo("_blank");
         browser.awaitText("#stream .request", "GET /api/items/3");
         browser.click("#stop");
 
