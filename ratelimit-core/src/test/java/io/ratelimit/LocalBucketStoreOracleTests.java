@@ -94,11 +94,12 @@ class LocalBucketStoreOracleTests {
             List<GrantOracle> oracles,
             String step) {
         long estimate = taken.answer.charge().cost();
-        long cost = switch (random.nextInt(4)) {
-            case 0 -> estimate + random.nextLong(random.nextBoolean() ? 3 : 3 * spec.capacity());
-            case 1 -> random.nextLong(estimate + 1);
-            default -> -1;
-        };
+        long cost =
+                switch (random.nextInt(4)) {
+                    case 0 -> estimate + random.nextLong(random.nextBoolean() ? 3 : 3 * spec.capacity());
+                    case 1 -> random.nextLong(estimate + 1);
+                    default -> -1;
+                };
         if (cost > estimate) {
             // A bucket that is full begins under the spec of the take.
             oracles.get(taken.key).use(taken.answer.charge().spec(), time.nanoTime());
@@ -109,8 +110,7 @@ class LocalBucketStoreOracleTests {
         }
     }
 
-    private void giveBack(
-            LocalBucketStore store, Taken taken, long cost, List<GrantOracle> oracles, String step) {
+    private void giveBack(LocalBucketStore store, Taken taken, long cost, List<GrantOracle> oracles, String step) {
         BucketState bucket = store.buckets(taken.answer.policy()).bucketTakenFrom(taken.answer);
         long now = time.nanoTime();
         long before = bucket == null ? 0 : bucket.missing(now);
