@@ -227,7 +227,9 @@ public final class DemandMeter {
                 .toArray());
         long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
         sample.removeIf(key -> key.lastStep() < weekAgo);
-        Arrays.stream(totals).forEach(stripe -> stripe.forgetBefore(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos()));
+        Arrays.stream(totals)
+                .forEach(stripe -> stripe.forgetBefore(
+                        nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos()));
         if (hours.ended() % HourlyPeaks.KEPT == 0) {
             frequent = new FrequentKeys(FREQUENT_SETS);
         }

@@ -257,8 +257,7 @@ class DemandMeterTests {
         }
         assertThat(meter.demand().suggest(0, Duration.ofSeconds(1)).spec())
                 .isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
-        Suggestion overAnHour =
-                meter.demand(Duration.ofHours(6).toNanos()).suggest(0, Duration.ofHours(1));
+        Suggestion overAnHour = meter.demand(Duration.ofHours(6).toNanos()).suggest(0, Duration.ofHours(1));
         assertThat(overAnHour.spec()).isEqualTo(new BucketSpec(Rate.of("5/8m"), 194, Refill.GREEDY));
         assertThat(overAnHour.outermost()).isTrue();
         assertThat(overAnHour.touched().keys()).isZero();
@@ -273,7 +272,8 @@ class DemandMeterTests {
         }
         Demand atTheEnd = meter.demand();
         assertThat(atTheEnd.measured()).isEqualTo(Duration.ofSeconds(597));
-        assertThat(atTheEnd.suggest(0, Duration.ofHours(1)).spec()).isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
+        assertThat(atTheEnd.suggest(0, Duration.ofHours(1)).spec())
+                .isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
         assertThat(meter.demand(Duration.ofSeconds(606).toNanos())
                         .suggest(0, Duration.ofHours(1))
                         .spec())
@@ -287,7 +287,8 @@ class DemandMeterTests {
         meter.feed("key", 1, 0);
         long end = Duration.ofDays(9).toNanos();
         meter.endHour(end);
-        assertThat(meter.demand(end + 1).measured()).isEqualTo(Duration.ofDays(7).plusNanos(1));
+        assertThat(meter.demand(end + 1).measured())
+                .isEqualTo(Duration.ofDays(7).plusNanos(1));
     }
 
     /** The bound of a limit is that of its bin, which has all deficits from 9 to 11. */
@@ -297,15 +298,18 @@ class DemandMeterTests {
         assertThat(demand.touched().requests()).isEqualTo(2.0 / 12);
         assertThat(demand.touched(4, 11).requests()).isEqualTo(demand.touched().requests());
         assertThat(demand.touched(5, 10).requests()).isEqualTo(demand.touched().requests());
-        assertThat(demand.touched(5, 9).requests()).isGreaterThan(demand.touched().requests());
-        assertThat(demand.touched(3, 11).requests()).isGreaterThan(demand.touched().requests());
+        assertThat(demand.touched(5, 9).requests())
+                .isGreaterThan(demand.touched().requests());
+        assertThat(demand.touched(3, 11).requests())
+                .isGreaterThan(demand.touched().requests());
     }
 
     /** A bucket that grants one expensive request may deny many cheap ones. */
     @Test
     void theBoundOfALooserLimitIsKeptWhereCostsDiffer() {
         Demand demand = burst(1, 2);
-        assertThat(demand.touched(4, 11).requests()).isGreaterThan(demand.touched().requests());
+        assertThat(demand.touched(4, 11).requests())
+                .isGreaterThan(demand.touched().requests());
     }
 
     /** Twelve requests at once; the last has a cost of its own. */

@@ -136,8 +136,9 @@ final class Report {
                 "requests began",
                 " before others that had already been decided, and were decided when the line was reached");
         if (replay.results().stream().anyMatch(result -> isRange(result.denied) || isRange(deniedKeys(result)))) {
-            notes.add("The stamps are whole seconds: where two numbers are given, one is for the requests of each second"
-                    + " spread evenly, and one for all of them at once");
+            notes.add(
+                    "The stamps are whole seconds: where two numbers are given, one is for the requests of each second"
+                            + " spread evenly, and one for all of them at once");
         }
         return notes;
     }
@@ -223,7 +224,8 @@ final class Report {
                     : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
             out.printf("  %s%s: ", tier == null ? "" : tier + ", ", aim);
             if (suggestion == null) {
-                out.printf("none yet, since each limit takes longer from empty to full than the %s of the log%n",
+                out.printf(
+                        "none yet, since each limit takes longer from empty to full than the %s of the log%n",
                         duration(demand.measured()));
             } else {
                 out.printf("%s%s%n", yaml(suggestion.spec()), rest(policy, demand, suggestion));

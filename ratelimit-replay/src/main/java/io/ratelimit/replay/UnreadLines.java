@@ -67,13 +67,16 @@ final class UnreadLines {
             return text.append(
                             reader.lines() == 0
                                     ? "The log is empty: nothing was decided.\n"
-                                    : (reader.lines() == 1 ? "The only line has" : "All " + Report.count(reader.lines(), "line") + " have")
+                                    : (reader.lines() == 1
+                                                    ? "The only line has"
+                                                    : "All " + Report.count(reader.lines(), "line") + " have")
                                             + " more than "
                                             + LogReader.MAX_LINE + " bytes: nothing was decided.\n")
                     .toString();
         }
         if (sample.stream().anyMatch(line -> line.indexOf('\0') >= 0)) {
-            return text.append("The log is not a text file: nothing was decided.\n").toString();
+            return text.append("The log is not a text file: nothing was decided.\n")
+                    .toString();
         }
         text.append("None of the first ").append(Report.count(sample.size(), "line"));
         text.append(options.format.equals("auto") ? " has a known format" : " has the format '" + options.format + "'");

@@ -294,7 +294,8 @@ class ReplayCommandTests {
 
         run();
         assertThat(report())
-                .contains("of the keys: none yet, since each limit takes longer from empty to full than the 3s of the log");
+                .contains(
+                        "of the keys: none yet, since each limit takes longer from empty to full than the 3s of the log");
 
         policy("{ key: ip, rate: 1/1s, refund-on: 5xx }");
         run();
@@ -321,7 +322,9 @@ class ReplayCommandTests {
 
         run();
 
-        assertThat(report()).contains("to deny nothing: rate: 1/1m, capacity: 1").doesNotContain("keys", "touches");
+        assertThat(report())
+                .contains("to deny nothing: rate: 1/1m, capacity: 1")
+                .doesNotContain("keys", "touches");
     }
 
     @Test

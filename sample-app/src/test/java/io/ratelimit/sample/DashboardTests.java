@@ -322,8 +322,9 @@ class DashboardTests {
         browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_RIGHT, Keys.chord(Keys.SHIFT, Keys.ARROW_UP));
         assertThat(browser.text(demand + " .demand-sentence")).startsWith("200/1m, capacity 130: touches 35 %");
         assertThat(browser.text(demand + " pre"))
-                .isEqualTo("ratelimit:\n  policies:\n    items-candidate:\n"
-                        + "      # only these two lines change; keep the policy's key, paths and the rest\n      rate: 200/1m\n      capacity: 130");
+                .isEqualTo(
+                        "ratelimit:\n  policies:\n    items-candidate:\n"
+                                + "      # only these two lines change; keep the policy's key, paths and the rest\n      rate: 200/1m\n      capacity: 130");
 
         browser.drag(demand + " .demand-point", -30, -200);
         assertThat(browser.text(demand + " .demand-sentence"))
@@ -332,12 +333,18 @@ class DashboardTests {
         assertThat(browser.texts(demand + " option"))
                 .as("of 20 clients 99.9 % are all")
                 .containsExactly("all 20", "95 % (19 of 20)", "90 % (18 of 20)");
-        assertThat(browser.text(demand + " .demand-hint")).contains("25/4m, capacity 200").contains("Measured for 60 min");
-        browser.run("const share = document.querySelector(arguments[0]); share.value = '0.9';"
-                + "share.dispatchEvent(new Event('change'))", demand + " select");
+        assertThat(browser.text(demand + " .demand-hint"))
+                .contains("25/4m, capacity 200")
+                .contains("Measured for 60 min");
+        browser.run(
+                "const share = document.querySelector(arguments[0]); share.value = '0.9';"
+                        + "share.dispatchEvent(new Event('change'))",
+                demand + " select");
         assertThat(browser.text(demand + " .demand-hint")).contains("25/4m, capacity 180");
-        browser.run("const share = document.querySelector(arguments[0]); share.value = '1';"
-                + "share.dispatchEvent(new Event('change'))", demand + " select");
+        browser.run(
+                "const share = document.querySelector(arguments[0]); share.value = '1';"
+                        + "share.dispatchEvent(new Event('change'))",
+                demand + " select");
         browser.click(demand + " .demand-tools button");
         assertThat(browser.text(demand + " .demand-sentence")).startsWith("25/4m, capacity 200: touches 0 %");
         fiveMinutesOfSessions("items-candidate");

@@ -106,7 +106,8 @@ public final class RateLimitDashboard {
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
         if (file.equals(DEMAND) && demand != null) {
-            return new WebEndpointResponse<>(DemandData.of(throttlers, demand, refunds), MimeTypeUtils.APPLICATION_JSON);
+            return new WebEndpointResponse<>(
+                    DemandData.of(throttlers, demand, refunds), MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);
         return found == null

@@ -81,7 +81,8 @@ class DemandEndpointTests {
         for (int i = 0; i < 30; i++) {
             get("/named?name=alice&plan=pro");
         }
-        assertThat(JsonPath.<String>read(get("/actuator/ratelimits/named/demand?touch=10%25").body(), "$.demand.noSuggestion"))
+        assertThat(JsonPath.<String>read(
+                        get("/actuator/ratelimits/named/demand?touch=10%25").body(), "$.demand.noSuggestion"))
                 .contains("longer from empty to full than the measured time");
         server.advance(Duration.ofMinutes(30));
         Response answer = get("/actuator/ratelimits/named/demand?touch=10%25&within=1m");
@@ -92,7 +93,8 @@ class DemandEndpointTests {
         assertThat(demand.get("touched").toString()).doesNotContain("requestsAtMost");
         assertThat(JsonPath.<Map<String, Object>>read(demand, "$.suggestion.touched"))
                 .doesNotContainKey("requests");
-        assertThat(JsonPath.<Number>read(demand, "$.suggestion.touched.requestsAtMost").doubleValue())
+        assertThat(JsonPath.<Number>read(demand, "$.suggestion.touched.requestsAtMost")
+                        .doubleValue())
                 .isGreaterThan(3.0 / 210);
         assertThat(JsonPath.<Integer>read(demand, "$.touched.keys")).isEqualTo(10);
         assertThat(JsonPath.<Double>read(demand, "$.touched.share")).isEqualTo(0.5);
@@ -131,9 +133,12 @@ class DemandEndpointTests {
             get("/refunded?name=alice");
         }
         String answer = get("/actuator/ratelimits/refunded/demand").body();
-        assertThat(JsonPath.<String>read(answer, "$.note")).startsWith("this policy gives tokens back").contains("upper bounds");
+        assertThat(JsonPath.<String>read(answer, "$.note"))
+                .startsWith("this policy gives tokens back")
+                .contains("upper bounds");
         String page = get("/actuator/ratelimitdashboard/demand").body();
-        assertThat(JsonPath.<List<Boolean>>read(page, "$.policies.*[0].refunds")).containsExactlyInAnyOrder(true, false, false);
+        assertThat(JsonPath.<List<Boolean>>read(page, "$.policies.*[0].refunds"))
+                .containsExactlyInAnyOrder(true, false, false);
     }
 
     @Test
@@ -148,7 +153,8 @@ class DemandEndpointTests {
         String answer = get("/actuator/ratelimitdashboard/demand").body();
         assertThat(JsonPath.<List<Integer>>read(answer, "$.policies.named[0].suggestions[*].capacity"))
                 .containsExactly(20, 20, 20, 19, 18);
-        assertThat(JsonPath.<Integer>read(answer, "$.policies.named[0].measuredSeconds")).isEqualTo(1800);
+        assertThat(JsonPath.<Integer>read(answer, "$.policies.named[0].measuredSeconds"))
+                .isEqualTo(1800);
         assertThat(JsonPath.<List<Double>>read(answer, "$.policies.named[0].rates[8].steps[?(@[0] == 10)][2]"))
                 .as("a looser limit denies at most what the present one denies")
                 .containsOnly(55.0 / 210);
