@@ -323,7 +323,7 @@ class ReplayCommandTests {
         run();
 
         assertThat(report())
-                .contains("to deny nothing: rate: 1/1m, capacity: 1")
+                .contains("to deny nothing: rate: 1/16s, capacity: 1")
                 .doesNotContain("keys", "touches");
     }
 
