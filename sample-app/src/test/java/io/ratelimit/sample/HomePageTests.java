@@ -216,6 +216,7 @@ class HomePageTests {
 
         browser.awaitText("#status", "A minute of the shop: ");
         assertThat(browser.text("[data-user=customers] .counts")).contains("0 refused");
+        time.advance(Duration.ofMinutes(1));
         assertThat(RestClient.create("http://localhost:" + port)
                         .get()
                         .uri("/actuator/ratelimits/items-candidate/demand")
