@@ -216,7 +216,7 @@ class DashboardTests {
         await().until(() -> visible().size() == 11);
         assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
         browser.element("#find").sendKeys("99");
-        browser.awaitText("#none", "None of the 50 policies is shown.");
+        browser.awaitText("#none", "None of the 51 policies is shown.");
     }
 
     @Test
