@@ -396,7 +396,10 @@ function minute(run) {
   });
   due.sort((a, b) => a.at - b.at);
   let sent = 0;
+  run.inBackground = true;
   pace(run, MINUTE_MILLIS, elapsed => {
+    const left = `${run.name} … ${Math.ceil((MINUTE_MILLIS - elapsed) / 1000)} s left`;
+    if (byId('status').textContent !== left) say(left);
     for (; sent < due.length && due[sent].at <= elapsed; sent++) {
       run.send('customers', `GET /api/items/${1 + sent % 3}`, { login: due[sent].login });
     }
@@ -460,6 +463,6 @@ byId('stop').addEventListener('click', stopAll);
 byId('clear').addEventListener('click', clear);
 byId('rate').addEventListener('input', () => byId('rate-shown').textContent = byId('rate').value);
 document.querySelectorAll('[data-scene]').forEach(button => button.addEventListener('click', () => play(button)));
-document.addEventListener('visibilitychange', () => document.hidden && stopAll());
+document.addEventListener('visibilitychange', () => document.hidden && !load?.inBackground && stopAll());
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 setInterval(() => document.hidden || cards.forEach(card => card.slots.size > 0 && card.draw()), SLOT_MILLIS);

@@ -20,11 +20,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Demand {
 
+    private static final Duration MAX_WITHIN = Duration.ofDays(30);
+    private static final int MAX_LENGTH = 32;
+
     private final RateGrid grid;
     private final double[][] needed;
     private final double[] maxNeeded;
     private final long keys;
     private final RequestTotals totals;
+    private final Duration measured;
     private final List<Hour> hours;
     private final List<HeavyKey> heaviest;
 
@@ -38,6 +42,7 @@ public final class Demand {
             List<double[]> others,
             long keys,
             RequestTotals totals,
+            Duration measured,
             List<Hour> hours,
             List<HeavyKey> heaviest) {
         this.grid = grid;
@@ -55,6 +60,7 @@ public final class Demand {
         }
         this.keys = keys;
         this.totals = totals;
+        this.measured = measured;
         this.hours = hours;
         this.heaviest = heaviest;
     }
@@ -75,7 +81,9 @@ public final class Demand {
      * @param keys the touched keys of the sample
      * @param sample the keys of the sample
      * @param requests the estimated share of the requests that are denied. For the present limit it is counted on the
-     *     followed keys. For another limit it is an upper bound: the requests that exceed the capacity, or nearly, if no request is denied
+     *     followed keys. For another limit it is an upper bound: the requests that exceed the capacity, or nearly, if no
+     *     request is denied. If all requests cost the same, a limit with at least the present rate and capacity denies at
+     *     most as many requests as the present one
      */
     public record Touched(int keys, int sample, double requests) {
 
@@ -164,6 +172,11 @@ public final class Demand {
         return totals.all();
     }
 
+    /** Returns the time since the first request, of at most the week that peaks are kept. */
+    public Duration measured() {
+        return measured;
+    }
+
     /** Returns the last hours of at most a week, the latest first. */
     public List<Hour> hours() {
         return hours;
@@ -227,8 +240,9 @@ public final class Demand {
             return 0;
         }
         boolean present = rate == grid.own() && capacity == spec().capacity();
-        double denied = present ? totals.denied() : totals.above(rate, capacity * grid.perToken());
-        return denied / totals.all();
+        boolean looser = rate >= grid.own() && capacity >= spec().capacity() && totals.haveOnePrice();
+        double bound = totals.above(rate, capacity * grid.perToken());
+        return (present ? totals.denied() : looser ? Math.min(bound, totals.denied()) : bound) / totals.all();
     }
 
     /** Returns the keys that the present limit touches. */
@@ -237,12 +251,56 @@ public final class Demand {
     }
 
     /**
+     * Reads the share of keys that a suggested limit may touch: {@code 0.1%} or {@code 0.001}; 0.1 % without a text.
+     *
+     * @throws IllegalArgumentException if the text is not a share from 0 % to 50 %; the message begins with its name
+     */
+    public static double parseTouch(@Nullable String text) {
+        if (text == null) {
+            return 0.001;
+        }
+        boolean percent = text.endsWith("%");
+        try {
+            String number = percent ? text.substring(0, text.length() - 1).strip() : text;
+            double share = Double.parseDouble(number) / (percent ? 100 : 1);
+            if (text.length() <= MAX_LENGTH && share >= 0 && share <= 0.5) {
+                return share;
+            }
+        } catch (NumberFormatException notANumber) {
+            // The requirement is the same.
+        }
+        throw new IllegalArgumentException("touch must be a share from 0% to 50%, such as 0.1% or 0.001");
+    }
+
+    /**
+     * Reads the time over which a suggested limit allows as few tokens as possible, such as {@code 1m}; a minute without a
+     * text.
+     *
+     * @throws IllegalArgumentException if the text is not a time from 1 second to 30 days; the message begins with its name
+     */
+    public static Duration parseWithin(@Nullable String text) {
+        if (text == null) {
+            return Duration.ofMinutes(1);
+        }
+        try {
+            Duration within = text.length() > MAX_LENGTH ? Duration.ZERO : Rate.parseDuration(text);
+            if (within.compareTo(Duration.ofSeconds(1)) >= 0 && within.compareTo(MAX_WITHIN) <= 0) {
+                return within;
+            }
+        } catch (IllegalArgumentException notADuration) {
+            // The requirement is the same.
+        }
+        throw new IllegalArgumentException("within must be a time from 1s to 30d, such as 1m");
+    }
+
+    /**
      * Returns the tightest limit that touches at most a share of the sample's keys: of the measured rates, each with the
-     * least capacity for it, the one that allows the fewest tokens within a time.
+     * least capacity for it, the one that allows the fewest tokens within a time. A limit whose bucket takes longer from
+     * empty to full than the {@linkplain #measured() measured time} isn't suggested: its rate would not have mattered yet.
      *
      * @param touch the share, from 0 for none up to, but not including, 1
      * @param within the time over which harm adds up
-     * @return null if there are no keys, or none of the limits can be configured
+     * @return null if there are no keys, or each of the limits takes longer to full, or can't be configured
      */
     public @Nullable Suggestion suggest(double touch, Duration within) {
         Suggestion tightest = null;
@@ -253,7 +311,7 @@ public final class Demand {
             double tokens = capacity
                     + (double) rate.tokens() * within.toNanos() / rate.period().toNanos();
             BucketSpec spec = spec(rate, capacity);
-            if (spec != null && tokens < least) {
+            if (spec != null && spec.timeToFull().compareTo(measured) <= 0 && tokens < least) {
                 least = tokens;
                 tightest = new Suggestion(spec, touched(i, capacity), i == 0 || i == needed.length - 1);
             }

@@ -101,7 +101,7 @@ public final class DemandMeter {
     }
 
     private void add(FollowedKey followed, long cost, long nanos) {
-        followed.add(grid, cost * grid.perToken(), grid.step(nanos), sample.weight());
+        followed.add(grid, cost * grid.perToken(), nanos, sample.weight());
     }
 
     /** Returns the key if it is followed, and follows it from now on if it belongs to the sample; otherwise null. */
@@ -228,18 +228,35 @@ public final class DemandMeter {
                 .toArray());
         long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
         sample.removeIf(key -> key.lastStep() < weekAgo);
+        Arrays.stream(totals)
+                .forEach(stripe -> stripe.forgetBefore(
+                        nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos()));
         if (hours.ended() % HourlyPeaks.KEPT == 0) {
             frequent = new FrequentKeys(FREQUENT_SETS);
         }
     }
 
-    /** Returns the demand up to now. */
+    /** Returns the demand up to the last request. */
     public Demand demand() {
+        RequestTotals sum = sum();
+        return demand(sum, sum.lastNanos());
+    }
+
+    /** Returns the demand up to a moment of the clock of the requests. */
+    Demand demand(long nanos) {
+        return demand(sum(), nanos);
+    }
+
+    private RequestTotals sum() {
+        RequestTotals sum = noTotals();
+        Arrays.stream(totals).forEach(sum::add);
+        return sum;
+    }
+
+    private Demand demand(RequestTotals sum, long nanos) {
         if (!sample.isComplete()) {
             refreshHeaviest();
         }
-        RequestTotals sum = noTotals();
-        Arrays.stream(totals).forEach(sum::add);
         List<FollowedKey> followed = sample.all();
         List<double[]> others = new ArrayList<>();
         List<Demand.HeavyKey> heavyKeys = new ArrayList<>();
@@ -256,6 +273,7 @@ public final class DemandMeter {
                 others,
                 Math.round(followed.size() * sample.weight()),
                 sum,
+                Duration.ofNanos(sum.nanosUntil(nanos)),
                 hours.all(),
                 heavyKeys);
     }

@@ -32,10 +32,12 @@ final class FollowedKey {
      * Adds a request. A step back counts as no time.
      *
      * @param price the cost in parts of a token
+     * @param nanos the time of the request
      * @param sampleWeight how many requests this one represents, unless the key is heavy
      */
-    void add(RateGrid grid, double price, long atStep, double sampleWeight) {
+    void add(RateGrid grid, double price, long nanos, double sampleWeight) {
         double weight = heavy ? 1 : sampleWeight;
+        long atStep = grid.step(nanos);
         synchronized (totals) {
             boolean first = parts[0] == 0;
             long step = first ? atStep : Math.max(atStep, lastStep);
@@ -54,7 +56,7 @@ final class FollowedKey {
             boolean denied = level + price > grid.full();
             parts[2 * rates] = denied ? level : level + price;
             lastStep = step;
-            totals.add(denied, weight);
+            totals.add(denied, price, nanos, weight);
         }
     }
 

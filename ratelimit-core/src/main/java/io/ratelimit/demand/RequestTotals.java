@@ -14,6 +14,10 @@ final class RequestTotals {
     private final long firstBin;
     private double all;
     private double denied;
+    private double price;
+    private boolean onePrice = true;
+    private long firstNanos;
+    private long lastNanos;
 
     /** @param perToken the parts of a token, the smallest deficit after a request */
     RequestTotals(int rates, double perToken) {
@@ -25,9 +29,26 @@ final class RequestTotals {
         bins[rate * BINS + bin(deficit)] += weight;
     }
 
-    void add(boolean isDenied, double weight) {
+    void add(boolean isDenied, double price, long nanos, double weight) {
+        addMoments(nanos, nanos);
+        addPrice(price);
         all += weight;
         denied += isDenied ? weight : 0;
+    }
+
+    private void addMoments(long first, long last) {
+        firstNanos = all == 0 || first - firstNanos < 0 ? first : firstNanos;
+        lastNanos = all == 0 || last - lastNanos > 0 ? last : lastNanos;
+    }
+
+    private void addPrice(double price) {
+        onePrice &= all == 0 || price == this.price;
+        this.price = price;
+    }
+
+    /** Moves the first moment up to a later one. */
+    synchronized void forgetBefore(long nanos) {
+        firstNanos = firstNanos - nanos < 0 ? nanos : firstNanos;
     }
 
     /** Bins contain their upper edge: deficits are often whole numbers of tokens, as capacities are. */
@@ -43,6 +64,12 @@ final class RequestTotals {
     /** Adds the totals of another instance to this one, which belongs to the calling thread. */
     void add(RequestTotals other) {
         synchronized (other) {
+            if (other.all == 0) {
+                return;
+            }
+            addMoments(other.firstNanos, other.lastNanos);
+            addPrice(other.price);
+            onePrice &= other.onePrice;
             all += other.all;
             denied += other.denied;
             for (int i = 0; i < bins.length; i++) {
@@ -57,6 +84,21 @@ final class RequestTotals {
 
     double denied() {
         return denied;
+    }
+
+    /** Returns whether all requests cost the same. */
+    boolean haveOnePrice() {
+        return onePrice;
+    }
+
+    /** Returns the moment of the last request. */
+    long lastNanos() {
+        return lastNanos;
+    }
+
+    /** Returns the nanoseconds from the first request to a moment; 0 without requests. */
+    long nanosUntil(long nanos) {
+        return all == 0 ? 0 : Math.max(nanos - firstNanos, 0);
     }
 
     /** Returns an upper bound of the weight of the requests whose deficit exceeds the given one: its whole bin counts. */

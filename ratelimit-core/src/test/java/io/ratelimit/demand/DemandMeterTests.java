@@ -1,6 +1,7 @@
 package io.ratelimit.demand;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.within;
 
 import io.ratelimit.BucketSpec;
@@ -24,6 +25,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class DemandMeterTests {
 
@@ -260,10 +263,93 @@ class DemandMeterTests {
         }
         assertThat(meter.demand().suggest(0, Duration.ofSeconds(1)).spec())
                 .isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
-        Suggestion overAnHour = meter.demand().suggest(0, Duration.ofHours(1));
+        Suggestion overAnHour = meter.demand(Duration.ofHours(6).toNanos()).suggest(0, Duration.ofHours(1));
         assertThat(overAnHour.spec()).isEqualTo(new BucketSpec(Rate.of("5/8m"), 194, Refill.GREEDY));
         assertThat(overAnHour.outermost()).isTrue();
         assertThat(overAnHour.touched().keys()).isZero();
+    }
+
+    /** At 10/1m a poller with 20 requests a minute needs 101 tokens, which take ten minutes and six seconds. */
+    @Test
+    void aLimitThatTakesLongerToFullThanTheMeasuredTimeIsNotSuggested() {
+        DemandMeter meter = new DemandMeter(spec);
+        for (int second = 0; second < 600; second += 3) {
+            meter.feed("poller", 1, Duration.ofSeconds(second).toNanos());
+        }
+        Demand atTheEnd = meter.demand();
+        assertThat(atTheEnd.measured()).isEqualTo(Duration.ofSeconds(597));
+        assertThat(atTheEnd.suggest(0, Duration.ofHours(1)).spec())
+                .isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
+        assertThat(meter.demand(Duration.ofSeconds(606).toNanos())
+                        .suggest(0, Duration.ofHours(1))
+                        .spec())
+                .isEqualTo(new BucketSpec(Rate.of("10/1m"), 101, Refill.GREEDY));
+        assertThat(bursts(1).demand().suggest(0, MINUTE)).isNull();
+    }
+
+    @Test
+    void theMeasuredTimeEndsAWeekBeforeTheLastHour() {
+        DemandMeter meter = new DemandMeter(spec);
+        meter.feed("key", 1, 0);
+        long end = Duration.ofDays(9).toNanos();
+        meter.endHour(end);
+        assertThat(meter.demand(end + 1).measured())
+                .isEqualTo(Duration.ofDays(7).plusNanos(1));
+    }
+
+    /** The bound of a limit is that of its bin, which has all deficits from 9 to 11. */
+    @Test
+    void aLooserLimitDeniesAtMostWhatThePresentOneDenies() {
+        Demand demand = burst(1, 1);
+        assertThat(demand.touched().requests()).isEqualTo(2.0 / 12);
+        assertThat(demand.touched(4, 11).requests()).isEqualTo(demand.touched().requests());
+        assertThat(demand.touched(5, 10).requests()).isEqualTo(demand.touched().requests());
+        assertThat(demand.touched(5, 9).requests())
+                .isGreaterThan(demand.touched().requests());
+        assertThat(demand.touched(3, 11).requests())
+                .isGreaterThan(demand.touched().requests());
+    }
+
+    /** A bucket that grants one expensive request may deny many cheap ones. */
+    @Test
+    void theBoundOfALooserLimitIsKeptWhereCostsDiffer() {
+        Demand demand = burst(1, 2);
+        assertThat(demand.touched(4, 11).requests())
+                .isGreaterThan(demand.touched().requests());
+    }
+
+    /** Twelve requests at once; the last has a cost of its own. */
+    private Demand burst(long cost, long lastCost) {
+        DemandMeter meter = new DemandMeter(spec);
+        for (int i = 0; i < 11; i++) {
+            meter.feed("key", cost, 0);
+        }
+        meter.feed("key", lastCost, 0);
+        return meter.demand();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"60%", "0.6", "-1", "some", "NaN", "", "%"})
+    void aShareHasBounds(String touch) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Demand.parseTouch(touch))
+                .withMessage("touch must be a share from 0% to 50%, such as 0.1% or 0.001");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"5", "1ms", "31d", "-1", "-1m", "0", "", "100000000000000d", "P9999999999D"})
+    void aTimeHasBounds(String within) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> Demand.parseWithin(within))
+                .withMessage("within must be a time from 1s to 30d, such as 1m");
+    }
+
+    @Test
+    void sharesAndTimesAreReadAsPeopleWriteThem() {
+        assertThat(Demand.parseTouch("5%")).isEqualTo(Demand.parseTouch("0.05")).isEqualTo(0.05);
+        assertThat(Demand.parseTouch(null)).isEqualTo(0.001);
+        assertThat(Demand.parseWithin("90s")).isEqualTo(Duration.ofSeconds(90));
+        assertThat(Demand.parseWithin(null)).isEqualTo(MINUTE);
     }
 
     @Test

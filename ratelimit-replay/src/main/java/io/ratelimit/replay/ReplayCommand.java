@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.logging.LogManager;
 import org.jspecify.annotations.Nullable;
+import org.yaml.snakeyaml.error.YAMLException;
 
 /**
  * Replays access logs: {@code java -jar ratelimit-replay.jar access.log --config application.yml}. The exit code is in the
@@ -70,14 +71,19 @@ public final class ReplayCommand {
         }
     }
 
-    /** Returns the policies; null if their configuration stops the start, which Spring Boot has reported then. */
+    /** Returns the policies; null if their configuration stops the start. Spring Boot reports all causes but malformed YAML. */
     private @Nullable ReplayPolicies policies(ReplayOptions options) throws IOException {
         ReplayPolicies policies;
         try {
             policies = ReplayPolicies.read(options.properties, options.endpoints, options.authentication);
         } catch (ReplayPolicies.WrongEndpointException wrong) {
             throw new IllegalArgumentException(wrong.getMessage(), wrong);
-        } catch (RuntimeException reported) {
+        } catch (RuntimeException stopped) {
+            for (Throwable cause = stopped; cause != null; cause = cause.getCause()) {
+                if (cause instanceof YAMLException malformed) {
+                    err.println("The configuration is not valid YAML: " + malformed.getMessage());
+                }
+            }
             return null;
         }
         if (policies.properties().policies().isEmpty()) {

@@ -1,5 +1,6 @@
 package io.ratelimit.replay;
 
+import io.ratelimit.demand.Demand;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.DateTimeException;
@@ -11,8 +12,8 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.springframework.boot.convert.DurationStyle;
 
 /** The options of a command line. */
 final class ReplayOptions {
@@ -31,8 +32,8 @@ final class ReplayOptions {
               --zone ZONE           the zone of stamps without an offset, such as Europe/Berlin; by default UTC
               --endpoints FILE      the application's endpoints, one a line: GET /items/{id}
               --authentication      the application authenticates; requests with 401 reach no policy behind that
-              --touch PERCENT       the share of keys that a suggested limit may affect; by default 0.1%
-              --within DURATION     the time over which a suggested limit shall be tight; by default 1m
+              --touch SHARE         the share of keys that a suggested limit may affect, 0% to 50%; by default 0.1%
+              --within DURATION     the time over which a suggested limit shall be tight, 1s to 30d; by default 1m
               --html FILE           writes the report as a page
               --json FILE           writes the report as JSON
               --fail-above PERCENT  the exit code is 1 if a larger share of the requests is denied
@@ -56,8 +57,8 @@ final class ReplayOptions {
     Path endpoints;
 
     boolean authentication;
-    double touch = 0.001;
-    Duration within = Duration.ofMinutes(1);
+    double touch = Demand.parseTouch(null);
+    Duration within = Demand.parseWithin(null);
 
     @Nullable
     Path html;
@@ -124,16 +125,10 @@ final class ReplayOptions {
                 }
             }
             case "--endpoints" -> endpoints = existing(value, name);
-            case "--touch" -> touch = share(name, value);
-            case "--within" -> {
-                try {
-                    within = DurationStyle.detectAndParse(value);
-                } catch (IllegalArgumentException unreadable) {
-                    check(false, name, "a duration such as 1m", value);
-                }
-            }
-            case "--html" -> html = Path.of(value);
-            case "--json" -> json = Path.of(value);
+            case "--touch" -> touch = read(Demand::parseTouch, value);
+            case "--within" -> within = read(Demand::parseWithin, value);
+            case "--html" -> html = writable(value, name);
+            case "--json" -> json = writable(value, name);
             case "--fail-above" -> failAbove = share(name, value);
             default -> throw new IllegalArgumentException("there is no option '" + name + "'");
         }
@@ -150,6 +145,24 @@ final class ReplayOptions {
         }
         check(false, name, "a percentage such as 0.1%", value);
         return 0;
+    }
+
+    /** Reads a value as the endpoint does, whose messages begin with the name of the parameter. */
+    private static <T> T read(Function<String, T> parser, String value) {
+        try {
+            return parser.apply(value);
+        } catch (IllegalArgumentException wrong) {
+            throw new IllegalArgumentException("--" + wrong.getMessage() + ", but was '" + value + "'", wrong);
+        }
+    }
+
+    private static Path writable(String file, String name) {
+        Path path = Path.of(file).toAbsolutePath();
+        boolean writable = Files.exists(path)
+                ? Files.isWritable(path) && !Files.isDirectory(path)
+                : Files.isWritable(path.getParent());
+        check(writable, name, "a file that can be written", file);
+        return path;
     }
 
     private static Path existing(String file, String name) {

@@ -97,6 +97,10 @@ final class Report {
                 : figures;
     }
 
+    private boolean isRange(long[] figures) {
+        return !replay.hasExactStamps() && figures[PolicyResult.SPREAD] != figures[PolicyResult.AT_ONCE];
+    }
+
     private long[] deniedKeys(PolicyResult result) {
         return exact(result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
     }
@@ -118,7 +122,8 @@ final class Report {
                 clock.contradicted(),
                 "line has",
                 "lines have",
-                " another UTC offset than the lines around, and are read with theirs");
+                " another UTC offset than the lines around, which would move requests by hours: the offset of the lines"
+                        + " around is used");
         if (clock.stepsBack() > 0) {
             notes.add("The time steps back " + count(clock.stepsBack(), "time") + ", by at most "
                     + duration(clock.largestStepBack()) + " (line " + clock.lineOfLargestStepBack()
@@ -130,10 +135,10 @@ final class Report {
                 "request began",
                 "requests began",
                 " before others that had already been decided, and were decided when the line was reached");
-        if (!replay.hasExactStamps()) {
+        if (replay.results().stream().anyMatch(result -> isRange(result.denied) || isRange(deniedKeys(result)))) {
             notes.add(
-                    "The stamps are whole seconds: of two figures, one is for the requests of each second spread evenly,"
-                            + " and one for all of them at once");
+                    "The stamps are whole seconds: where two numbers are given, one is for the requests of each second"
+                            + " spread evenly, and one for all of them at once");
         }
         return notes;
     }
@@ -204,7 +209,7 @@ final class Report {
             }
         });
         for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
-            out.printf("  %7d denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
+            out.printf("  %,7d denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
         }
         policy.tiers().keySet().forEach(tier -> printSuggestion(out, policy, tier));
         printSuggestion(out, policy, null);
@@ -213,19 +218,36 @@ final class Report {
     private void printSuggestion(PrintWriter out, ThrottlePolicy policy, @Nullable String tier) {
         Demand demand = replay.demand(policy.name(), tier);
         Suggestion suggestion = demand == null ? null : demand.suggest(options.touch, options.within);
-        if (suggestion != null) {
-            String rest = suggestion.outermost() ? "; a rate beyond the measured ones may fit better" : "";
+        if (demand != null && demand.sample() > 0) {
             String aim = policy.isGlobal()
                     ? "to deny nothing"
                     : "to touch at most " + percent(Math.round(options.touch * 1e6), 1_000_000) + " of the keys";
-            out.printf(
-                    "  %s%s: %s (touches %d of ",
-                    tier == null ? "" : tier + ", ",
-                    aim,
-                    yaml(suggestion.spec()),
-                    suggestion.touched().keys());
-            out.printf("%s%s)%n", count(suggestion.touched().sample(), "key"), rest);
+            out.printf("  %s%s: ", tier == null ? "" : tier + ", ", aim);
+            if (suggestion == null) {
+                out.printf(
+                        "none yet, since each limit takes longer from empty to full than the %s of the log%n",
+                        duration(demand.measured()));
+            } else {
+                out.printf("%s%s%n", yaml(suggestion.spec()), rest(policy, demand, suggestion));
+            }
         }
+    }
+
+    /** Returns what a reader must know of a suggestion. */
+    private String rest(ThrottlePolicy policy, Demand demand, Suggestion suggestion) {
+        List<String> rest = new ArrayList<>();
+        if (!policy.isGlobal()) {
+            String followed = demand.keys() > demand.sample() ? "followed key" : "key";
+            rest.add(String.format(
+                    Locale.ROOT, "touches %,d of %s", suggestion.touched().keys(), count(demand.sample(), followed)));
+        }
+        if (suggestion.outermost()) {
+            rest.add("a rate beyond the measured ones may fit better");
+        }
+        if (properties.refunds(policy)) {
+            rest.add("an upper bound, since tokens that refund-on gives back count as kept");
+        }
+        return rest.isEmpty() ? "" : " (" + String.join("; ", rest) + ")";
     }
 
     private static String describe(ThrottlePolicy policy) {
@@ -331,9 +353,11 @@ final class Report {
             rates.add(rate);
         }
         tree.put("rates", rates);
+        tree.put("measuredMillis", demand.measured().toMillis());
+        tree.put("refunds", properties.refunds(policy));
+        tree.put("touch", options.touch);
         Suggestion suggestion = demand.suggest(options.touch, options.within);
         if (suggestion != null) {
-            tree.put("touch", options.touch);
             tree.put("suggestedRate", suggestion.spec().rate().toString());
             tree.put("suggestedCapacity", suggestion.spec().capacity());
             tree.put("touchedKeys", suggestion.touched().keys());

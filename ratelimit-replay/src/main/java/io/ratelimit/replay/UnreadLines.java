@@ -4,12 +4,22 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The lines that don't have the format: their number, and the first three. */
 final class UnreadLines {
 
     private static final int SHOWN = 3;
     private static final int MAX_SHOWN = 160;
+
+    private static final Set<String> METHODS =
+            Set.of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT");
+
+    /** The years 1990 and 2100. */
+    private static final long MIN_SECONDS = 631_152_000L;
+
+    private static final long MAX_SECONDS = 4_102_444_800L;
 
     /** Formats to suggest for lines that don't have the given one. */
     private static final Map<String, LogFormat> OTHERS = new LinkedHashMap<>();
@@ -57,8 +67,15 @@ final class UnreadLines {
             return text.append(
                             reader.lines() == 0
                                     ? "The log is empty: nothing was decided.\n"
-                                    : "All " + Report.count(reader.lines(), "line") + " have more than "
+                                    : (reader.lines() == 1
+                                                    ? "The only line has"
+                                                    : "All " + Report.count(reader.lines(), "line") + " have")
+                                            + " more than "
                                             + LogReader.MAX_LINE + " bytes: nothing was decided.\n")
+                    .toString();
+        }
+        if (sample.stream().anyMatch(line -> line.indexOf('\0') >= 0)) {
+            return text.append("The log is not a text file: nothing was decided.\n")
                     .toString();
         }
         text.append("None of the first ").append(Report.count(sample.size(), "line"));
@@ -73,7 +90,7 @@ final class UnreadLines {
     private static String likely(List<String> sample) {
         for (Map.Entry<String, LogFormat> other : OTHERS.entrySet()) {
             long matches = sample.stream()
-                    .filter(line -> other.getValue().read(line) != null)
+                    .filter(line -> isPlausible(other.getValue().read(line)))
                     .count();
             if (matches > sample.size() / 2) {
                 return "Most of them have this one: --format '" + other.getKey() + "'\n";
@@ -82,6 +99,16 @@ final class UnreadLines {
         return sample.stream().anyMatch(line -> line.stripLeading().startsWith("{"))
                 ? "They look like JSON with other names: say --format json --field time=NAME --field uri=NAME …\n"
                 : "Say --format with the pattern of your server's configuration, such as '" + LogFormat.COMMON + "'.\n";
+    }
+
+    /** Returns whether an entry may be that of a request, and not the texts that happened to be at the format's places. */
+    private static boolean isPlausible(@Nullable LogEntry entry) {
+        return entry != null
+                && METHODS.contains(entry.method)
+                && entry.path.startsWith("/")
+                && entry.status < 600
+                && entry.localSeconds > MIN_SECONDS
+                && entry.localSeconds < MAX_SECONDS;
     }
 
     /** Replaces control characters, and cuts long lines. */

@@ -173,7 +173,7 @@ class ReplayCommandTests {
         Files.write(log, bytes);
 
         assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
-        assertThat(errors()).contains("has a known format").doesNotContain("\u0000");
+        assertThat(errors()).isEqualTo("The log is not a text file: nothing was decided.\n");
     }
 
     @Test
@@ -277,6 +277,65 @@ class ReplayCommandTests {
     }
 
     @Test
+    void malformedYamlIsReportedWithItsLine() throws IOException {
+        policy("{ key: ip");
+        Files.writeString(log, line("10.0.0.1"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.WRONG_CONFIGURATION);
+        assertThat(errors()).contains("The configuration is not valid YAML: ", "line 3");
+    }
+
+    @Test
+    void aShortLogSuggestsNoLimitThatTakesLongerToFull() throws IOException {
+        Files.writeString(
+                log,
+                line("10.0.0.1", "22/Nov/2026:10:00:00 +0000").repeat(3)
+                        + line("10.0.0.1", "22/Nov/2026:10:00:03 +0000"));
+
+        run();
+        assertThat(report())
+                .contains(
+                        "of the keys: none yet, since each limit takes longer from empty to full than the 3s of the log");
+
+        policy("{ key: ip, rate: 1/1s, refund-on: 5xx }");
+        run();
+        assertThat(report())
+                .contains("of the keys: rate: 1/1s, capacity: 3 (touches 0 of 1 key; an upper bound, since");
+    }
+
+    @Test
+    void aNoteOnRangesIsGivenOnlyWithARange() throws IOException {
+        policy("{ key: ip, rate: 2/1s, capacity: 1 }");
+        Files.writeString(log, line("10.0.0.1").repeat(2));
+        run();
+        assertThat(report()).contains("where two numbers are given");
+
+        policy("{ key: ip, rate: 9/1s }");
+        run();
+        assertThat(report()).doesNotContain("two numbers");
+    }
+
+    @Test
+    void aGlobalPolicyHasNoKeys() throws IOException {
+        policy("{ rate: 1/1s }");
+        Files.writeString(log, line("10.0.0.1") + line("10.0.0.1", "22/Nov/2026:10:01:00 +0000"));
+
+        run();
+
+        assertThat(report())
+                .contains("to deny nothing: rate: 1/16s, capacity: 1")
+                .doesNotContain("keys", "touches");
+    }
+
+    @Test
+    void aLikelyFormatHasAPlausibleRequest() throws IOException {
+        Files.writeString(log, "2026-11-22T10:00:00Z main INFO started 12 things\n".repeat(4));
+
+        assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Say --format with the pattern").doesNotContain("Most of them");
+    }
+
+    @Test
     void aConfigurationWithoutPoliciesIsReported() throws IOException {
         Files.writeString(config, "ratelimit.mode: shadow\n");
         Files.writeString(log, line("10.0.0.1"));
@@ -348,6 +407,14 @@ class ReplayCommandTests {
         assertThat(errors()).contains("--fail-above must be a percentage such as 0.1%, but was '0.1'");
         assertThat(run("--format", "%h %u")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
         assertThat(errors()).contains("a pattern with the time and the request");
+        assertThat(run("--touch=100%")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("--touch must be a share from 0% to 50%, such as 0.1% or 0.001, but was '100%'");
+        assertThat(run("--touch", "0.05")).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(run("--within=-1")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("--within must be a time from 1s to 30d, such as 1m, but was '-1'");
+        assertThat(run("--html", directory.resolve("none/report.html").toString()))
+                .isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).contains("--html must be a file that can be written");
         assertThat(run("--frobnicate")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
         Path endpoints = Files.writeString(directory.resolve("endpoints"), "items\n");
         assertThat(run("--endpoints", endpoints.toString())).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);

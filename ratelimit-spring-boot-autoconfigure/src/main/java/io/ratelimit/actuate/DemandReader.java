@@ -1,6 +1,5 @@
 package io.ratelimit.actuate;
 
-import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.actuate.RateLimitsEndpoint.CapacityDescriptor;
@@ -19,11 +18,14 @@ import io.ratelimit.demand.Demand.Suggestion;
 import io.ratelimit.demand.Demand.Touched;
 import io.ratelimit.demand.DemandListener;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -32,12 +34,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param touch the share of keys that the suggested limit may touch
  * @param within the time over which harm adds up
+ * @param refunds whether a policy gives tokens back
  */
-record DemandReader(DemandListener listener, double touch, Duration within) {
+record DemandReader(DemandListener listener, double touch, Duration within, Predicate<ThrottlePolicy> refunds) {
 
     private static final Map<String, Double> SHARES = new LinkedHashMap<>();
-    private static final Duration MAX_WITHIN = Duration.ofDays(30);
-    private static final int MAX_LENGTH = 32;
 
     static {
         SHARES.put("p50", 0.5);
@@ -45,41 +46,6 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
         SHARES.put("p99", 0.99);
         SHARES.put("p99.9", 0.999);
         SHARES.put("max", 1.0);
-    }
-
-    /** @throws IllegalArgumentException if the text is not a share from 0 % to 50 % */
-    static double touch(@Nullable String text) {
-        if (text == null) {
-            return 0.001;
-        }
-        boolean percent = text.endsWith("%");
-        try {
-            String number = percent ? text.substring(0, text.length() - 1).strip() : text;
-            double share = Double.parseDouble(number) / (percent ? 100 : 1);
-            if (text.length() <= MAX_LENGTH && share >= 0 && share <= 0.5) {
-                return share;
-            }
-        } catch (NumberFormatException notANumber) {
-            // The requirement is the same.
-        }
-        throw new IllegalArgumentException(
-                "touch must be a share from 0% to 50%, such as 'touch=0.1%25' (%25 is an encoded %) or 'touch=0.001'");
-    }
-
-    /** @throws IllegalArgumentException if the text is not a time from 1 second to 30 days */
-    static Duration within(@Nullable String text) {
-        if (text == null) {
-            return Duration.ofMinutes(1);
-        }
-        try {
-            Duration within = text.length() > MAX_LENGTH ? Duration.ZERO : Rate.parseDuration(text);
-            if (within.compareTo(Duration.ofSeconds(1)) >= 0 && within.compareTo(MAX_WITHIN) <= 0) {
-                return within;
-            }
-        } catch (IllegalArgumentException | ArithmeticException notADuration) {
-            // The requirement is the same.
-        }
-        throw new IllegalArgumentException("within must be a time from 1s to 30d, such as 'within=1m'");
     }
 
     /** @param keys describes a key as far as the caller may see it */
@@ -90,11 +56,22 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
                 policy.name(),
                 RateLimitsEndpoint.text(policy.mode()),
                 policy.key(),
-                policy.mode() == Mode.SHADOW
-                        ? null
-                        : "where a policy is enforced, clients may ask less often, or retry; shadow mode has no such effect",
+                note(policy),
                 demand(policy, null, keys),
                 tiers);
+    }
+
+    private @Nullable String note(ThrottlePolicy policy) {
+        List<String> notes = new ArrayList<>();
+        if (policy.mode() != Mode.SHADOW) {
+            notes.add(
+                    "where a policy is enforced, clients may ask less often, or retry; shadow mode has no such effect");
+        }
+        if (refunds.test(policy)) {
+            notes.add("this policy gives tokens back (refund-on), and the demand counts them as kept:"
+                    + " capacities, touched keys and denied requests are upper bounds");
+        }
+        return notes.isEmpty() ? null : String.join("; ", notes);
     }
 
     private DemandDescriptor demand(
@@ -106,6 +83,7 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
                 demand.keys(),
                 demand.sample(),
                 Math.round(demand.requests()),
+                demand.measured().toMillis(),
                 touched(demand.touched()),
                 IntStream.range(0, demand.rates().size())
                         .mapToObj(rate -> curve(demand, rate))
@@ -121,8 +99,12 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
                                         suggestion.touched().share(),
                                         suggestion.atLeast(),
                                         suggestion.atMost(),
+                                        null,
                                         suggestion.touched().requests()),
                                 suggestion.outermost()),
+                suggestion == null && demand.sample() > 0
+                        ? "each limit for this share takes longer from empty to full than the measured time"
+                        : null,
                 demand.hours().stream()
                         .map(hour -> new HourDescriptor(hour.keys(), hour.p99(), hour.max()))
                         .toList(),
@@ -134,7 +116,7 @@ record DemandReader(DemandListener listener, double touch, Duration within) {
 
     private static TouchedDescriptor touched(Touched touched) {
         return new TouchedDescriptor(
-                touched.keys(), touched.share(), touched.atLeast(), touched.atMost(), touched.requests());
+                touched.keys(), touched.share(), touched.atLeast(), touched.atMost(), touched.requests(), null);
     }
 
     private static CurveDescriptor curve(Demand demand, int rate) {

@@ -12,6 +12,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.DemandListener;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
@@ -67,6 +68,7 @@ public class RateLimitsEndpoint {
     private final DescriptorFactory descriptors;
     private final LimitChanges changes;
     private final @Nullable DemandListener demand;
+    private final Predicate<ThrottlePolicy> refunds;
     private final Predicate<SecurityContext> showsKeys;
     private final Consumer<AuditEvent> audit;
 
@@ -75,6 +77,7 @@ public class RateLimitsEndpoint {
      * @param bucketFinder finds the bucket of a request's {@code key} parameters
      * @param deniedKeys the keys that each policy denies most
      * @param demand the demand of all policies; null if it isn't measured
+     * @param refunds whether a policy gives tokens back, which the demand counts as kept
      * @param scopes describes the configuration of a policy
      * @param backend the remote backend; null if there is none
      * @param onBackend whether a policy has its buckets in the backend
@@ -87,6 +90,7 @@ public class RateLimitsEndpoint {
             BucketFinder bucketFinder,
             DeniedKeys deniedKeys,
             @Nullable DemandListener demand,
+            Predicate<ThrottlePolicy> refunds,
             Function<ThrottlePolicy, ScopeDescriptor> scopes,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend,
@@ -97,6 +101,7 @@ public class RateLimitsEndpoint {
         this.changes = changes;
         this.descriptors = new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend, onBackend);
         this.demand = demand;
+        this.refunds = refunds;
         this.showsKeys = showsKeys;
         this.audit = audit;
     }
@@ -145,7 +150,7 @@ public class RateLimitsEndpoint {
             throw new RateLimitsProblems.NotFoundException(
                     "demand is not measured, because 'ratelimit.demand.enabled' is false");
         }
-        return new DemandReader(demand, DemandReader.touch(touch), DemandReader.within(within))
+        return new DemandReader(demand, Demand.parseTouch(touch), Demand.parseWithin(within), refunds)
                 .read(found, key -> descriptors.key(found, key, showsKeys.test(security)));
     }
 
@@ -495,7 +500,7 @@ public class RateLimitsEndpoint {
     /**
      * The demand of a policy.
      *
-     * @param note the reason why clients may have asked for less or more than without a limit; null in shadow mode
+     * @param note the reasons why the demand may differ from that without a limit, or with it; null if there are none
      * @param demand the demand of the keys without a tier
      * @param tiers the demand of the keys in each tier
      */
@@ -515,9 +520,12 @@ public class RateLimitsEndpoint {
      * @param keys the number of keys, estimated if they are more than the sample
      * @param sample the number of keys that are followed
      * @param requests the number of requests, estimated
+     * @param measuredMs the milliseconds since the first request, of at most the last week
      * @param touched the keys that the present limit touches
      * @param curves the needed capacities at each measured rate, the lowest rate first
-     * @param suggestion the tightest limit for the requested share and time; null if there are no keys
+     * @param suggestion the tightest limit for the requested share and time, among those that take at most the measured
+     *     time from empty to full; null if there is none
+     * @param noSuggestion the reason why there is none; null if there are no keys
      * @param hours the last hours, the latest first
      * @param heaviest the keys that send the most requests; empty while the sample has all keys
      */
@@ -526,9 +534,11 @@ public class RateLimitsEndpoint {
             long keys,
             int sample,
             long requests,
+            long measuredMs,
             TouchedDescriptor touched,
             List<CurveDescriptor> curves,
             @Nullable SuggestionDescriptor suggestion,
+            @Nullable String noSuggestion,
             List<HourDescriptor> hours,
             List<HeavyKeyDescriptor> heaviest) {}
 
@@ -539,10 +549,16 @@ public class RateLimitsEndpoint {
      * @param share their share of the sample
      * @param atLeast the lower bound of the share of all keys, at a confidence of 95 %
      * @param atMost the upper bound
-     * @param requests the share of the requests that the limit denies; for another limit than the present one an upper
-     *     bound
+     * @param requests the share of the requests that the present limit denies; null for another limit
+     * @param requestsAtMost the upper bound of the share of the requests that another limit denies; null for the present one
      */
-    record TouchedDescriptor(int keys, double share, double atLeast, double atMost, double requests) {}
+    record TouchedDescriptor(
+            int keys,
+            double share,
+            double atLeast,
+            double atMost,
+            @Nullable Double requests,
+            @Nullable Double requestsAtMost) {}
 
     /**
      * The capacities that shares of the keys need at a rate.

@@ -366,6 +366,12 @@ public record RateLimitProperties(
         return CustomStore.isCustom(store) ? policy -> true : policy -> backendOf(policy) == BackendKind.REDIS;
     }
 
+    /** Returns whether a policy gives tokens back. */
+    public boolean refunds(ThrottlePolicy policy) {
+        Policy configured = policies.get(policy.name());
+        return configured != null && !configured.refundOn().isEmpty();
+    }
+
     /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
     boolean usesRedis() {
         return backend == BackendKind.REDIS

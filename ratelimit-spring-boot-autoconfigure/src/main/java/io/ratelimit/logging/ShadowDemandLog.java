@@ -83,7 +83,13 @@ public final class ShadowDemandLog implements AutoCloseable {
             String about = measured.keys() > measured.sample() ? "about " : "";
             String keys = policy.isGlobal()
                     ? "its calls"
-                    : String.format(Locale.ROOT, "99.9 %% of %s%,d %s", about, measured.keys(), nameOfKeys(policy));
+                    : String.format(
+                            Locale.ROOT,
+                            "%s %s%,d %s",
+                            about.isEmpty() && needed.touched().keys() == 0 ? "all" : "99.9 % of",
+                            about,
+                            measured.keys(),
+                            nameOfKeys(policy));
             LogFields.write(
                     policy.name(),
                     null,

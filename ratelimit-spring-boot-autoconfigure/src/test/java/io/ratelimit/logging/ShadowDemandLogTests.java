@@ -75,8 +75,7 @@ class ShadowDemandLogTests {
         time.advance(Duration.ofDays(1));
         assertThat(lines(output))
                 .satisfiesExactly(
-                        line -> assertThat(line)
-                                .endsWith("99.9 % of 1 users in tier 'pro' would need 15/4m, capacity 1"),
+                        line -> assertThat(line).endsWith("all 1 users in tier 'pro' would need 15/4m, capacity 1"),
                         line -> assertThat(line)
                                 .endsWith("'site' is in shadow mode: its calls would need 15/4m, capacity 5"));
     }

@@ -59,7 +59,7 @@ class DashboardTests {
         browser.online(true);
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live: 50 policies, none with denials");
+        browser.awaitText("#state", "Live: 51 policies, none with denials");
     }
 
     @AfterEach
@@ -72,7 +72,7 @@ class DashboardTests {
         flood("alice", 900);
         time.advance(SECOND);
 
-        browser.awaitText("#state", "Live: 50 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 51 policies, 1 with denials");
         browser.awaitText(card("per-user-per-endpoint") + " .now", "800/s allowed, 800 in 5 min");
         assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100/s denied, 100 in 5 min");
         assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
@@ -97,7 +97,7 @@ class DashboardTests {
         time.advance(SECOND);
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
 
-        browser.awaitText("#state", "Live: 50 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 51 policies, 1 with denials");
         assertThat(browser.run("return performance.now() < SORT_MILLIS")).isEqualTo(true);
         assertThat(browser.text("#policies > li:first-child h2")).startsWith("tenant-40");
     }
@@ -216,7 +216,7 @@ class DashboardTests {
         await().until(() -> visible().size() == 11);
         assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
         browser.element("#find").sendKeys("99");
-        browser.awaitText("#none", "None of the 50 policies is shown.");
+        browser.awaitText("#none", "None of the 51 policies is shown.");
     }
 
     @Test
@@ -304,6 +304,7 @@ class DashboardTests {
                 throttlers.get("items-candidate").forKey("user" + user).decide(1);
             }
         }
+        time.advance(Duration.ofHours(1));
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
         browser.awaitText("#state", "Live");
         String demand = card("items-candidate") + " .demand";
@@ -321,12 +322,29 @@ class DashboardTests {
         browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_RIGHT, Keys.chord(Keys.SHIFT, Keys.ARROW_UP));
         assertThat(browser.text(demand + " .demand-sentence")).startsWith("200/1m, capacity 130: touches 35 %");
         assertThat(browser.text(demand + " pre"))
-                .isEqualTo("ratelimit:\n  policies:\n    items-candidate:\n      rate: 200/1m\n      capacity: 130");
+                .isEqualTo(
+                        "ratelimit:\n  policies:\n    items-candidate:\n"
+                                + "      # only these two lines change; keep the policy's key, paths and the rest\n      rate: 200/1m\n      capacity: 130");
 
         browser.drag(demand + " .demand-point", -30, -200);
         assertThat(browser.text(demand + " .demand-sentence"))
                 .startsWith("100/1m, capacity 400: touches 0 % of clients (0 of 20; of all, at most 15 %)")
                 .endsWith("would have denied 0 % of requests.");
+        assertThat(browser.texts(demand + " option"))
+                .as("of 20 clients 99.9 % are all")
+                .containsExactly("all 20", "95 % (19 of 20)", "90 % (18 of 20)");
+        assertThat(browser.text(demand + " .demand-hint"))
+                .contains("25/4m, capacity 200")
+                .contains("Measured for 60 min");
+        browser.run(
+                "const share = document.querySelector(arguments[0]); share.value = '0.9';"
+                        + "share.dispatchEvent(new Event('change'))",
+                demand + " select");
+        assertThat(browser.text(demand + " .demand-hint")).contains("25/4m, capacity 180");
+        browser.run(
+                "const share = document.querySelector(arguments[0]); share.value = '1';"
+                        + "share.dispatchEvent(new Event('change'))",
+                demand + " select");
         browser.click(demand + " .demand-tools button");
         assertThat(browser.text(demand + " .demand-sentence")).startsWith("25/4m, capacity 200: touches 0 %");
         fiveMinutesOfSessions("items-candidate");

@@ -219,11 +219,19 @@ class HomePageTests {
     @Test
     void aMinuteOfCustomersIsMeasured() {
         play("minute");
+        browser.awaitText("#status", "A minute of the shop … 5");
+        browser.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+                + "document.dispatchEvent(new Event('visibilitychange')); delete document.hidden");
+        assertThat(browser.element("#stop").isEnabled())
+                .as("the scene goes on while the dashboard is looked at")
+                .isTrue();
+        assertThat(browser.element(".scenes a").getAttribute("target")).isEqualTo("_blank");
         browser.awaitText("#stream .request", "GET /api/items/3");
         browser.click("#stop");
 
         browser.awaitText("#status", "A minute of the shop: ");
         assertThat(browser.text("[data-user=customers] .counts")).contains("0 refused");
+        time.advance(Duration.ofMinutes(1));
         assertThat(RestClient.create("http://localhost:" + port)
                         .get()
                         .uri("/actuator/ratelimits/items-candidate/demand")

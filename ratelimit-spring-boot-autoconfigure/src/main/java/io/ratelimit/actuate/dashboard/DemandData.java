@@ -1,21 +1,21 @@
 package io.ratelimit.actuate.dashboard;
 
-import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.Demand.Suggestion;
 import io.ratelimit.demand.Demand.Touched;
 import io.ratelimit.demand.DemandListener;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -31,11 +31,13 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     /** The shares of the keys whose capacities are lines of the chart. */
     private static final double[] SHARES = {0.5, 0.9, 0.99, 0.999, 1};
 
-    private static final double TOUCH = 0.001;
+    /** The shares of the keys that a suggested limit may touch: it is for all, 99.9, 99, 95 and 90 %. */
+    private static final double[] TOUCHED = {0, 0.001, 0.01, 0.05, 0.1};
+
     private static final Duration WITHIN = Duration.ofMinutes(1);
     private static final int MAX_STEPS = 80;
 
-    static DemandData of(Throttlers throttlers, DemandListener listener) {
+    static DemandData of(Throttlers throttlers, DemandListener listener, Predicate<ThrottlePolicy> refunds) {
         Map<String, List<LimitDemand>> policies = new LinkedHashMap<>();
         throttlers.all().forEach(throttler -> {
             ThrottlePolicy policy = throttler.policy();
@@ -46,7 +48,10 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                                         Stream.of((String) null),
                                         new TreeSet<>(policy.tiers().keySet()).stream())
                                 .map(tier -> LimitDemand.of(
-                                        tier, Objects.requireNonNull(listener.demand(policy.name(), tier))))
+                                        tier,
+                                        policy.isGlobal(),
+                                        refunds.test(policy),
+                                        Objects.requireNonNull(listener.demand(policy.name(), tier))))
                                 .toList());
             }
         });
@@ -59,40 +64,49 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
      * @param tier null for the keys without a tier
      * @param own the index of the present rate in {@code rates}
      * @param keys the number of keys, estimated if they are more than the sample
-     * @param denied the share of the requests that the present limit denies
-     * @param suggestion null if there are no keys
+     * @param measuredSeconds the whole seconds since the first request
+     * @param global whether all requests have one key
+     * @param refunds whether the policy gives tokens back, which the demand counts as kept
+     * @param suggestions the tightest limits for 100, 99.9, 99, 95 and 90 % of the keys; null where there is none
      */
     record LimitDemand(
             @Nullable String tier,
             long capacity,
-            String refill,
             int own,
             long keys,
             int sample,
-            double denied,
+            long measuredSeconds,
+            boolean global,
+            boolean refunds,
             List<RateDemand> rates,
-            @Nullable LimitData suggestion) {
+            List<@Nullable LimitData> suggestions) {
 
-        static LimitDemand of(@Nullable String tier, Demand demand) {
-            BucketSpec spec = demand.spec();
-            Suggestion suggestion = demand.suggest(TOUCH, WITHIN);
+        static LimitDemand of(@Nullable String tier, boolean global, boolean refunds, Demand demand) {
             return new LimitDemand(
                     tier,
-                    spec.capacity(),
-                    RateLimitsEndpoint.text(spec.refill()),
+                    demand.spec().capacity(),
                     demand.ownRate(),
                     demand.keys(),
                     demand.sample(),
-                    demand.touched().requests(),
+                    demand.measured().toSeconds(),
+                    global,
+                    refunds,
                     IntStream.range(0, demand.rates().size())
                             .mapToObj(rate -> RateDemand.of(demand, rate))
                             .toList(),
-                    suggestion == null
-                            ? null
-                            : new LimitData(
-                                    demand.rates().indexOf(suggestion.spec().rate()),
-                                    suggestion.spec().capacity(),
-                                    suggestion.outermost()));
+                    DoubleStream.of(TOUCHED)
+                            .mapToObj(touch -> suggestion(demand, touch))
+                            .toList());
+        }
+
+        private static @Nullable LimitData suggestion(Demand demand, double touch) {
+            Suggestion suggestion = demand.suggest(touch, WITHIN);
+            return suggestion == null
+                    ? null
+                    : new LimitData(
+                            demand.rates().indexOf(suggestion.spec().rate()),
+                            suggestion.spec().capacity(),
+                            suggestion.outermost());
         }
     }
 
@@ -104,8 +118,8 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
      *
      * @param perSecond the tokens a second
      * @param quantiles the capacities that 50, 90, 99, 99.9 and 100 % of the keys need
-     * @param steps for ascending capacities: the capacity, the keys of the sample that need more, and an upper bound of
-     *     the share of the requests that it denies
+     * @param steps for ascending capacities, among them the present one: the capacity, the keys of the sample that need
+     *     more, and an upper bound of the share of the requests that it denies; exact for the present limit
      */
     record RateDemand(String rate, double perSecond, long[] quantiles, List<double[]> steps) {
 
@@ -118,7 +132,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                     rate.toString(), rate.tokens() * 1e9 / rate.period().toNanos(), quantiles, steps(demand, index));
         }
 
-        /** Returns one step for each capacity that a key needs; of many, every second, third and so on. */
+        /** Returns one step for each capacity that a key needs; of many, every second, third and so on, and the present. */
         private static List<double[]> steps(Demand demand, int index) {
             long[] capacities = DoubleStream.of(demand.needed(index))
                     .mapToLong(needed -> (long) Math.ceil(needed))
@@ -127,10 +141,16 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             int stride = (capacities.length - 1) / MAX_STEPS + 1;
             List<double[]> steps = new ArrayList<>();
             for (int i = (capacities.length - 1) % stride; i >= 0 && i < capacities.length; i += stride) {
-                Touched touched = demand.touched(index, capacities[i]);
-                steps.add(new double[] {capacities[i], touched.keys(), touched.requests()});
+                steps.add(step(demand, index, capacities[i]));
             }
+            steps.add(step(demand, index, demand.spec().capacity()));
+            steps.sort(Comparator.comparingDouble(step -> step[0]));
             return steps;
+        }
+
+        private static double[] step(Demand demand, int index, long capacity) {
+            Touched touched = demand.touched(index, capacity);
+            return new double[] {capacity, touched.keys(), touched.requests()};
         }
     }
 }

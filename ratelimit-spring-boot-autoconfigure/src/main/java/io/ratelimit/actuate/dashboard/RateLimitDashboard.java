@@ -49,6 +49,7 @@ public final class RateLimitDashboard {
     private final DashboardFiles files = new DashboardFiles();
     private final Throttlers throttlers;
     private final @Nullable DemandListener demand;
+    private final Predicate<ThrottlePolicy> refunds;
     private final DashboardReader reader;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
@@ -66,6 +67,7 @@ public final class RateLimitDashboard {
             DecisionHistory history,
             DeniedKeys deniedKeys,
             @Nullable DemandListener demand,
+            Predicate<ThrottlePolicy> refunds,
             @Nullable Backend backend,
             Predicate<ThrottlePolicy> onBackend,
             Supplier<PathMappedEndpoints> endpoints,
@@ -73,6 +75,7 @@ public final class RateLimitDashboard {
             Predicate<SecurityContext> showsKeys) {
         this.throttlers = throttlers;
         this.demand = demand;
+        this.refunds = refunds;
         this.reader = new DashboardReader(throttlers, changes, history, deniedKeys, backend, onBackend);
         this.paths = new EndpointPaths(endpoints, access, changes.isShared());
         this.showsKeys = showsKeys;
@@ -103,7 +106,8 @@ public final class RateLimitDashboard {
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
         if (file.equals(DEMAND) && demand != null) {
-            return new WebEndpointResponse<>(DemandData.of(throttlers, demand), MimeTypeUtils.APPLICATION_JSON);
+            return new WebEndpointResponse<>(
+                    DemandData.of(throttlers, demand, refunds), MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);
         return found == null

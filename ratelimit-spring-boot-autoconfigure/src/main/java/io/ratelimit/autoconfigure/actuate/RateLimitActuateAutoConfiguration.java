@@ -116,6 +116,7 @@ public final class RateLimitActuateAutoConfiguration {
                     buckets,
                     deniedKeys,
                     demand.getIfAvailable(),
+                    properties::refunds,
                     new PolicyScopes(
                             properties,
                             requests::getObject,
@@ -164,6 +165,7 @@ public final class RateLimitActuateAutoConfiguration {
                     history,
                     deniedKeys,
                     demand.getIfAvailable(),
+                    properties::refunds,
                     backend.getIfAvailable(),
                     properties.onBackend(store),
                     endpoints::getObject,

@@ -3,9 +3,11 @@
 /* The chart of the limits that the traffic needs: rate and capacity, both logarithmic, and the limit as a point to drag. */
 
 const DEMAND_LINES = [['p50', '50 %'], ['p90', '90 %'], ['p99', '99 %'], ['p999', '99.9 %'], ['max', 'all']];
+/** The shares of the server's suggestions. */
+const DEMAND_SHARES = [1, 0.999, 0.99, 0.95, 0.9];
 const DEMAND_WIDTH = 360;
 const DEMAND_HEIGHT = 230;
-const DEMAND_MARGIN = { left: 42, right: 46, top: 10, bottom: 34 };
+const DEMAND_MARGIN = { left: 52, right: 46, top: 10, bottom: 34 };
 
 /** Returns the bounds of a share of which a sample shows k of n, at 95 % (Wilson); for none 3 of n. */
 function demandShareAtMost(k, n) {
@@ -18,6 +20,12 @@ function demandShareAtMost(k, n) {
 function demandPercent(share) {
   const percent = share * 100;
   return `${percent === 0 || percent >= 10 ? Math.round(percent) : percent >= 1 ? percent.toFixed(1) : percent.toPrecision(1)} %`;
+}
+
+/** Returns a time as people say it, such as 59 s or 3 h. */
+function demandTime(seconds) {
+  const [length, unit] = [[86400, 'days'], [3600, 'h'], [60, 'min'], [1, 's']].find(each => seconds >= 2 * each[0]) ?? [1, 's'];
+  return `${Math.floor(seconds / length)} ${unit}`;
 }
 
 const demandNumber = n => Math.round(n).toLocaleString('en');
@@ -38,9 +46,21 @@ class DemandChart {
     this.sentence.className = 'demand-sentence';
     this.sentence.setAttribute('aria-live', 'polite');
     this.hint = this.add('p');
+    this.hint.className = 'demand-hint';
+    this.share = document.createElement('select');
+    this.share.setAttribute('aria-label', 'Share of clients that the tightest limit suffices');
+    this.chosenShare = 0.999;
+    this.share.addEventListener('change', () => {
+      this.chosenShare = +this.share.value;
+      this.draw();
+    });
+    this.hintText = document.createElement('span');
+    this.hint.append('The tightest limit for ', this.share, this.hintText);
+    this.hint.title = 'Tightest: of the measured rates, each with the least capacity for it, the limit that lets the fewest requests through within a minute.';
+    this.sentence.title = 'A limit touches a client if it denies at least one of its requests.';
     this.tools = this.add('p');
     this.tools.className = 'demand-tools';
-    this.tryIt = this.button('Show the tightest', () => this.data.suggestion && this.move(this.data.suggestion.rate, this.data.suggestion.capacity));
+    this.tryIt = this.button('Show the tightest', () => this.suggestion && this.move(this.suggestion.rate, this.suggestion.capacity));
     this.reset = this.button('Show the present limit', () => { this.chosen = null; this.draw(); });
     this.yaml = this.add('pre');
     this.yaml.tabIndex = 0;
@@ -123,6 +143,7 @@ class DemandChart {
 
   draw() {
     const { tier, rates, capacity } = this.data;
+    this.drawShares();
     this.title.textContent = tier ? `Tier ${tier}` : '';
     this.title.hidden = !tier;
     this.highest = 2 * Math.max(8, capacity, ...rates.flatMap(rate => rate.quantiles));
@@ -131,6 +152,20 @@ class DemandChart {
     this.point.setAttribute('cx', this.x(limit.rate));
     this.point.setAttribute('cy', this.y(limit.capacity));
     this.write(limit);
+  }
+
+  /** Offers the shares that mean other clients than all. */
+  drawShares() {
+    const { sample, keys, suggestions } = this.data;
+    const followed = share => Math.ceil(share * sample - 1e-9);
+    const offered = DEMAND_SHARES.filter(share => share === 1 || followed(share) < sample || share === 0.999 && keys > sample);
+    const options = offered.map(share => new Option(share === 1 ? `all ${demandNumber(sample)}${keys > sample ? ' followed and the heaviest' : ''}`
+        : `${share * 1000 / 10} % (${demandNumber(followed(share))} of ${demandNumber(sample)})`, share));
+    if (options.map(option => option.text).join() !== [...this.share.options].map(option => option.text).join()) {
+      this.share.replaceChildren(...options);
+      this.share.value = offered.includes(this.chosenShare) ? this.chosenShare : 1;
+    }
+    this.suggestion = suggestions[DEMAND_SHARES.indexOf(+this.share.value)];
   }
 
   axes() {
@@ -149,7 +184,10 @@ class DemandChart {
       nodes.push(this.svgNode('line', { x1: DEMAND_MARGIN.left, x2: DEMAND_WIDTH - DEMAND_MARGIN.right, y1: this.y(tick), y2: this.y(tick) }));
       text(DEMAND_MARGIN.left - 5, this.y(tick) + 4, 'end', tick >= 1e4 ? `10^${Math.round(Math.log10(tick))}` : demandNumber(tick));
     }
-    text(DEMAND_WIDTH / 2, DEMAND_HEIGHT - 4, 'middle', 'rate, and the capacity that this share needs with it');
+    text(DEMAND_WIDTH / 2, DEMAND_HEIGHT - 4, 'middle', 'rate');
+    const y = (DEMAND_MARGIN.top + bottom) / 2;
+    text(10, y, 'middle', 'capacity that a share needs');
+    nodes.at(-1).setAttribute('transform', `rotate(-90 10 ${y})`);
     return nodes;
   }
 
@@ -170,36 +208,41 @@ class DemandChart {
 
   /** Returns the keys of the sample that a limit touches, and the share of the requests that it denies. */
   touched({ rate, capacity }) {
-    const { own, denied, sample, rates } = this.data;
-    const step = rates[rate].steps.filter(each => each[0] <= capacity).at(-1);
+    const { own, sample, rates } = this.data;
     const present = rate === own && capacity === this.data.capacity;
-    const [, keys, requests] = step ?? [0, sample, 1];
-    return { keys, requests: keys === 0 ? 0 : present ? denied : requests, atMost: !present && keys > 0 };
+    const [, keys, requests] = rates[rate].steps.filter(each => each[0] <= capacity).at(-1) ?? [0, sample, 1];
+    return { keys, requests, atMost: requests > 0 && (!present || this.data.refunds) };
   }
 
   write(limit) {
-    const { sample, keys, rates, refill, suggestion, tier } = this.data;
+    const { sample, keys, rates, tier, global } = this.data;
+    const { suggestion } = this;
     const rate = rates[limit.rate].rate;
     const spec = `${rate}, capacity ${demandNumber(limit.capacity)}`;
     let text = `${spec}: no request was seen yet.`;
     if (sample > 0) {
       const { keys: touched, requests, atMost } = this.touched(limit);
-      text = `${spec}: touches ${demandPercent(touched / sample)} of clients (${demandNumber(touched)} of ${demandNumber(sample)}`
-          + `${keys > sample ? ` followed, of about ${demandNumber(keys)}` : ''}; of all, at most ${demandPercent(demandShareAtMost(touched, sample))}),`
-          + ` would have denied ${atMost ? 'at most ' : ''}${demandPercent(requests)} of requests.`;
+      const clients = ` touches ${demandPercent(touched / sample)} of clients (${demandNumber(touched)} of ${demandNumber(sample)}`
+          + `${keys > sample ? ` followed, of about ${demandNumber(keys)}` : ''}; of all, at most ${demandPercent(demandShareAtMost(touched, sample))}),`;
+      text = `${spec}:${global ? '' : clients} would have denied ${atMost ? 'at most ' : ''}${demandPercent(requests)} of requests.`;
     }
     this.sentence.textContent = text;
-    this.hint.textContent = suggestion
-        ? `The tightest for 99.9 % of clients within a minute: ${rates[suggestion.rate].rate}, capacity ${demandNumber(suggestion.capacity)}`
+    this.hint.hidden = sample === 0;
+    const measured = demandTime(this.data.measuredSeconds);
+    this.share.hidden = global;
+    this.hintText.textContent = (global ? 'all requests: ' : ' clients: ') + (suggestion
+        ? `${rates[suggestion.rate].rate}, capacity ${demandNumber(suggestion.capacity)}`
             + `${suggestion.outermost ? '; a rate beyond those of this chart may fit better' : ''}.`
-        : '';
+        : `none yet, since each takes longer than ${measured} from empty to full.`)
+        + ` Measured for ${measured}.`
+        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as kept: its numbers are upper bounds.' : '');
     this.tryIt.hidden = !suggestion;
     this.reset.hidden = !this.chosen;
     for (const [key, value] of Object.entries({ 'aria-label': 'The limit', 'aria-valuemin': 0, 'aria-valuemax': rates.length - 1,
       'aria-valuenow': limit.rate, 'aria-valuetext': text })) this.point.setAttribute(key, value);
     const path = ['ratelimit', 'policies', this.name, ...(tier ? ['tiers', tier] : [])];
     const indent = depth => '  '.repeat(depth);
-    const entries = [`rate: ${rate}`, `capacity: ${limit.capacity}`, ...(refill === 'interval' && !tier ? ['refill: interval'] : [])];
+    const entries = ["# only these two lines change; keep the policy's key, paths and the rest", `rate: ${rate}`, `capacity: ${limit.capacity}`];
     this.yaml.textContent = [
       ...path.map((part, depth) => `${indent(depth)}${part}:`),
       ...entries.map(entry => indent(path.length) + entry),

@@ -12,6 +12,7 @@ import io.ratelimit.redis.TestRedis;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import io.ratelimit.web.servlet.TestServer;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -39,6 +40,7 @@ class DemandEndpointTests {
                   tiers: { pro: { rate: 20/1m } }
                   tier: query:plan
                 enforced: { key: query:name, rate: 2/1m, paths: /enforced }
+                refunded: { key: query:name, rate: 2/1m, paths: /refunded, refund-on: 2xx, mode: shadow }
             """;
 
     private TestServer server;
@@ -79,10 +81,21 @@ class DemandEndpointTests {
         for (int i = 0; i < 30; i++) {
             get("/named?name=alice&plan=pro");
         }
+        assertThat(JsonPath.<String>read(
+                        get("/actuator/ratelimits/named/demand?touch=10%25").body(), "$.demand.noSuggestion"))
+                .contains("longer from empty to full than the measured time");
+        server.advance(Duration.ofMinutes(30));
         Response answer = get("/actuator/ratelimits/named/demand?touch=10%25&within=1m");
         assertThat(answer.status()).as(answer.body()).isEqualTo(200);
         Map<String, Object> demand = JsonPath.read(answer.body(), "$.demand");
         assertThat(demand).containsEntry("keys", 20).containsEntry("sample", 20).containsEntry("requests", 210);
+        assertThat(demand).containsEntry("measuredMs", 1_800_000).doesNotContainKey("noSuggestion");
+        assertThat(demand.get("touched").toString()).doesNotContain("requestsAtMost");
+        assertThat(JsonPath.<Map<String, Object>>read(demand, "$.suggestion.touched"))
+                .doesNotContainKey("requests");
+        assertThat(JsonPath.<Number>read(demand, "$.suggestion.touched.requestsAtMost")
+                        .doubleValue())
+                .isGreaterThan(3.0 / 210);
         assertThat(JsonPath.<Integer>read(demand, "$.touched.keys")).isEqualTo(10);
         assertThat(JsonPath.<Double>read(demand, "$.touched.share")).isEqualTo(0.5);
         assertThat(JsonPath.<Double>read(demand, "$.touched.requests")).isEqualTo(55.0 / 210);
@@ -114,11 +127,45 @@ class DemandEndpointTests {
     }
 
     @Test
+    void theDemandOfAPolicyThatGivesTokensBackIsAnUpperBound() {
+        start("management.endpoints.web.exposure.include: ratelimits, ratelimitdashboard\n", POLICIES);
+        for (int i = 0; i < 5; i++) {
+            get("/refunded?name=alice");
+        }
+        String answer = get("/actuator/ratelimits/refunded/demand").body();
+        assertThat(JsonPath.<String>read(answer, "$.note"))
+                .startsWith("this policy gives tokens back")
+                .contains("upper bounds");
+        String page = get("/actuator/ratelimitdashboard/demand").body();
+        assertThat(JsonPath.<List<Boolean>>read(page, "$.policies.*[0].refunds"))
+                .containsExactlyInAnyOrder(true, false, false);
+    }
+
+    @Test
+    void theDashboardsDataHasASuggestionForEachShareAndTheStepOfThePresentLimit() {
+        start("management.endpoints.web.exposure.include: ratelimitdashboard\n", POLICIES);
+        for (int client = 1; client <= 20; client++) {
+            for (int i = 0; i < client; i++) {
+                get("/named?name=" + client);
+            }
+        }
+        server.advance(Duration.ofMinutes(30));
+        String answer = get("/actuator/ratelimitdashboard/demand").body();
+        assertThat(JsonPath.<List<Integer>>read(answer, "$.policies.named[0].suggestions[*].capacity"))
+                .containsExactly(20, 20, 20, 19, 18);
+        assertThat(JsonPath.<Integer>read(answer, "$.policies.named[0].measuredSeconds"))
+                .isEqualTo(1800);
+        assertThat(JsonPath.<List<Double>>read(answer, "$.policies.named[0].rates[8].steps[?(@[0] == 10)][2]"))
+                .as("a looser limit denies at most what the present one denies")
+                .containsOnly(55.0 / 210);
+    }
+
+    @Test
     void withoutRequestsThereIsNoSuggestion() {
         start(EXPOSED, POLICIES);
         Map<String, Object> demand =
                 JsonPath.read(get("/actuator/ratelimits/named/demand").body(), "$.demand");
-        assertThat(demand).containsEntry("keys", 0).doesNotContainKey("suggestion");
+        assertThat(demand).containsEntry("keys", 0).doesNotContainKeys("suggestion", "noSuggestion");
     }
 
     @ParameterizedTest
@@ -132,7 +179,7 @@ class DemandEndpointTests {
         "named/demand?within=31d, 400, within must be a time from 1s to 30d",
         "named/demand?tuch=1%25, 400, 'unknown parameter; allowed are: touch, within'",
         "nothing/demand, 404, no policy has this name",
-        "named/supply, 404, a policy has only the path 'demand' below it"
+        "named/supply, 404, a policy has only the path 'demand' to read below it"
     })
     void anInvalidRequestIsAnsweredWithAProblem(String path, int status, String detail) {
         start(EXPOSED, POLICIES);
@@ -197,7 +244,7 @@ class DemandEndpointTests {
     @RestController
     static class Api {
 
-        @GetMapping({"/named", "/enforced"})
+        @GetMapping({"/named", "/enforced", "/refunded"})
         String get() {
             return "";
         }
