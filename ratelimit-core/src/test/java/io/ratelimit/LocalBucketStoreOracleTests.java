@@ -113,17 +113,21 @@ class LocalBucketStoreOracleTests {
     private void giveBack(LocalBucketStore store, Taken taken, long cost, List<GrantOracle> oracles, String step) {
         BucketState bucket = store.buckets(taken.answer.policy()).bucketTakenFrom(taken.answer);
         long now = time.nanoTime();
-        long before = bucket == null ? 0 : bucket.missing(now);
+        long before = bucket == null ? 0 : missing(bucket, now);
         if (cost < 0) {
             store.giveBack(List.of(taken.answer));
         } else {
             store.settle(taken.answer, cost);
         }
         if (bucket != null) {
-            boolean evicted = before == 0 && bucket.isClosed();
-            long back = evicted ? 0 : before - bucket.missing(now);
+            long back = before - missing(bucket, now);
             oracles.get(taken.key).returned(taken.grant, back, bucket.scale().price(1), now, step);
         }
+    }
+
+    /** Returns 0 for a closed bucket: it was full, and another thread has evicted it. */
+    private static long missing(BucketState bucket, long now) {
+        return Math.max(bucket.missing(now), 0);
     }
 
     private void pass(BucketSpec spec, SplittableRandom random) {
