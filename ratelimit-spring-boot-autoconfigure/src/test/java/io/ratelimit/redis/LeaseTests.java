@@ -189,6 +189,36 @@ class LeaseTests {
     }
 
     @Test
+    void aCallIsSettledInItsLeaseWhileItIsValidAndThenInRedis() {
+        warmUp(20);
+        Decision taken = take(5);
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        assertThat(store.settle(taken.taken().get(0), 2)).isTrue();
+        assertThat(store.leased(POLICY)).isEqualTo(leased + 3);
+        assertThat(redis.calls).isEqualTo(calls);
+
+        Decision late = take(5);
+        advance(LEASE);
+        long before = missing();
+        assertThat(store.settle(late.taken().get(0), 2)).isTrue();
+        assertThat(redis.calls).isEqualTo(calls + 1);
+        assertThat(missing()).isBetween(before - 3, before);
+        assertThat(store.leased(POLICY)).isZero();
+    }
+
+    @Test
+    void whatACallOfALeaseCostsMoreIsOwedInRedis() {
+        warmUp(20);
+        Decision taken = take(5);
+        long leased = store.leased(POLICY);
+        long before = missing();
+        assertThat(store.settle(taken.taken().get(0), 9)).isTrue();
+        assertThat(missing()).isEqualTo(before + 4);
+        assertThat(store.leased(POLICY)).isEqualTo(leased);
+    }
+
+    @Test
     void aCallThatAnotherPolicyDeniesTakesNothingOfTheLease() {
         ThrottlePolicy narrow = ThrottlePolicy.of("narrow", BucketSpec.of("1/1d"));
         warmUp(20);

@@ -83,6 +83,12 @@ final class ObservedStore implements LeasingBucketStore {
     }
 
     @Override
+    public boolean settle(Answer taken, long cost) {
+        begin();
+        return redis.settle(taken, cost);
+    }
+
+    @Override
     public BucketSnapshot snapshot(Charge charge) {
         return redis.snapshot(charge);
     }
