@@ -5,7 +5,6 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
@@ -117,12 +116,6 @@ public final class RateLimitAutoConfiguration {
                 ThrottleListener.of(withLogs(listeners, time)));
         policies.forEach((name, policy) -> throttlers.get(name).checkChanges(policy::checkChange));
         return throttlers;
-    }
-
-    @Bean
-    @Lazy(false)
-    LimitChanges rateLimitChanges(Throttlers throttlers, TimeSource time, ObjectProvider<LimitChanges.Shared> shared) {
-        return new LimitChanges(throttlers, time, shared.getIfAvailable());
     }
 
     private static List<ThrottleListener> withLogs(ObjectProvider<ThrottleListener> listeners, TimeSource time) {

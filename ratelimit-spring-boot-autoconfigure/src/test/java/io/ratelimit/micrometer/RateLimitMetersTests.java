@@ -70,6 +70,8 @@ class RateLimitMetersTests {
                         "ratelimit.events event=exempt",
                         "ratelimit.events event=delayed",
                         "ratelimit.events event=limit-failure",
+                        "ratelimit.events event=settled",
+                        "ratelimit.events event=settle-failure",
                         "ratelimit.wait",
                         "ratelimit.queued",
                         "ratelimit.available");

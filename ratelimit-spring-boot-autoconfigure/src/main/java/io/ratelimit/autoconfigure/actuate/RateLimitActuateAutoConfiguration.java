@@ -70,6 +70,17 @@ import org.springframework.web.servlet.ModelAndView;
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 public final class RateLimitActuateAutoConfiguration {
 
+    /** The changes of limits of this instance, where there are none for all instances. */
+    @Configuration(proxyBeanMethods = false)
+    static class ChangesConfiguration {
+
+        @Bean
+        @ConditionalOnMissingBean(name = "rateLimitChanges")
+        LimitChanges rateLimitChanges(Throttlers throttlers, TimeSource time) {
+            return new LimitChanges(throttlers, time, null);
+        }
+    }
+
     /**
      * Configuration where the endpoint is exposed. The endpoint's own mapping is part of the index of {@link Endpoints}, so
      * both that index and the request policies are looked up with a request.
@@ -77,7 +88,7 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-    @Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
+    @Import({ChangesConfiguration.class, DeniedKeysConfiguration.class, DemandConfiguration.class})
     static class EndpointConfiguration {
 
         @Bean
@@ -138,7 +149,7 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-    @Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
+    @Import({ChangesConfiguration.class, DeniedKeysConfiguration.class, DemandConfiguration.class})
     static class DashboardConfiguration {
 
         @Bean(initMethod = "start")

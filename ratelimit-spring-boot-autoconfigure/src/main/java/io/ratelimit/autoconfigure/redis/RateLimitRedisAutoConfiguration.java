@@ -20,7 +20,6 @@ import io.ratelimit.redis.RedisStorage;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
@@ -104,10 +103,13 @@ public final class RateLimitRedisAutoConfiguration {
             return redis.backend();
         }
 
-        /** Returns null if all policies on Redis are off, since no connection is opened then. */
+        /** Asks for no changes in Redis if all policies there are off, since no connection is opened then. */
         @Bean
-        LimitChanges.@Nullable Shared rateLimitSharedChanges(RedisStorage storage, RateLimitProperties properties) {
-            return properties.asksRedis() ? new SharedChanges(storage.changes()) : null;
+        @Lazy(false)
+        LimitChanges rateLimitChanges(
+                Throttlers throttlers, TimeSource time, RedisStorage storage, RateLimitProperties properties) {
+            return new LimitChanges(
+                    throttlers, time, properties.asksRedis() ? new SharedChanges(storage.changes()) : null);
         }
 
         @Bean

@@ -88,8 +88,10 @@ final class RateLimitManagementContextConfiguration {
     @Bean
     @Primary
     @Lazy(false)
-    RequestPolicies rateLimitRequestPolicies(Endpoints endpoints, ClientIpResolver addresses, Throttlers throttlers) {
+    RequestPolicies rateLimitRequestPolicies(
+            Endpoints endpoints, RateLimitProperties properties, Throttlers throttlers) {
         List<RequestPolicy> policies = parent.getBean(RequestPolicies.class).all();
+        ClientIpResolver addresses = new ClientIpResolver(properties.clientIp().toClientIp());
         return new RequestPolicies(policies, endpoints, addresses, throttlers.listener());
     }
 

@@ -77,11 +77,13 @@ public final class RateLimitWebServletAutoConfiguration {
 
     private final RateLimitProperties properties;
     private final Environment environment;
+    private final ClientIpResolver addresses;
 
     /** Injects the beans that most methods need once, because each look-up by type searches all beans. */
     RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
         this.properties = properties;
         this.environment = environment;
+        this.addresses = new ClientIpResolver(properties.clientIp().toClientIp());
     }
 
     @Bean
@@ -158,7 +160,7 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
-    Current rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints, ClientIpResolver addresses) {
+    Current rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints) {
         return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
     }
 
@@ -180,18 +182,12 @@ public final class RateLimitWebServletAutoConfiguration {
     }
 
     @Bean
-    ClientIpResolver rateLimitClientIpResolver() {
-        return new ClientIpResolver(properties.clientIp().toClientIp());
-    }
-
-    @Bean
     @Lazy(false)
     RequestPolicies rateLimitRequestPolicies(
             ConfiguredPolicies configured,
             Throttlers throttlers,
             @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
             Endpoints endpoints,
-            ClientIpResolver addresses,
             ListableBeanFactory beans) {
         RequestPolicyReader reader = new RequestPolicyReader(
                 configured,

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
@@ -96,7 +95,6 @@ class RateLimitWebServletAutoConfigurationTests {
                 .hasSingleBean(Rejections.class)
                 .hasSingleBean(Endpoints.class)
                 .hasSingleBean(RequestPolicies.class)
-                .hasSingleBean(ClientIpResolver.class)
                 .hasSingleBean(StartupReport.class));
     }
 
