@@ -51,7 +51,7 @@ class ScriptPortabilityTests {
     @BeforeEach
     void writeFiles() throws IOException {
         copy("bucket.lua");
-        copy("histories.lua");
+        copy("/histories.lua");
         SplittableRandom random = new SplittableRandom(1);
         Stream<BucketSpec> specs = Stream.concat(
                 Stream.generate(() -> Specs.smallSpec(random)).limit(100),
@@ -66,7 +66,7 @@ class ScriptPortabilityTests {
 
     private void copy(String name) throws IOException {
         try (InputStream in = ScriptPortabilityTests.class.getResourceAsStream(name)) {
-            Files.copy(in, directory.resolve(name));
+            Files.copy(in, directory.resolve(name.replace("/", "")));
         }
     }
 
