@@ -59,7 +59,7 @@ class DashboardTests {
         browser.online(true);
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live: 51 policies, none with denials");
+        browser.awaitText("#state", "Live: 53 policies, none with denials");
     }
 
     @AfterEach
@@ -72,7 +72,7 @@ class DashboardTests {
         flood("alice", 900);
         time.advance(SECOND);
 
-        browser.awaitText("#state", "Live: 51 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 53 policies, 1 with denials");
         browser.awaitText(card("per-user-per-endpoint") + " .now", "800/s allowed, 800 in 5 min");
         assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100/s denied, 100 in 5 min");
         assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
@@ -97,7 +97,7 @@ class DashboardTests {
         time.advance(SECOND);
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
 
-        browser.awaitText("#state", "Live: 51 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 53 policies, 1 with denials");
         assertThat(browser.run("return performance.now() < SORT_MILLIS")).isEqualTo(true);
         assertThat(browser.text("#policies > li:first-child h2")).startsWith("tenant-40");
     }
@@ -216,7 +216,7 @@ class DashboardTests {
         await().until(() -> visible().size() == 11);
         assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
         browser.element("#find").sendKeys("99");
-        browser.awaitText("#none", "None of the 51 policies is shown.");
+        browser.awaitText("#none", "None of the 53 policies is shown.");
     }
 
     @Test
