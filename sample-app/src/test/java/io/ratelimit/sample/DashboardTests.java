@@ -251,7 +251,7 @@ class DashboardTests {
         }
         browser.awaitText(card("tenant-5") + " .now", "1/s allowed, 300 in 5 min");
         browser.run("span.value = 'hour'; span.dispatchEvent(new Event('change'))");
-        assertThat(browser.texts("#policies > li")).hasSize(50);
+        assertThat(browser.texts("#policies > li")).hasSize(53);
         browser.awaitText(card("tenant-5") + " .now", "60/min allowed");
         assertThat(browser.run(
                         "const p = policies.get('tenant-5'); p.visible = true; p.draw(); return p.plot.data[4].length"))

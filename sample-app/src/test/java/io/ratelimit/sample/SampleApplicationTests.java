@@ -163,7 +163,8 @@ class SampleApplicationTests {
         assertThat(limit("report", "600/1m", "alice").statusCode()).isEqualTo(403);
 
         assertThat(limit("report", "600/1m", "admin").body())
-                .contains("\"now\":{\"rate\":\"600/1m\",\"capacity\":600,\"refill\":\"greedy\"}");
+                .contains(
+                        "\"now\":{\"rate\":\"600/1m\",\"capacity\":600,\"refill\":\"greedy\",\"changed\":{\"for\":\"instance\"");
 
         HttpResponse<String> refused = get("/api/report", "alice");
         assertThat(refused.headers().firstValue("Retry-After")).hasValue("1");
