@@ -78,7 +78,7 @@ class DashboardRejectedTests {
     void theStyles() {
         open("style");
         browser.awaitText("#incomplete", "dashboard.css (429) did not arrive");
-        browser.awaitText("#state", "Live: 16 policies");
+        browser.awaitText("#state", "Live: 19 policies");
         time.advance(Duration.ofHours(1));
         open("chart-style");
         browser.awaitText("#incomplete", "uplot.css (429) did not arrive");
@@ -91,7 +91,7 @@ class DashboardRejectedTests {
         browser.awaitText("#incomplete", "uplot.js (429) did not arrive");
         time.advance(Duration.ofSeconds(1));
         browser.awaitText("[data-policy=checkout] .now", "1 in 5 min");
-        assertThat(browser.text("#state")).startsWith("Live: 16 policies");
+        assertThat(browser.text("#state")).startsWith("Live: 19 policies");
     }
 
     @Test
@@ -104,7 +104,7 @@ class DashboardRejectedTests {
     @Test
     void whereNoneIsRejectedNothingIsMissing() {
         browser.open("http://localhost:" + port + PAGE);
-        browser.awaitText("#state", "Live: 16 policies");
+        browser.awaitText("#state", "Live: 19 policies");
         assertThat(browser.element("#incomplete").isDisplayed()).isFalse();
     }
 

@@ -31,7 +31,7 @@ class DashboardRestartTests {
         start(port, "ratelimitdashboard");
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live: 10 policies, none with denials");
+        browser.awaitText("#state", "Live: 13 policies, none with denials");
         ask("global");
         browser.awaitText("[data-policy=global] .now", ", 1 in ");
         assertThat(browser.text("#window")).matches("since it started \\d+ s ago");
@@ -44,7 +44,7 @@ class DashboardRestartTests {
 
         shop.close();
         start(port, "ratelimitdashboard");
-        browser.awaitText("#state", "Live: 10 policies");
+        browser.awaitText("#state", "Live: 13 policies");
         browser.awaitText("[data-policy=global] .quiet", "Nothing decided");
         ask("checkout");
         browser.awaitText("[data-policy=checkout] .now", ", 1 in ");
