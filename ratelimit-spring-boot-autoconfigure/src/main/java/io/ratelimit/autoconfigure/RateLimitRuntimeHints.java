@@ -37,6 +37,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
             "PSW",
             "SSMWW",
             "PSWMW",
+            "SSMSA",
+            "PSAMS",
             "StripedBuffer",
             "BaseMpscLinkedArrayQueue",
             "BBHeader$ReadAndWriteCounterRef");
