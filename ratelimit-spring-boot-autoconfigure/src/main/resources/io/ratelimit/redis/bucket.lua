@@ -95,9 +95,9 @@ ARGV     for each bucket numbers as in a value, followed by the spec
          then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
-ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take at once
-         replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more
-         than the price, a third number follows always, and a fourth: the ticks taken.
+ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take
+at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
+price, a third number follows always, and a fourth: the ticks taken.
 ]]
 
 local MOST = 8e15
