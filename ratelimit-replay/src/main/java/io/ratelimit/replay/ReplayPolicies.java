@@ -104,19 +104,20 @@ record ReplayPolicies(
         List<String> properties = new ArrayList<>(arguments);
         properties.add("--ratelimit.enabled=true");
         ConfigurableApplicationContext context = application.run(properties.toArray(String[]::new));
-        skipForwardingWarning(context, request[0]);
+        RateLimitProperties bound = context.getBean(RateLimitProperties.class);
+        Endpoints mapped = context.getBean(Endpoints.class);
+        ClientIpResolver addresses = new ClientIpResolver(bound.clientIp().toClientIp());
+        skipForwardingWarning(mapped, addresses, request[0]);
+        List<RequestPolicy> policies = context.getBean(RequestPolicies.class).all();
         return new ReplayPolicies(
-                context.getBean(RequestPolicies.class),
-                context.getBean(RateLimitProperties.class),
-                request[0],
-                context);
+                new RequestPolicies(policies, mapped, addresses, ThrottleListener.NONE), bound, request[0], context);
     }
 
     /**
      * Has the resolver of addresses give its only warning, of headers from an untrusted proxy. Until then it looks for these
      * headers in each request, and each policy by address would seem to need them.
      */
-    private static void skipForwardingWarning(ConfigurableApplicationContext context, LoggedRequest request) {
+    private static void skipForwardingWarning(Endpoints endpoints, ClientIpResolver addresses, LoggedRequest request) {
         ThrottlePolicy policy = ThrottlePolicy.of("by-address", BucketSpec.of("1/1s"), "ip");
         FailureListener failures = (name, fact, reason) -> {};
         RequestPolicy byAddress = RequestPolicy.builder(
@@ -129,12 +130,7 @@ record ReplayPolicies(
         forwarded.headers = List.of("x-forwarded-for");
         forwarded.headerValues = new String[] {"unknown"};
         request.begin(forwarded, true, true);
-        new RequestPolicies(
-                        List.of(byAddress),
-                        context.getBean(Endpoints.class),
-                        context.getBean(ClientIpResolver.class),
-                        ThrottleListener.NONE)
-                .charge(byAddress, request);
+        new RequestPolicies(List.of(byAddress), endpoints, addresses, ThrottleListener.NONE).charge(byAddress, request);
     }
 
     /** Returns the names of beans that the policies read. A log doesn't contain what they return. */

@@ -453,15 +453,7 @@ final class Leases {
      */
     @Nullable
     Answer giveBack(Answer answer) {
-        if (!(answer.receipt() instanceof Lease lease)) {
-            return answer;
-        }
-        long cost = answer.charge().cost();
-        if (lease.isValid(time.nanoTime())) {
-            lease.addAndGet(cost);
-            return null;
-        }
-        return answer.withReceipt(lease.receipt(cost));
+        return settle(answer, 0);
     }
 
     /**
