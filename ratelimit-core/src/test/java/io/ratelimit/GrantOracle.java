@@ -123,6 +123,12 @@ public final class GrantOracle {
         }
     }
 
+    /** Counts with this spec until the given moment, beside those that are used by then: tokens under it are taken ahead. */
+    public void hold(BucketSpec spec, long now, long until) {
+        use(spec, now);
+        inForce.merge(spec, until, Math::max);
+    }
+
     /** Counts that a full bucket was forgotten: under a spec with a larger capacity it is full again. */
     public void forgotten(BucketSpec full, BucketSpec larger) {
         forgotten = forgotten.add(tokens(Math.max(larger.capacity() - full.capacity(), 0)));
