@@ -134,6 +134,11 @@ public final class GrantOracle {
         forgotten = forgotten.add(tokens(Math.max(larger.capacity() - full.capacity(), 0)));
     }
 
+    /** Counts that the clock was set: with interval refill, the next period may begin at once. */
+    public void clockSet() {
+        forgotten = forgotten.add(step);
+    }
+
     /** Adds a grant under a spec, and checks all windows that contain it. */
     public Grant granted(BucketSpec spec, long cost, long now, long due, String step) {
         use(spec, now);
