@@ -123,9 +123,20 @@ public final class GrantOracle {
         }
     }
 
+    /** Counts with this spec until the given moment, beside those that are used by then: tokens under it are taken ahead. */
+    public void hold(BucketSpec spec, long now, long until) {
+        use(spec, now);
+        inForce.merge(spec, until, Math::max);
+    }
+
     /** Counts that a full bucket was forgotten: under a spec with a larger capacity it is full again. */
     public void forgotten(BucketSpec full, BucketSpec larger) {
         forgotten = forgotten.add(tokens(Math.max(larger.capacity() - full.capacity(), 0)));
+    }
+
+    /** Counts that the clock was set: with interval refill, the next period may begin at once. */
+    public void clockSet() {
+        forgotten = forgotten.add(step);
     }
 
     /** Adds a grant under a spec, and checks all windows that contain it. */

@@ -212,7 +212,7 @@ final class Leases {
          */
         synchronized void granted(long tokens, long left, boolean fewer, long since, @Nullable Grant grant) {
             long until = since + (long) (lease.toNanos() * VALID_PART);
-            Lease before = current;
+            Lease before = current.get() > 0 ? current : previous;
             if (before.grant != null && grant != null && hasEnded(before.grant, grant)) {
                 before.set(0);
             }

@@ -115,6 +115,37 @@ class CombinedTakesTests {
     }
 
     @Test
+    void anotherSpecHasACallOfItsOwn() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
+            take(store, charge("hot", 1));
+        }
+        awaitWaiting(CombinedTakes.MAX_CALLS);
+        Future<Decision> other =
+                take(store, Charge.of(POLICY.withSpec(BucketSpec.of("50/1d")), "hot", 1));
+        awaitWaiting(CombinedTakes.MAX_CALLS + 1);
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
+        flushUntilDone();
+        assertThat(other.get().answers().get(0).charge().spec().capacity()).isEqualTo(50);
+    }
+
+    @Test
+    void afterACallThatFailedTheNextOneIsMade() {
+        BucketStore store = store(Duration.ofSeconds(60));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < CombinedTakes.MAX_CALLS + 2; i++) {
+            takes.add(take(store, charge("hot", 1)));
+            awaitWaiting(i + 1);
+        }
+        TestRedis.shared().connection().sync().set(keys.of(charge("hot", 1)), new byte[] {1});
+        flushUntilDone();
+        for (Future<Decision> take : takes) {
+            assertThatThrownBy(take::get).hasCauseInstanceOf(BackendException.class);
+        }
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
+    }
+
+    @Test
     void tokensOfASharedCallGoBackAsThoseOfAnyOther() throws Exception {
         BucketStore store = store(Duration.ofSeconds(60));
         List<Future<Decision>> takes = new ArrayList<>();
@@ -143,6 +174,8 @@ class CombinedTakesTests {
         }
         connection.setAutoFlushCommands(true);
         connection.flushCommands();
-        assertThat(store.take(List.of(charge("hot", 1))).allowed()).isTrue();
+        assertThat(store.take(List.of(charge("hot", 1))).remaining())
+                .as("the late takes took nothing")
+                .isEqualTo(9);
     }
 }

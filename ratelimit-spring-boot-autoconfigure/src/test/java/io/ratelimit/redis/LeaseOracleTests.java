@@ -2,6 +2,7 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
@@ -19,28 +20,73 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.IntStream;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Instances with leases on one bucket of a real Redis, held against the {@link GrantOracle}. The clock of each instance is
- * wrong by up to 900 ppm. The number of a history is its seed. With {@code -Dratelimit.test.steps=4000000} there are 20,000
- * histories.
+ * wrong by up to 900 ppm. Some instances have a shorter lease or none, as during a deployment. The number of a history is its
+ * seed. With {@code -Dratelimit.test.steps=4000000} there are 20,000 histories.
  */
 class LeaseOracleTests {
 
     private static final int HISTORY = 200;
+    private static final int THREADS = 8;
     private static final long START = 1_795_000_000_123_456L;
+    private static final long SECOND = 1_000_000;
+    private static final long HOUR = 3_600 * SECOND;
     private static final long[] PERIODS = {1_000_000, 999_983, 7_000_000, 100_000};
 
-    private final AtomicLong micros = new AtomicLong(START);
-    private long leasedGrants;
-    private long refundsToLeases;
+    private static final RedisCommands<byte[], byte[]> REDIS =
+            TestRedis.shared().connection().sync();
 
-    private record Taken(FailoverBucketStore store, Answer answer, GrantOracle.Grant grant) {}
+    private final ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+    private final LongAdder leasedGrants = new LongAdder();
+    private final LongAdder refundsToLeases = new LongAdder();
+    private final LongAdder grantsOfLostLeases = new LongAdder();
 
-    private final class Instance {
+    @AfterEach
+    void close() {
+        threads.shutdownNow();
+    }
+
+    @Test
+    void instancesWithLeasesNeverGrantMoreThanOneBucketMay() throws Exception {
+        runAll(false);
+        assertThat(refundsToLeases.sum()).isPositive();
+    }
+
+    /**
+     * Redis loses the bucket, or its clock is set. A bucket that was lost or whose clock went forward is full again. Then the
+     * leases that are out may be used in addition, and no more.
+     */
+    @Test
+    void aRedisThatLosesItsDataOrItsTimeGrantsNoMoreThanTheLeasesThatAreOutAndAFullBucket() throws Exception {
+        runAll(true);
+        assertThat(grantsOfLostLeases.sum()).isPositive();
+    }
+
+    private void runAll(boolean faults) throws Exception {
+        List<Future<?>> histories = new ArrayList<>();
+        for (int i = 1; i <= GrantOracle.steps(4_000) / HISTORY; i++) {
+            int seed = i;
+            histories.add(threads.submit(() -> new History(seed, faults).run()));
+        }
+        for (Future<?> history : histories) {
+            history.get();
+        }
+        assertThat(leasedGrants.sum()).isPositive();
+    }
+
+    private record Taken(Instance instance, Answer answer, GrantOracle.Grant grant) {}
+
+    private static final class Instance {
         private final ManualTimeSource time = new ManualTimeSource();
         private final long clockMillionths;
         private final ObservedStore redis;
@@ -48,11 +94,11 @@ class LeaseOracleTests {
         private ThrottlePolicy policy;
         private long nanosOfMicros;
 
-        Instance(RedisKeys keys, ThrottlePolicy policy, SplittableRandom random) {
+        Instance(ObservedStore redis, ThrottlePolicy policy, long clockMillionths) {
+            this.redis = redis;
             this.policy = policy;
-            this.clockMillionths = 1_000_000 - 900 + random.nextInt(1_801);
+            this.clockMillionths = clockMillionths;
             Deadline deadline = new Deadline(time, Duration.ofSeconds(60));
-            this.redis = new ObservedStore(keys, micros::get);
             this.store = new FailoverBucketStore(
                     "Redis", redis, BucketStore.local(time), 1, any -> FailureRule.DENY, deadline, Runnable::run);
         }
@@ -62,155 +108,252 @@ class LeaseOracleTests {
             time.advance(Duration.ofNanos(nanosOfMicros / 1_000));
             nanosOfMicros %= 1_000;
         }
-    }
 
-    @Test
-    void instancesWithLeasesNeverGrantMoreThanOneBucketMay() {
-        for (int seed = 1; seed <= GrantOracle.steps(10_000) / HISTORY; seed++) {
-            SplittableRandom random = new SplittableRandom(seed);
-            run(seed, specs(random), random);
+        long leased() {
+            return store.leased(policy);
         }
-        assertThat(leasedGrants).isPositive();
-        assertThat(refundsToLeases).isPositive();
     }
 
-    private static List<BucketSpec> specs(SplittableRandom random) {
-        BucketSpec first = spec(random);
-        boolean alone = random.nextInt(3) > 0;
-        Rate faster = new Rate(first.rate().tokens() * 10, first.rate().period());
-        return alone
-                ? List.of(first)
-                : List.of(first, new BucketSpec(faster, first.capacity(), first.refill()), spec(random));
-    }
+    /** One random history. */
+    private final class History {
+        private final int seed;
+        private final boolean faults;
+        private final SplittableRandom random;
+        private final RedisKeys keys = TestRedis.keys();
+        private final List<BucketSpec> specs;
+        private final List<Long> ticks;
+        private final Duration lease;
+        private final List<Instance> instances;
+        private final List<Taken> taken = new ArrayList<>();
+        private long micros = START;
+        /** The time of the server minus the true one. */
+        private long serverAhead;
 
-    private static BucketSpec spec(SplittableRandom random) {
-        long capacity = new long[] {20, 48, 100, 500}[random.nextInt(4)];
-        Duration period = Duration.ofNanos(1_000 * PERIODS[random.nextInt(PERIODS.length)]);
-        Refill refill = random.nextInt(4) == 0 ? Refill.INTERVAL : Refill.GREEDY;
-        return new BucketSpec(new Rate(1 + random.nextInt((int) capacity), period), capacity, refill);
-    }
+        private GrantOracle oracle;
+        /** The spec of the value in Redis. */
+        private BucketSpec written;
 
-    private void run(int seed, List<BucketSpec> specs, SplittableRandom random) {
-        RedisKeys keys = TestRedis.keys();
-        Duration lease = lease(specs, random);
-        List<Long> ticks =
-                specs.stream().map(spec -> RedisTickScale.of(spec).perToken()).toList();
-        GrantOracle oracle = new GrantOracle(specs, ticks, 1_000, 1_000 * micros.get());
-        BucketSpec written = specs.get(0);
-        ThrottlePolicy first = ThrottlePolicy.of("api", written).withLease(lease);
-        List<Instance> instances = IntStream.range(0, 2 + random.nextInt(3))
-                .mapToObj(i -> new Instance(keys, first, random))
-                .toList();
-        List<Taken> taken = new ArrayList<>();
-        for (int i = 0; i < HISTORY; i++) {
-            String step = "seed %d, step %d, lease %s, specs %s".formatted(seed, i, lease, specs);
-            long passed = passed(written, lease, random);
-            micros.addAndGet(passed);
+        private int callsWhenRead;
+        private byte @Nullable [] value;
+        /** The tokens of leases of a bucket that was lost. */
+        private long lostLeases;
+
+        private String step = "";
+
+        History(int seed, boolean faults) {
+            this.seed = seed;
+            this.faults = faults;
+            this.random = new SplittableRandom(seed);
+            this.specs = specs();
+            this.ticks = specs.stream()
+                    .map(spec -> RedisTickScale.of(spec).perToken())
+                    .toList();
+            this.written = specs.get(0);
+            this.lease = lease();
+            this.instances = Stream.generate(this::instance)
+                    .limit(2 + random.nextInt(3))
+                    .toList();
+            this.oracle = oracle();
+        }
+
+        private List<BucketSpec> specs() {
+            BucketSpec first = spec();
+            Rate faster = new Rate(first.rate().tokens() * 10, first.rate().period());
+            return random.nextInt(3) > 0
+                    ? List.of(first)
+                    : List.of(first, new BucketSpec(faster, first.capacity(), first.refill()), spec());
+        }
+
+        private BucketSpec spec() {
+            long capacity = new long[] {1, 20, 48, 100, 500}[random.nextInt(5)];
+            Duration period = Duration.ofNanos(1_000 * PERIODS[random.nextInt(PERIODS.length)]);
+            Refill refill = random.nextInt(4) == 0 ? Refill.INTERVAL : Refill.GREEDY;
+            return new BucketSpec(new Rate(1 + random.nextInt((int) capacity), period), capacity, refill);
+        }
+
+        /** One lease in eight is longer than the start of an application would permit. */
+        private Duration lease() {
+            long most = written.timeToFull().toNanos() / (random.nextInt(8) == 0 ? 1 : 4);
+            return Duration.ofNanos(Math.min(1 + most / (1 + random.nextInt(10)), 60_000_000_000L));
+        }
+
+        private Instance instance() {
+            int kind = random.nextInt(6);
+            Duration ownLease = kind == 0 ? Duration.ZERO : kind == 1 ? lease.dividedBy(2) : lease;
+            return new Instance(
+                    new ObservedStore(keys, () -> micros + serverAhead),
+                    ThrottlePolicy.of("api", written).withLease(ownLease),
+                    SECOND - 900 + random.nextInt(1_801));
+        }
+
+        private GrantOracle oracle() {
+            return new GrantOracle(specs, ticks, 1_000, 1_000 * micros);
+        }
+
+        void run() {
+            for (int i = 0; i < HISTORY; i++) {
+                step = "seed %d, step %d, lease %s, specs %s".formatted(seed, i, lease, specs);
+                advance(passed());
+                Instance instance = instances.get(random.nextInt(instances.size()));
+                if (random.nextInt(30) == 0) {
+                    instance.policy = instance.policy.withSpec(specs.get(random.nextInt(specs.size())));
+                }
+                instance.redis.loseNext = random.nextInt(200) == 0;
+                if (faults && random.nextInt(25) == 0) {
+                    fail();
+                }
+                int kind = random.nextInt(12);
+                if (kind < 3) {
+                    giveBackSome(kind == 0 ? 1 + random.nextInt(100) : 1);
+                } else if (kind < 11) {
+                    take(instance, kind < 8 ? 1 : 1 + random.nextInt(30));
+                } else {
+                    instances.forEach(each -> takeAll(each));
+                }
+            }
+        }
+
+        private void advance(long passed) {
+            micros += passed;
             instances.forEach(instance -> instance.advance(passed));
-            Instance instance = instances.get(random.nextInt(instances.size()));
-            if (random.nextInt(30) == 0) {
-                instance.policy = instance.policy.withSpec(specs.get(random.nextInt(specs.size())));
-            }
-            instance.redis.loseNext = random.nextInt(200) == 0;
-            int kind = random.nextInt(12);
-            if (kind < 3) {
-                int refunds = Math.min(taken.size(), kind == 0 ? 1 + random.nextInt(100) : 1);
-                for (int refund = 0; refund < refunds; refund++) {
-                    int last = random.nextInt(Math.min(taken.size(), 40));
-                    giveBack(taken.remove(taken.size() - 1 - last), keys, oracle, step);
+        }
+
+        private long passed() {
+            long full = written.timeToFull().toNanos() / 1_000;
+            long leased = lease.toNanos() / 1_000;
+            return switch (random.nextInt(12)) {
+                case 0 -> random.nextLong(full + 1);
+                case 1 -> leased * 998 / 1_000;
+                case 2 -> leased / 2;
+                case 3 -> leased * 3 / 2;
+                case 4, 5, 6 -> random.nextLong(leased / 10 + 1);
+                case 7 -> random.nextLong(full / 20 + 1);
+                default -> 0;
+            };
+        }
+
+        private void fail() {
+            switch (random.nextInt(3)) {
+                case 0 -> {
+                    REDIS.del(keys.of(charge(instances.get(0), 1)));
+                    value = null;
+                    beginAgain();
                 }
-                continue;
-            }
-            int calls = kind < 8 ? 1 : kind < 11 ? 1 + random.nextInt(30) : 1_000;
-            for (Instance caller : calls == 1_000 ? instances : List.of(instance)) {
-                for (int call = 0; call < calls; call++) {
-                    int granted = taken.size();
-                    written = take(caller, written, specs, keys, random, oracle, taken, step);
-                    call = calls == 1_000 && taken.size() == granted ? calls : call;
+                case 1 -> {
+                    serverAhead += HOUR;
+                    beginAgain();
+                }
+                default -> {
+                    serverAhead -= random.nextBoolean() ? HOUR : random.nextLong(60 * SECOND);
+                    oracle.clockSet();
                 }
             }
         }
-    }
 
-    /** One lease in eight is longer than the start of an application would permit. */
-    private static Duration lease(List<BucketSpec> specs, SplittableRandom random) {
-        BucketSpec spec = specs.get(0);
-        long most = spec.timeToFull().toNanos() / (random.nextInt(8) == 0 ? 1 : 4);
-        return Duration.ofNanos(Math.min(1 + most / (1 + random.nextInt(10)), 60_000_000_000L));
-    }
-
-    private static long passed(BucketSpec spec, Duration lease, SplittableRandom random) {
-        long full = spec.timeToFull().toNanos() / 1_000;
-        long leased = lease.toNanos() / 1_000;
-        return switch (random.nextInt(12)) {
-            case 0 -> random.nextLong(full + 1);
-            case 1 -> leased * 998 / 1_000;
-            case 2 -> leased / 2;
-            case 3 -> leased * 3 / 2;
-            case 4, 5, 6 -> random.nextLong(leased / 10 + 1);
-            case 7 -> random.nextLong(full / 20 + 1);
-            default -> 0;
-        };
-    }
-
-    private BucketSpec take(
-            Instance instance,
-            BucketSpec written,
-            List<BucketSpec> specs,
-            RedisKeys keys,
-            SplittableRandom random,
-            GrantOracle oracle,
-            List<Taken> taken,
-            String step) {
-        ThrottlePolicy policy = instance.policy;
-        BucketSpec spec = policy.spec();
-        long now = 1_000 * micros.get();
-        oracle.use(spec, now);
-        long cost = random.nextInt(5) > 0 ? 1 : 1 + random.nextLong(Math.max(spec.capacity() / 10, 1));
-        Charge charge = Charge.of(policy, "", cost);
-        if (spec.capacity() > written.capacity()
-                && TestRedis.shared().connection().sync().get(keys.of(charge)) == null) {
-            oracle.forgotten(written, spec);
-            written = spec;
+        /** Counts for a new, full bucket from now on, but not the tokens of leases of the bucket before. */
+        private void beginAgain() {
+            lostLeases = instances.stream().mapToLong(Instance::leased).sum();
+            oracle = oracle();
+            taken.clear();
         }
-        Decision decision = instance.store.take(List.of(charge));
-        if (!decision.allowed()) {
-            return written;
+
+        private void takeAll(Instance instance) {
+            for (int i = 0; i < 1_000 && take(instance); i++) {}
         }
-        Answer answer = decision.answers().get(0);
-        leasedGrants += answer.receipt() instanceof RedisAnswers.Receipt ? 0 : 1;
-        taken.add(new Taken(instance.store, answer, oracle.granted(spec, cost, now, now, step)));
-        return specOfValue(charge, keys, specs);
-    }
 
-    /** Returns the spec of the value in Redis, which a call that a lease decided doesn't change. */
-    private BucketSpec specOfValue(Charge charge, RedisKeys keys, List<BucketSpec> specs) {
-        RedisTickScale ticks = state(charge, keys).ticks();
-        return specs.stream()
-                .filter(spec -> RedisTickScale.of(spec).equals(ticks))
-                .findFirst()
-                .orElseThrow();
-    }
-
-    /** Counts what came back: to a lease all tokens, to Redis what it no longer misses. */
-    private void giveBack(Taken back, RedisKeys keys, GrantOracle oracle, String step) {
-        Charge charge = back.answer.charge();
-        long leasedBefore = back.store.leased(charge.policy());
-        RedisBucketState before = state(charge, keys);
-        back.store.giveBack(List.of(back.answer));
-        RedisBucketState after = state(charge, keys);
-        long returned = before.missing() - after.missing();
-        RedisTickScale ticks = before.ticks();
-        if (back.store.leased(charge.policy()) > leasedBefore) {
-            refundsToLeases++;
-            ticks = RedisTickScale.of(charge.spec());
-            returned = ticks.of(charge.cost());
+        private void take(Instance instance, int calls) {
+            for (int i = 0; i < calls; i++) {
+                take(instance);
+            }
         }
-        oracle.returned(back.grant, returned, ticks.perToken(), 1_000 * micros.get(), step);
-    }
 
-    private RedisBucketState state(Charge charge, RedisKeys keys) {
-        byte[] value = TestRedis.shared().connection().sync().get(keys.of(charge));
-        return RedisBucketState.read(value, RedisTickScale.of(charge.spec()), micros.get());
+        private boolean take(Instance instance) {
+            BucketSpec spec = instance.policy.spec();
+            long now = 1_000 * micros;
+            oracle.use(spec, now);
+            oracle.use(written, now);
+            long cost = random.nextInt(5) > 0 ? 1 : 1 + random.nextLong(Math.max(spec.capacity() / 10, 1));
+            Charge charge = charge(instance, cost);
+            if (spec.capacity() > written.capacity() && value(charge) == null) {
+                oracle.forgotten(written, spec);
+                written = spec;
+            }
+            Decision decision = instance.store.take(List.of(charge));
+            readSpec(charge);
+            if (instance.leased() > 0) {
+                oracle.hold(spec, now, now + instance.policy.lease().toNanos());
+            }
+            if (!decision.allowed()) {
+                return false;
+            }
+            Answer answer = decision.answers().get(0);
+            boolean leased = !(answer.receipt() instanceof RedisAnswers.Receipt);
+            if (leased && cost <= lostLeases) {
+                lostLeases -= cost;
+                grantsOfLostLeases.increment();
+                return true;
+            }
+            leasedGrants.add(leased ? 1 : 0);
+            taken.add(new Taken(instance, answer, oracle.granted(spec, cost, now, now, step)));
+            return true;
+        }
+
+        private static Charge charge(Instance instance, long cost) {
+            return Charge.of(instance.policy, "", cost);
+        }
+
+        /** Notes the spec of the value in Redis, which a denied call may change as well. */
+        private void readSpec(Charge charge) {
+            if (specs.size() > 1 && value(charge) != null) {
+                RedisTickScale ticks = state(charge).ticks();
+                written = specs.stream()
+                        .filter(spec -> RedisTickScale.of(spec).equals(ticks))
+                        .findFirst()
+                        .orElseThrow();
+            }
+        }
+
+        private void giveBackSome(int most) {
+            for (int i = Math.min(taken.size(), most); i > 0; i--) {
+                int last = random.nextInt(Math.min(taken.size(), 40));
+                giveBack(taken.remove(taken.size() - 1 - last));
+            }
+        }
+
+        /** Counts what came back: to a lease the tokens, to Redis what it no longer misses. */
+        private void giveBack(Taken back) {
+            Charge charge = back.answer.charge();
+            long leasedBefore = back.instance.leased();
+            RedisBucketState before = state(charge);
+            long cost = random.nextBoolean() ? 0 : random.nextLong(charge.cost() + 1);
+            if (cost == 0) {
+                back.instance.store.giveBack(List.of(back.answer));
+            } else {
+                back.instance.store.settle(back.answer, cost);
+            }
+            long returned = before.missing() - state(charge).missing();
+            RedisTickScale ticks = before.ticks();
+            if (back.instance.leased() > leasedBefore) {
+                refundsToLeases.increment();
+                ticks = RedisTickScale.of(charge.spec());
+                returned = ticks.of(charge.cost() - cost);
+            }
+            oracle.returned(back.grant, returned, ticks.perToken(), 1_000 * micros, step);
+        }
+
+        /** Returns the value in Redis, which only changes with calls. */
+        private byte @Nullable [] value(Charge charge) {
+            int calls =
+                    instances.stream().mapToInt(instance -> instance.redis.calls).sum();
+            if (calls != callsWhenRead) {
+                callsWhenRead = calls;
+                value = REDIS.get(keys.of(charge));
+            }
+            return value;
+        }
+
+        private RedisBucketState state(Charge charge) {
+            return RedisBucketState.read(value(charge), RedisTickScale.of(charge.spec()), micros + serverAhead);
+        }
     }
 }

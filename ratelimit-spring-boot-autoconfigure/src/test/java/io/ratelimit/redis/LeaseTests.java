@@ -13,10 +13,16 @@ import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** One instance with leases on a real Redis, on a clock of the test. */
 class LeaseTests {
@@ -119,6 +125,50 @@ class LeaseTests {
         assertThat(take(1).allowed()).isFalse();
     }
 
+    /** Redis counts from the moment of its take, which is after the call was sent. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aLeaseCountsFromTheMomentItsCallWasSent(boolean inBackground) {
+        busy = !inBackground;
+        redis.onTheWay = () -> time.advance(LEASE.dividedBy(2));
+        while (store.leased(POLICY) == 0) {
+            assertThat(take(1).allowed()).isTrue();
+        }
+        redis.onTheWay = () -> {};
+        time.advance(LEASE.dividedBy(2).minusNanos(100_001));
+        assertThat(store.leased(POLICY)).isPositive();
+        time.advance(Duration.ofNanos(1));
+        assertThat(store.leased(POLICY)).isZero();
+    }
+
+    @Test
+    void manyThreadsNeverTakeMoreThanTheBucketHas() throws Exception {
+        FailoverBucketStore shared = new FailoverBucketStore(
+                "Redis",
+                TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros::get),
+                BucketStore.local(time),
+                1,
+                policy -> FailureRule.DENY,
+                new Deadline(time, Duration.ofSeconds(60)));
+        List<Charge> charge = List.of(Charge.of(POLICY.withSpec(BucketSpec.of("100000/1d")), "", 1));
+        ExecutorService threads = Executors.newFixedThreadPool(4);
+        try {
+            long taken = 0;
+            for (Future<Long> each : threads.invokeAll(Collections.nCopies(4, () -> {
+                long own = 0;
+                while (shared.take(charge).allowed()) {
+                    own++;
+                }
+                return own;
+            }))) {
+                taken += each.get();
+            }
+            assertThat(taken).isBetween(50_000L, 100_000L);
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
     @Test
     void leasedTokensAreMissingInRedisWithTheRefillOfTheLease() {
         warmUp(20);
@@ -158,8 +208,10 @@ class LeaseTests {
             take(1);
         }
         long before = missing();
+        int calls = redis.calls;
         redis.loseNext = true;
         assertThat(take(1).allowed()).isFalse();
+        assertThat(redis.calls).as("not repeated").isEqualTo(calls + 1);
         assertThat(missing()).isGreaterThan(before);
         assertThat(store.leased(POLICY)).isZero();
     }
@@ -294,6 +346,59 @@ class LeaseTests {
         assertThat(take(leased + 1).allowed()).isTrue();
         assertThat(redis.calls).isEqualTo(calls + 1);
         assertThat(take(401).outcome()).isEqualTo(Outcome.NEVER_FITS);
+    }
+
+    /** The tokens of the lease are used, although another call asked Redis meanwhile. */
+    @Test
+    void aCostAboveTheLeaseDoesNotDropIt() {
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        assertThat(take(leased + 1).allowed()).isTrue();
+        assertThat(take(1).allowed()).isTrue();
+        assertThat(store.leased(POLICY))
+                .as("more than the last lease")
+                .isGreaterThan(redis.asked.get(redis.asked.size() - 1));
+    }
+
+    @Test
+    void aBucketOfOneTokenIsNeverLeased() {
+        ThrottlePolicy single = POLICY.withSpec(BucketSpec.of("1/1s"));
+        for (int i = 0; i < 5; i++) {
+            assertThat(store.take(List.of(Charge.of(single, "", 1))).allowed()).isTrue();
+            assertThat(store.take(List.of(Charge.of(single, "", 1))).allowed()).isFalse();
+            advance(Duration.ofSeconds(1));
+        }
+        assertThat(redis.asked).isEmpty();
+    }
+
+    /** The bucket has what it had: nothing comes twice, and nothing is lost. */
+    @Test
+    void aClockOfRedisThatIsSetBackAnHourKeepsTheBucketWithItsLeases() {
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        long before = missing();
+        micros.addAndGet(-3_600_000_000L);
+        assertThat(missing()).isEqualTo(before);
+        assertThat(takeAll()).isBetween(250, 400 - (int) (before - leased));
+        advance(Duration.ofMillis(1_001));
+        assertThat(missing()).isZero();
+        assertThat(takeAll()).isBetween(250, 400);
+    }
+
+    /** Redis failed over or restarted without its data, or its clock was set forward: the bucket is full again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBucketThatIsLostIsGrantedOnceMoreWithTheLeasesThatAreOut(boolean byItsClock) {
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        if (byItsClock) {
+            micros.addAndGet(3_600_000_000L);
+        } else {
+            TestRedis.shared().connection().sync().del(keys.of(Charge.of(POLICY, "", 1)));
+        }
+        assertThat((long) takeAll()).isBetween(250L, 400 + leased);
+        advance(Duration.ofSeconds(2));
+        assertThat(takeAll()).isBetween(250, 400);
     }
 
     @Test

@@ -21,6 +21,8 @@ final class ObservedStore implements LeasingBucketStore {
     boolean loseNext;
     /** Whether no call reaches Redis. */
     boolean down;
+    /** Runs between Redis's reply and its arrival. */
+    Runnable onTheWay = () -> {};
 
     ObservedStore(RedisKeys keys, LongSupplier micros) {
         redis = (RedisScriptBucketStore) TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros);
@@ -34,6 +36,7 @@ final class ObservedStore implements LeasingBucketStore {
     }
 
     private void end() {
+        onTheWay.run();
         boolean lose = loseNext;
         loseNext = false;
         if (lose) {

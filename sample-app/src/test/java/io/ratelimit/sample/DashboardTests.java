@@ -164,6 +164,15 @@ class DashboardTests {
                 .endsWith(" · shared by all instances");
     }
 
+    @Test
+    void theTokensThatThisInstanceHasLeasedAreShown() {
+        assertThat(browser.run("return policies.get('global').leased.hidden")).isEqualTo(true);
+
+        assertThat(browser.run("const p = policies.get('global'); p.data.leased = 1200; p.show();"
+                        + " return p.leased.checkVisibility() && p.leased.textContent"))
+                .isEqualTo("1,200 leased by this instance");
+    }
+
     /** Whatever came from a client and may be shown is no HTML, and neither is what a backend says. */
     @Test
     void whatIsShownIsText() {

@@ -42,7 +42,7 @@ import org.yaml.snakeyaml.Yaml;
 
 /**
  * The dashboard for Grafana and the alert rules, against a scrape of the sample. A policy in a Redis that can't be reached
- * gives the meters of a backend.
+ * gives the meters of a backend and of leases.
  */
 @SpringBootTest(
         webEnvironment = WebEnvironment.RANDOM_PORT,
@@ -52,6 +52,7 @@ import org.yaml.snakeyaml.Yaml;
             "spring.data.redis.port=1",
             "ratelimit.policies.shared.backend=redis",
             "ratelimit.policies.shared.rate=5/1m",
+            "ratelimit.policies.shared.lease=1s",
             "ratelimit.policies.shared.applies-to=annotated",
         })
 @Import(StandingTime.class)

@@ -92,6 +92,7 @@ final class DashboardReader {
                 differences(policy),
                 policy.isGlobal() ? available(throttler, lastSeen) : null,
                 lastSeen,
+                policy.lease().isZero() ? null : throttlers.leased(policy.name()),
                 throttlers.waiting(policy.name()),
                 policy.maxWait().isZero() ? 0 : policy.queueLimit(),
                 history.counts(policy.name(), Kind.ALLOWED, step, from, second),
@@ -210,6 +211,7 @@ final class DashboardReader {
          * @param differences the limits that differ from the configuration, the policy's own first
          * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies
          * @param lastSeen whether {@code available} is the result of the last decision, not the present state
+         * @param leased the tokens that this instance has taken ahead; null if the policy has no lease
          * @param waiting the number of queued calls
          * @param queueLimit the maximum number of queued calls; 0 if calls may not wait
          */
@@ -223,6 +225,7 @@ final class DashboardReader {
                 List<Difference> differences,
                 @Nullable Long available,
                 boolean lastSeen,
+                @Nullable Long leased,
                 int waiting,
                 int queueLimit,
                 int[] allowed,

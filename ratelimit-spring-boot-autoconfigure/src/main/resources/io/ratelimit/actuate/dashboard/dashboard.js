@@ -118,6 +118,7 @@ class Policy {
     this.meter = element('meter');
     this.levelText = element('span');
     this.level.append(this.meter, this.levelText);
+    this.leased = element('p', 'leased');
     this.waiting = element('p', 'waiting');
     this.keys = element('div', 'keys');
     this.keyList = element('ol');
@@ -132,7 +133,7 @@ class Policy {
     this.command.tabIndex = 0;
     this.hint = element('p');
     this.change.append(element('summary', '', 'Change it'), this.command, this.hint);
-    this.card.append(heading, this.facts, this.differences, this.quiet, this.now, this.chart, this.at, this.level, this.waiting, this.keys, this.demand, this.change);
+    this.card.append(heading, this.facts, this.differences, this.quiet, this.now, this.chart, this.at, this.level, this.leased, this.waiting, this.keys, this.demand, this.change);
   }
 
   /** Drops the counts, because those of another span follow. */
@@ -189,6 +190,7 @@ class Policy {
     this.chart.hidden = this.at.hidden = this.isQuiet;
     this.showNow();
     this.showLevel();
+    this.showLeased();
     this.showWaiting();
     this.showKeys();
     if (this.visible) this.draw();
@@ -238,6 +240,12 @@ class Policy {
     const text = `${number(available)} of ${number(capacity)} left${lastSeen ? ', when last asked' : ''}`;
     this.meter.setAttribute('aria-label', text);
     write(this.levelText, text);
+  }
+
+  showLeased() {
+    const { leased } = this.data;
+    this.leased.hidden = typeof leased !== 'number';
+    if (!this.leased.hidden) write(this.leased, `${number(leased)} leased by this instance`);
   }
 
   showWaiting() {

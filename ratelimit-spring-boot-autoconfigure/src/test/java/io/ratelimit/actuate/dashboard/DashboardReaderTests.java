@@ -142,6 +142,15 @@ class DashboardReaderTests {
     }
 
     @Test
+    void onlyAPolicyWithALeaseHasLeasedTokens() {
+        ThrottlePolicy leased = USERS.withLease(Duration.ofMillis(50));
+        DashboardData data = read(throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL, leased), 0);
+
+        assertThat(policy(data, "all").leased()).isNull();
+        assertThat(policy(data, "users").leased()).isEqualTo(7);
+    }
+
+    @Test
     void anUnavailableBucketHasNoTokensAndTheOtherDataIsReturned() {
         Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL, USERS);
 
@@ -243,6 +252,11 @@ class DashboardReaderTests {
 
     /** A store that takes tokens but fails to return snapshots. */
     private record NoSnapshotStore(BucketStore store) implements BucketStore {
+
+        @Override
+        public long leased(ThrottlePolicy policy) {
+            return 7;
+        }
 
         @Override
         public Decision take(List<Charge> charges) {
