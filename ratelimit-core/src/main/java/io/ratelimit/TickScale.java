@@ -26,6 +26,13 @@ final class TickScale {
      * bucket is ahead by so many ticks until then (the advance). At 10/1m and half a minute after a tick, an empty bucket
      * is worth 5 tokens. Under greedy refill it has these 5. Converted back, it has 5, and the next batch brings 5.
      *
+     * Why a token in batches isn't one tick. It could be, since a batch has whole tokens. But the earned part of a batch
+     * has a fraction, and each conversion would round it down: with another spec at each call, a third of the tokens is
+     * lost. So a token is 2^30 ticks, or fewer if the rate is so high that a tick is less than a tenth of a nanosecond's
+     * refill. A conversion still rounds down by less than a tick, and 60 tokens less a tick are 59 to a call. A bucket
+     * therefore holds a few ticks more than its capacity (the spare), a thousandth of a token, which pay for roundings and
+     * come back when the bucket is full. They never add up to a token.
+     *
      * Calendar refill is interval refill on a clock on which all days, weeks or months have one length (CalendarClock).
      */
 
@@ -34,6 +41,15 @@ final class TickScale {
 
     private static final long MICROSECOND = 1_000;
 
+    /** The most ticks of a token that comes in a batch. */
+    private static final long MAX_PER_BATCHED_TOKEN = 1L << 30;
+
+    /** The part of a token in batches that is spare: 2^-10. */
+    private static final int SPARE_BITS = 10;
+
+    /** A quotient below this bound that is computed with doubles is wrong by less than two. */
+    private static final double MAX_ESTIMATE = 1L << 50;
+
     private final BucketSpec spec;
     private final Rate rate;
     private final long start;
@@ -41,7 +57,8 @@ final class TickScale {
     private final long perStep;
     private final long perToken;
     private final long capacity;
-    private final long full;
+    private final long whole;
+    private final long spare;
     private final long nanosToFull;
     private final long maxDebt;
     private final @Nullable WallCalendar calendar;
@@ -68,12 +85,13 @@ final class TickScale {
         this.perStep = perStep;
         this.perToken = perToken;
         this.capacity = spec.capacity();
-        this.full = capacity * perToken;
+        this.whole = capacity * perToken;
+        this.spare = spec.refill() == BucketSpec.Refill.GREEDY ? 0 : perToken >> SPARE_BITS;
         this.base = this;
         this.advance = 0;
         this.advancedUntil = start;
         this.calendar = calendar;
-        this.nanosToFull = stepsOf(full) * stepNanos;
+        this.nanosToFull = stepsOf(whole) * stepNanos;
         this.maxDebt = ThrottlePolicy.LONGEST_WAIT.toNanos() / stepNanos * perStep;
     }
 
@@ -86,7 +104,8 @@ final class TickScale {
         this.perStep = base.perStep;
         this.perToken = base.perToken;
         this.capacity = base.capacity;
-        this.full = base.full;
+        this.whole = base.whole;
+        this.spare = base.spare;
         this.nanosToFull = base.nanosToFull;
         this.maxDebt = base.maxDebt;
         this.calendar = base.calendar;
@@ -103,8 +122,15 @@ final class TickScale {
             return of(spec, nanos);
         }
         WallCalendar calendar = new WallCalendar(CalendarClock.of(spec), time);
+        return ofBatches(spec, calendar.at(nanos), calendar.periodNanos(), calendar);
+    }
+
+    private static TickScale ofBatches(
+            BucketSpec spec, long clock, long stepNanos, @Nullable WallCalendar calendar) {
         long tokens = spec.rate().tokens();
-        return new TickScale(spec, spec.rate(), calendar.at(nanos), calendar.periodNanos(), tokens, 1, calendar);
+        long maxPerToken = Math.min(MAX_TICKS_PER_NANOSECOND * stepNanos / tokens, MAX_PER_BATCHED_TOKEN);
+        long perToken = Long.highestOneBit(maxPerToken);
+        return new TickScale(spec, spec.rate(), clock, stepNanos, tokens * perToken, perToken, calendar);
     }
 
     /** Returns the scale of a spec without a calendar. */
@@ -112,7 +138,7 @@ final class TickScale {
         long tokens = spec.rate().tokens();
         long periodNanos = spec.rate().period().toNanos();
         if (spec.refill() == BucketSpec.Refill.INTERVAL) {
-            return new TickScale(spec, spec.rate(), nanos, periodNanos, tokens, 1);
+            return ofBatches(spec, nanos, periodNanos, null);
         }
         long common =
                 BigInteger.valueOf(tokens).gcd(BigInteger.valueOf(periodNanos)).longValueExact();
@@ -160,19 +186,19 @@ final class TickScale {
         return tokens <= capacity;
     }
 
-    /** Returns the ticks from empty to full. */
+    /** Returns the ticks from empty to full: those of the capacity and the spare ones. */
     long full() {
-        return full;
+        return whole + spare;
     }
 
-    /** Returns the longest time from empty to full. */
+    /** Returns the longest time from empty to full. Then only spare ticks may be missing. */
     long nanosToFull() {
         return nanosToFull;
     }
 
     /** Returns the ticks of this many tokens, at most those of a full bucket. */
     long price(long tokens) {
-        return tokens >= capacity ? full : tokens * perToken;
+        return tokens >= capacity ? whole : tokens * perToken;
     }
 
     /**
@@ -180,7 +206,7 @@ final class TickScale {
      * what comes back in 365 days; the rest of the tokens is not taken.
      */
     long missingAfterDebt(long missing, long tokens) {
-        long room = Math.max(full + maxDebt - missing, 0);
+        long room = Math.max(full() + maxDebt - missing, 0);
         return missing + (tokens > room / perToken ? room : tokens * perToken);
     }
 
@@ -256,22 +282,21 @@ final class TickScale {
 
     /** Returns the whole tokens in a bucket that is missing this many ticks. */
     long tokensLeft(long missing) {
-        return Math.max(full - missing, 0) / perToken;
+        return Math.max(full() - missing, 0) / perToken;
     }
 
     /** Returns the time until a bucket that is missing this many ticks has one more whole token. */
     long nanosUntilNextToken(long missing, long nanos) {
-        long debt = Math.max(missing - full, 0);
-        return nanosUntil(missing <= 0 ? 0 : debt + (missing - debt - 1) % perToken + 1, nanos);
+        long debt = Math.max(missing - full(), 0);
+        long left = full() - (missing - debt);
+        return nanosUntil(left >= whole ? 0 : debt + perToken - left % perToken, nanos);
     }
 
     /** Returns the ticks missing here for the tokens of a bucket of another spec, cut to this capacity. */
     long convertMissing(TickScale other, long missing, long nanos) {
         return isSimple(other, missing)
                 ? simplyConverted(other, missing)
-                : full
-                        - Math.max(
-                                full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
+                : whole - Math.max(whole - worthMissing(other, missing, nanos), keptTokens(other, missing));
     }
 
     /** Returns whether a conversion has no debt and no batches, and no product in it exceeds a {@code long}. */
@@ -279,29 +304,31 @@ final class TickScale {
         return spec.refill() == BucketSpec.Refill.GREEDY
                 && other.spec.refill() == BucketSpec.Refill.GREEDY
                 && missing >= 0
-                && missing <= other.full
+                && missing <= other.whole
                 && Math.multiplyHigh(perToken, other.perToken) == 0
                 && perToken * other.perToken > 0;
     }
 
     private long simplyConverted(TickScale other, long missing) {
-        long left = other.full - missing;
+        long left = other.whole - missing;
         long tokens = left / other.perToken;
-        return tokens >= capacity ? 0 : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
+        return tokens >= capacity ? 0 : whole - tokens * perToken - left % other.perToken * perToken / other.perToken;
     }
 
-    private BigInteger[] keptTokens(TickScale other, long missing) {
-        BigInteger[] kept = BigInteger.valueOf(other.full - missing)
-                .multiply(BigInteger.valueOf(perToken))
-                .divideAndRemainder(BigInteger.valueOf(other.perToken));
-        kept[0] = atMostFull(kept);
-        return kept;
+    private long keptTokens(TickScale other, long missing) {
+        long left = other.whole - missing;
+        return perToken == other.perToken
+                ? atMostWhole(left)
+                : atMostWhole(floor(product(left, perToken), BigInteger.valueOf(other.perToken)));
     }
 
-    /** Rounds a quotient down. Returns at most the ticks of a full bucket, and no less than the largest debt. */
-    private BigInteger atMostFull(BigInteger[] quotient) {
-        BigInteger floor = quotient[1].signum() < 0 ? quotient[0].subtract(BigInteger.ONE) : quotient[0];
-        return floor.min(BigInteger.valueOf(full)).max(BigInteger.valueOf(-maxDebt));
+    /** Returns at most the ticks of the capacity, and no less than the largest debt. */
+    private long atMostWhole(BigInteger ticks) {
+        return ticks.min(BigInteger.valueOf(whole)).max(BigInteger.valueOf(-maxDebt)).longValueExact();
+    }
+
+    private long atMostWhole(long ticks) {
+        return Math.max(Math.min(ticks, whole), -maxDebt);
     }
 
     /**
@@ -313,16 +340,35 @@ final class TickScale {
             return simplyConverted(other, missing);
         }
         long otherClock = other.clock(nanos);
+        long since = sinceStep(clock(nanos));
+        long otherSince = other.sinceStep(otherClock);
+        long left = other.whole - missing - other.advanceAt(otherClock);
+        if (perToken == other.perToken && stepNanos == other.stepNanos && since == otherSince) {
+            return whole - atMostWhole(left + quotient(other.perStep - perStep, since, stepNanos));
+        }
         BigInteger otherStep = BigInteger.valueOf(other.stepNanos);
-        BigInteger worth = BigInteger.valueOf(other.full - missing - other.advanceAt(otherClock))
-                .multiply(otherStep)
-                .add(product(other.perStep, other.sinceStep(otherClock)))
-                .multiply(BigInteger.valueOf(perToken))
-                .multiply(BigInteger.valueOf(stepNanos));
+        BigInteger worth = product(left, other.stepNanos)
+                .add(product(other.perStep, otherSince))
+                .multiply(product(perToken, stepNanos));
         BigInteger perTick = otherStep.multiply(BigInteger.valueOf(other.perToken));
-        BigInteger earned = product(perStep, sinceStep(clock(nanos))).multiply(perTick);
-        BigInteger[] ticks = worth.subtract(earned).divideAndRemainder(perTick.multiply(BigInteger.valueOf(stepNanos)));
-        return full - atMostFull(ticks).longValueExact();
+        BigInteger earned = product(perStep, since).multiply(perTick);
+        return whole - atMostWhole(floor(worth.subtract(earned), perTick.multiply(BigInteger.valueOf(stepNanos))));
+    }
+
+    private static BigInteger floor(BigInteger a, BigInteger b) {
+        BigInteger[] quotient = a.divideAndRemainder(b);
+        return quotient[1].signum() < 0 ? quotient[0].subtract(BigInteger.ONE) : quotient[0];
+    }
+
+    /** Returns {@code a * b / c}, rounded down. */
+    static long quotient(long a, long b, long c) {
+        double estimate = (double) a * b / c;
+        if (Math.abs(estimate) >= MAX_ESTIMATE) {
+            return floor(product(a, b), BigInteger.valueOf(c)).longValueExact();
+        }
+        // The products wrap around, their difference is at most a few c.
+        long near = (long) estimate;
+        return near + Math.floorDiv(a * b - near * c, c);
     }
 
     private static BigInteger product(long a, long b) {
@@ -332,12 +378,15 @@ final class TickScale {
     /** Returns whether a conversion cuts off a fraction of a tick, as it does wherever a part of a batch counts. */
     boolean cutsFraction(TickScale other, long missing, long nanos) {
         if (isSimple(other, Math.max(missing, 0))) {
-            long left = other.full - Math.max(missing, 0);
+            long left = other.whole - Math.max(missing, 0);
             return left / other.perToken < capacity && left % other.perToken * perToken % other.perToken != 0;
         }
-        BigInteger[] kept = keptTokens(other, Math.max(missing, 0));
-        return sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0
-                || kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
+        if (sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0) {
+            return true;
+        }
+        BigInteger[] kept = product(other.whole - Math.max(missing, 0), perToken)
+                .divideAndRemainder(BigInteger.valueOf(other.perToken));
+        return kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(whole)) < 0;
     }
 
     /**
@@ -354,7 +403,7 @@ final class TickScale {
                 .multiply(BigInteger.valueOf(perToken))
                 .divide(BigInteger.valueOf(period))
                 .add(BigInteger.valueOf(Math.min(nanos, 1)))
-                .min(BigInteger.valueOf(full))
+                .min(BigInteger.valueOf(full()))
                 .longValueExact();
     }
 }

@@ -18,8 +18,8 @@ class TickScaleTests {
             TickScale to = TickScale.of(Specs.smallSpec(random), 0);
             long missing = random.nextLong(from.full() + 1);
             long converted = to.convertMissing(from, missing, random.nextLong(Long.MAX_VALUE / 4));
-            assertThat(product(to.full() - converted, from.price(1)))
-                    .isLessThanOrEqualTo(product(from.full() - missing, to.price(1)));
+            assertThat(product(whole(to) - converted, from.price(1)))
+                    .isLessThanOrEqualTo(product(whole(from) - missing, to.price(1)));
         }
     }
 
@@ -36,13 +36,30 @@ class TickScaleTests {
             long period = spec.rate().period().toNanos();
             BigInteger earned =
                     product(spec.rate().tokens(), nanos % period).multiply(product(from.price(1), to.price(1)));
-            BigInteger worth = product(from.full() - missing, to.price(1))
+            BigInteger worth = product(whole(from) - missing, to.price(1))
                     .multiply(BigInteger.valueOf(period))
                     .subtract(earned);
-            long kept = to.full() - to.worthMissing(from, missing, nanos);
+            long kept = whole(to) - to.worthMissing(from, missing, nanos);
             assertThat(product(kept, from.price(1)).multiply(BigInteger.valueOf(period)))
                     .isLessThanOrEqualTo(worth);
         }
+    }
+
+    @Test
+    void aQuotientIsExactAndRoundedDown() {
+        SplittableRandom random = new SplittableRandom(1);
+        for (int i = 0; i < 100_000; i++) {
+            long c = 1 + (random.nextLong() >>> 9 + random.nextInt(50));
+            long b = random.nextLong(c);
+            long a = random.nextLong() >> 3 + random.nextInt(55);
+            BigInteger[] exact = product(a, b).divideAndRemainder(BigInteger.valueOf(c));
+            long floor = exact[0].longValueExact() - (exact[1].signum() < 0 ? 1 : 0);
+            assertThat(TickScale.quotient(a, b, c)).as("%d * %d / %d", a, b, c).isEqualTo(floor);
+        }
+    }
+
+    private static long whole(TickScale scale) {
+        return scale.price(scale.spec().capacity());
     }
 
     private static BigInteger product(long a, long b) {
