@@ -27,11 +27,12 @@ final class TickScale {
      * is worth 5 tokens. Under greedy refill it has these 5. Converted back, it has 5, and the next batch brings 5.
      *
      * Why a token in batches isn't one tick. It could be, since a batch has whole tokens. But the earned part of a batch
-     * has a fraction, and each conversion would round it down: with another spec at each call, a third of the tokens is
-     * lost. So a token is 2^30 ticks, or fewer if the rate is so high that a tick is less than a tenth of a nanosecond's
-     * refill. A conversion still rounds down by less than a tick, and 60 tokens less a tick are 59 to a call. A bucket
-     * therefore holds a few ticks more than its capacity (the spare), a thousandth of a token, which pay for roundings and
-     * come back when the bucket is full. They never add up to a token.
+     * has a fraction. If each conversion rounded it down, specs that take turns at each call would lose a third of the tokens,
+     * and even 60 tokens less a tick are 59 to a call. So a token is 2^20 ticks, and the time since the last batch counts in
+     * 2^20 parts of the period (the parts). At the same part of the same period, two specs have both earned whole ticks, and a
+     * conversion is exact. Higher rates have fewer ticks, so that a tick is still less than a nanosecond's refill.
+     * Between different periods a part that has begun counts as still to come for the old spec, and as passed for the new
+     * one. Otherwise calls that hit the ends of the parts of both periods would get both rates.
      *
      * Calendar refill is interval refill on a clock on which all days, weeks or months have one length (CalendarClock).
      */
@@ -42,10 +43,7 @@ final class TickScale {
     private static final long MICROSECOND = 1_000;
 
     /** The most ticks of a token that comes in a batch. */
-    private static final long MAX_PER_BATCHED_TOKEN = 1L << 30;
-
-    /** The part of a token in batches that is spare: 2^-10. */
-    private static final int SPARE_BITS = 10;
+    private static final long MAX_PER_BATCHED_TOKEN = 1L << 20;
 
     /** A quotient below this bound that is computed with doubles is wrong by less than two. */
     private static final double MAX_ESTIMATE = 1L << 50;
@@ -57,8 +55,7 @@ final class TickScale {
     private final long perStep;
     private final long perToken;
     private final long capacity;
-    private final long whole;
-    private final long spare;
+    private final long full;
     private final long nanosToFull;
     private final long maxDebt;
     private final @Nullable WallCalendar calendar;
@@ -85,13 +82,12 @@ final class TickScale {
         this.perStep = perStep;
         this.perToken = perToken;
         this.capacity = spec.capacity();
-        this.whole = capacity * perToken;
-        this.spare = spec.refill() == BucketSpec.Refill.GREEDY ? 0 : perToken >> SPARE_BITS;
+        this.full = capacity * perToken;
         this.base = this;
         this.advance = 0;
         this.advancedUntil = start;
         this.calendar = calendar;
-        this.nanosToFull = stepsOf(whole) * stepNanos;
+        this.nanosToFull = stepsOf(full) * stepNanos;
         this.maxDebt = ThrottlePolicy.LONGEST_WAIT.toNanos() / stepNanos * perStep;
     }
 
@@ -104,8 +100,7 @@ final class TickScale {
         this.perStep = base.perStep;
         this.perToken = base.perToken;
         this.capacity = base.capacity;
-        this.whole = base.whole;
-        this.spare = base.spare;
+        this.full = base.full;
         this.nanosToFull = base.nanosToFull;
         this.maxDebt = base.maxDebt;
         this.calendar = base.calendar;
@@ -186,19 +181,19 @@ final class TickScale {
         return tokens <= capacity;
     }
 
-    /** Returns the ticks from empty to full: those of the capacity and the spare ones. */
+    /** Returns the ticks from empty to full. */
     long full() {
-        return whole + spare;
+        return full;
     }
 
-    /** Returns the longest time from empty to full. Then only spare ticks may be missing. */
+    /** Returns the longest time from empty to full. */
     long nanosToFull() {
         return nanosToFull;
     }
 
     /** Returns the ticks of this many tokens, at most those of a full bucket. */
     long price(long tokens) {
-        return tokens >= capacity ? whole : tokens * perToken;
+        return tokens >= capacity ? full : tokens * perToken;
     }
 
     /**
@@ -206,7 +201,7 @@ final class TickScale {
      * what comes back in 365 days; the rest of the tokens is not taken.
      */
     long missingAfterDebt(long missing, long tokens) {
-        long room = Math.max(full() + maxDebt - missing, 0);
+        long room = Math.max(full + maxDebt - missing, 0);
         return missing + (tokens > room / perToken ? room : tokens * perToken);
     }
 
@@ -282,21 +277,20 @@ final class TickScale {
 
     /** Returns the whole tokens in a bucket that is missing this many ticks. */
     long tokensLeft(long missing) {
-        return Math.max(full() - missing, 0) / perToken;
+        return Math.max(full - missing, 0) / perToken;
     }
 
     /** Returns the time until a bucket that is missing this many ticks has one more whole token. */
     long nanosUntilNextToken(long missing, long nanos) {
-        long debt = Math.max(missing - full(), 0);
-        long left = full() - (missing - debt);
-        return nanosUntil(left >= whole ? 0 : debt + perToken - left % perToken, nanos);
+        long debt = Math.max(missing - full, 0);
+        return nanosUntil(missing <= 0 ? 0 : debt + (missing - debt - 1) % perToken + 1, nanos);
     }
 
     /** Returns the ticks missing here for the tokens of a bucket of another spec, cut to this capacity. */
     long convertMissing(TickScale other, long missing, long nanos) {
         return isSimple(other, missing)
                 ? simplyConverted(other, missing)
-                : whole - Math.max(whole - worthMissing(other, missing, nanos), keptTokens(other, missing));
+                : full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing));
     }
 
     /** Returns whether a conversion has no debt and no batches, and no product in it exceeds a {@code long}. */
@@ -304,31 +298,31 @@ final class TickScale {
         return spec.refill() == BucketSpec.Refill.GREEDY
                 && other.spec.refill() == BucketSpec.Refill.GREEDY
                 && missing >= 0
-                && missing <= other.whole
+                && missing <= other.full
                 && Math.multiplyHigh(perToken, other.perToken) == 0
                 && perToken * other.perToken > 0;
     }
 
     private long simplyConverted(TickScale other, long missing) {
-        long left = other.whole - missing;
+        long left = other.full - missing;
         long tokens = left / other.perToken;
-        return tokens >= capacity ? 0 : whole - tokens * perToken - left % other.perToken * perToken / other.perToken;
+        return tokens >= capacity ? 0 : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
     }
 
     private long keptTokens(TickScale other, long missing) {
-        long left = other.whole - missing;
+        long left = other.full - missing;
         return perToken == other.perToken
-                ? atMostWhole(left)
-                : atMostWhole(floor(product(left, perToken), BigInteger.valueOf(other.perToken)));
+                ? atMostFull(left)
+                : atMostFull(floor(product(left, perToken), BigInteger.valueOf(other.perToken)));
     }
 
-    /** Returns at most the ticks of the capacity, and no less than the largest debt. */
-    private long atMostWhole(BigInteger ticks) {
-        return ticks.min(BigInteger.valueOf(whole)).max(BigInteger.valueOf(-maxDebt)).longValueExact();
+    /** Returns at most the ticks of a full bucket, and no less than the largest debt. */
+    private long atMostFull(BigInteger ticks) {
+        return ticks.min(BigInteger.valueOf(full)).max(BigInteger.valueOf(-maxDebt)).longValueExact();
     }
 
-    private long atMostWhole(long ticks) {
-        return Math.max(Math.min(ticks, whole), -maxDebt);
+    private long atMostFull(long ticks) {
+        return Math.max(Math.min(ticks, full), -maxDebt);
     }
 
     /**
@@ -340,19 +334,22 @@ final class TickScale {
             return simplyConverted(other, missing);
         }
         long otherClock = other.clock(nanos);
-        long since = sinceStep(clock(nanos));
         long otherSince = other.sinceStep(otherClock);
-        long left = other.whole - missing - other.advanceAt(otherClock);
+        long left = other.full - missing - other.advanceAt(otherClock);
+        long since = sinceStep(clock(nanos));
         if (perToken == other.perToken && stepNanos == other.stepNanos && since == otherSince) {
-            return whole - atMostWhole(left + quotient(other.perStep - perStep, since, stepNanos));
+            return full - atMostFull(left + (other.perStep - perStep) / perToken * parts(since));
         }
-        BigInteger otherStep = BigInteger.valueOf(other.stepNanos);
-        BigInteger worth = product(left, other.stepNanos)
-                .add(product(other.perStep, otherSince))
-                .multiply(product(perToken, stepNanos));
-        BigInteger perTick = otherStep.multiply(BigInteger.valueOf(other.perToken));
-        BigInteger earned = product(perStep, since).multiply(perTick);
-        return whole - atMostWhole(floor(worth.subtract(earned), perTick.multiply(BigInteger.valueOf(stepNanos))));
+        long worth = left + other.perStep / other.perToken * other.parts(otherSince);
+        BigInteger perTick = product(stepNanos, other.perToken);
+        BigInteger ticks = product(worth, perToken).multiply(BigInteger.valueOf(stepNanos));
+        BigInteger earned = product(perStep, since).multiply(BigInteger.valueOf(other.perToken));
+        return full - atMostFull(floor(ticks.subtract(earned), perTick));
+    }
+
+    /** Returns the parts of the period that have passed since the last batch; a part earns as many ticks as a batch has tokens. */
+    private long parts(long since) {
+        return since == 0 ? 0 : quotient(since, perToken, stepNanos);
     }
 
     private static BigInteger floor(BigInteger a, BigInteger b) {
@@ -378,15 +375,15 @@ final class TickScale {
     /** Returns whether a conversion cuts off a fraction of a tick, as it does wherever a part of a batch counts. */
     boolean cutsFraction(TickScale other, long missing, long nanos) {
         if (isSimple(other, Math.max(missing, 0))) {
-            long left = other.whole - Math.max(missing, 0);
+            long left = other.full - Math.max(missing, 0);
             return left / other.perToken < capacity && left % other.perToken * perToken % other.perToken != 0;
         }
         if (sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0) {
             return true;
         }
-        BigInteger[] kept = product(other.whole - Math.max(missing, 0), perToken)
+        BigInteger[] kept = product(other.full - Math.max(missing, 0), perToken)
                 .divideAndRemainder(BigInteger.valueOf(other.perToken));
-        return kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(whole)) < 0;
+        return kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
     }
 
     /**
@@ -403,7 +400,7 @@ final class TickScale {
                 .multiply(BigInteger.valueOf(perToken))
                 .divide(BigInteger.valueOf(period))
                 .add(BigInteger.valueOf(Math.min(nanos, 1)))
-                .min(BigInteger.valueOf(full()))
+                .min(BigInteger.valueOf(full))
                 .longValueExact();
     }
 }

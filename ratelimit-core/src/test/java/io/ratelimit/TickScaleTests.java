@@ -18,8 +18,8 @@ class TickScaleTests {
             TickScale to = TickScale.of(Specs.smallSpec(random), 0);
             long missing = random.nextLong(from.full() + 1);
             long converted = to.convertMissing(from, missing, random.nextLong(Long.MAX_VALUE / 4));
-            assertThat(product(whole(to) - converted, from.price(1)))
-                    .isLessThanOrEqualTo(product(whole(from) - missing, to.price(1)));
+            assertThat(product(to.full() - converted, from.price(1)))
+                    .isLessThanOrEqualTo(product(from.full() - missing, to.price(1)));
         }
     }
 
@@ -36,10 +36,10 @@ class TickScaleTests {
             long period = spec.rate().period().toNanos();
             BigInteger earned =
                     product(spec.rate().tokens(), nanos % period).multiply(product(from.price(1), to.price(1)));
-            BigInteger worth = product(whole(from) - missing, to.price(1))
+            BigInteger worth = product(from.full() - missing, to.price(1))
                     .multiply(BigInteger.valueOf(period))
                     .subtract(earned);
-            long kept = whole(to) - to.worthMissing(from, missing, nanos);
+            long kept = to.full() - to.worthMissing(from, missing, nanos);
             assertThat(product(kept, from.price(1)).multiply(BigInteger.valueOf(period)))
                     .isLessThanOrEqualTo(worth);
         }
@@ -56,10 +56,6 @@ class TickScaleTests {
             long floor = exact[0].longValueExact() - (exact[1].signum() < 0 ? 1 : 0);
             assertThat(TickScale.quotient(a, b, c)).as("%d * %d / %d", a, b, c).isEqualTo(floor);
         }
-    }
-
-    private static long whole(TickScale scale) {
-        return scale.price(scale.spec().capacity());
     }
 
     private static BigInteger product(long a, long b) {
