@@ -99,7 +99,7 @@ final class ExpiringBuckets {
     }
 
     /** Returns whether a state is in the first half of its life, though it may be almost a step older than it seems. */
-    private boolean isYoung(BucketState state) {
+    boolean isYoung(BucketState state) {
         return step() - state.renewedAt < halfLife(state.scale()) >> STEP_BITS;
     }
 

@@ -147,9 +147,18 @@ final class LocalBucketStore implements BucketStore {
         return true;
     }
 
-    /** Keeps the bucket through the debt before the tokens are owed: it could be evicted in between. */
+    /**
+     * Takes the tokens from the bucket of the receipt if they are there, as from a call. Otherwise keeps the bucket through
+     * the debt before the tokens are owed: it could be evicted in between.
+     */
     private void owe(Answer taken, long tokens) {
         PolicyBuckets buckets = buckets(taken.policy());
+        long now = clock.now();
+        if (taken.receipt() instanceof Receipt receipt
+                && buckets.isYoung(receipt.state())
+                && receipt.state().take(tokens, now) >= 0) {
+            return;
+        }
         long missing = BucketState.CLOSED;
         while (missing == BucketState.CLOSED) {
             long nanos = clock.now();

@@ -26,6 +26,14 @@ final class TickScale {
      * bucket is ahead by so many ticks until then (the advance). At 10/1m and half a minute after a tick, an empty bucket
      * is worth 5 tokens. Under greedy refill it has these 5. Converted back, it has 5, and the next batch brings 5.
      *
+     * Why a token in batches isn't one tick. It could be, since a batch has whole tokens. But the earned part of a batch
+     * has a fraction. If each conversion rounded it down, specs that take turns at each call would lose a third of the tokens,
+     * and even 60 tokens less a tick are 59 to a call. So a token is 2^20 ticks, and the time since the last batch counts in
+     * 2^20 parts of the period (the parts). At the same part of the same period, two specs have both earned whole ticks, and a
+     * conversion is exact. Higher rates have fewer ticks, so that a tick is still less than a nanosecond's refill.
+     * Between different periods a part that has begun counts as still to come for the old spec, and as passed for the new
+     * one. Otherwise calls that hit the ends of the parts of both periods would get both rates.
+     *
      * Calendar refill is interval refill on a clock on which all days, weeks or months have one length (CalendarClock).
      */
 
@@ -33,6 +41,12 @@ final class TickScale {
     private static final long MAX_TICKS_PER_NANOSECOND = 24;
 
     private static final long MICROSECOND = 1_000;
+
+    /** The most ticks of a token that comes in a batch. */
+    private static final long MAX_PER_BATCHED_TOKEN = 1L << 20;
+
+    /** A quotient below this bound that is computed with doubles is wrong by less than two. */
+    private static final double MAX_ESTIMATE = 1L << 50;
 
     private final BucketSpec spec;
     private final Rate rate;
@@ -103,8 +117,15 @@ final class TickScale {
             return of(spec, nanos);
         }
         WallCalendar calendar = new WallCalendar(CalendarClock.of(spec), time);
+        return ofBatches(spec, calendar.at(nanos), calendar.periodNanos(), calendar);
+    }
+
+    private static TickScale ofBatches(
+            BucketSpec spec, long clock, long stepNanos, @Nullable WallCalendar calendar) {
         long tokens = spec.rate().tokens();
-        return new TickScale(spec, spec.rate(), calendar.at(nanos), calendar.periodNanos(), tokens, 1, calendar);
+        long maxPerToken = Math.min(MAX_TICKS_PER_NANOSECOND * stepNanos / tokens, MAX_PER_BATCHED_TOKEN);
+        long perToken = Long.highestOneBit(maxPerToken);
+        return new TickScale(spec, spec.rate(), clock, stepNanos, tokens * perToken, perToken, calendar);
     }
 
     /** Returns the scale of a spec without a calendar. */
@@ -112,7 +133,7 @@ final class TickScale {
         long tokens = spec.rate().tokens();
         long periodNanos = spec.rate().period().toNanos();
         if (spec.refill() == BucketSpec.Refill.INTERVAL) {
-            return new TickScale(spec, spec.rate(), nanos, periodNanos, tokens, 1);
+            return ofBatches(spec, nanos, periodNanos, null);
         }
         long common =
                 BigInteger.valueOf(tokens).gcd(BigInteger.valueOf(periodNanos)).longValueExact();
@@ -269,9 +290,7 @@ final class TickScale {
     long convertMissing(TickScale other, long missing, long nanos) {
         return isSimple(other, missing)
                 ? simplyConverted(other, missing)
-                : full
-                        - Math.max(
-                                full - worthMissing(other, missing, nanos), keptTokens(other, missing)[0].longValue());
+                : full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing));
     }
 
     /** Returns whether a conversion has no debt and no batches, and no product in it exceeds a {@code long}. */
@@ -290,18 +309,20 @@ final class TickScale {
         return tokens >= capacity ? 0 : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
     }
 
-    private BigInteger[] keptTokens(TickScale other, long missing) {
-        BigInteger[] kept = BigInteger.valueOf(other.full - missing)
-                .multiply(BigInteger.valueOf(perToken))
-                .divideAndRemainder(BigInteger.valueOf(other.perToken));
-        kept[0] = atMostFull(kept);
-        return kept;
+    private long keptTokens(TickScale other, long missing) {
+        long left = other.full - missing;
+        return perToken == other.perToken
+                ? atMostFull(left)
+                : atMostFull(floor(product(left, perToken), BigInteger.valueOf(other.perToken)));
     }
 
-    /** Rounds a quotient down. Returns at most the ticks of a full bucket, and no less than the largest debt. */
-    private BigInteger atMostFull(BigInteger[] quotient) {
-        BigInteger floor = quotient[1].signum() < 0 ? quotient[0].subtract(BigInteger.ONE) : quotient[0];
-        return floor.min(BigInteger.valueOf(full)).max(BigInteger.valueOf(-maxDebt));
+    /** Returns at most the ticks of a full bucket, and no less than the largest debt. */
+    private long atMostFull(BigInteger ticks) {
+        return ticks.min(BigInteger.valueOf(full)).max(BigInteger.valueOf(-maxDebt)).longValueExact();
+    }
+
+    private long atMostFull(long ticks) {
+        return Math.max(Math.min(ticks, full), -maxDebt);
     }
 
     /**
@@ -313,16 +334,38 @@ final class TickScale {
             return simplyConverted(other, missing);
         }
         long otherClock = other.clock(nanos);
-        BigInteger otherStep = BigInteger.valueOf(other.stepNanos);
-        BigInteger worth = BigInteger.valueOf(other.full - missing - other.advanceAt(otherClock))
-                .multiply(otherStep)
-                .add(product(other.perStep, other.sinceStep(otherClock)))
-                .multiply(BigInteger.valueOf(perToken))
-                .multiply(BigInteger.valueOf(stepNanos));
-        BigInteger perTick = otherStep.multiply(BigInteger.valueOf(other.perToken));
-        BigInteger earned = product(perStep, sinceStep(clock(nanos))).multiply(perTick);
-        BigInteger[] ticks = worth.subtract(earned).divideAndRemainder(perTick.multiply(BigInteger.valueOf(stepNanos)));
-        return full - atMostFull(ticks).longValueExact();
+        long otherSince = other.sinceStep(otherClock);
+        long left = other.full - missing - other.advanceAt(otherClock);
+        long since = sinceStep(clock(nanos));
+        if (perToken == other.perToken && stepNanos == other.stepNanos && since == otherSince) {
+            return full - atMostFull(left + (other.perStep - perStep) / perToken * parts(since));
+        }
+        long worth = left + other.perStep / other.perToken * other.parts(otherSince);
+        BigInteger perTick = product(stepNanos, other.perToken);
+        BigInteger ticks = product(worth, perToken).multiply(BigInteger.valueOf(stepNanos));
+        BigInteger earned = product(perStep, since).multiply(BigInteger.valueOf(other.perToken));
+        return full - atMostFull(floor(ticks.subtract(earned), perTick));
+    }
+
+    /** Returns the parts of the period that have passed since the last batch; a part earns as many ticks as a batch has tokens. */
+    private long parts(long since) {
+        return since == 0 ? 0 : quotient(since, perToken, stepNanos);
+    }
+
+    private static BigInteger floor(BigInteger a, BigInteger b) {
+        BigInteger[] quotient = a.divideAndRemainder(b);
+        return quotient[1].signum() < 0 ? quotient[0].subtract(BigInteger.ONE) : quotient[0];
+    }
+
+    /** Returns {@code a * b / c}, rounded down. */
+    static long quotient(long a, long b, long c) {
+        double estimate = (double) a * b / c;
+        if (Math.abs(estimate) >= MAX_ESTIMATE) {
+            return floor(product(a, b), BigInteger.valueOf(c)).longValueExact();
+        }
+        // The products wrap around, their difference is at most a few c.
+        long near = (long) estimate;
+        return near + Math.floorDiv(a * b - near * c, c);
     }
 
     private static BigInteger product(long a, long b) {
@@ -335,9 +378,12 @@ final class TickScale {
             long left = other.full - Math.max(missing, 0);
             return left / other.perToken < capacity && left % other.perToken * perToken % other.perToken != 0;
         }
-        BigInteger[] kept = keptTokens(other, Math.max(missing, 0));
-        return sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0
-                || kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
+        if (sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0) {
+            return true;
+        }
+        BigInteger[] kept = product(other.full - Math.max(missing, 0), perToken)
+                .divideAndRemainder(BigInteger.valueOf(other.perToken));
+        return kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
     }
 
     /**

@@ -51,9 +51,9 @@ class AlternatingSpecsTests {
         assertThat(allowed).isBetween(24 * 60 + 59, 24 * 61 + 60);
     }
 
-    /** With refill in batches a change rounds the next batch down to whole tokens. */
+    /** A change in the middle of a batch leaves a fraction of the next one. */
     @Test
-    void aChangeWithinABatchCostsLessThanATokenOfTheNextOne() {
+    void changesWithinABatchCostTheNextOneNothing() {
         List<BucketSpec> specs = List.of(
                 new BucketSpec(Rate.of("60/1h"), 60, Refill.INTERVAL),
                 new BucketSpec(Rate.of("61/1h"), 60, Refill.INTERVAL));
@@ -65,9 +65,32 @@ class AlternatingSpecsTests {
             assertThat(take(specs.get(i % 2))).isFalse();
         }
         time.advance(Duration.ofMinutes(30));
-        for (int i = 0; i < 59; i++) {
+        for (int i = 0; i < 60; i++) {
             assertThat(take(specs.get(0))).isTrue();
         }
+        assertThat(take(specs.get(0))).isFalse();
+    }
+
+    /** The tokens of half of the time come at one rate, and those of the other half at the other. */
+    @Test
+    void twoSpecsWithBatchesThatTakeTurnsGiveTheTokensOfBoth() {
+        List<BucketSpec> specs = List.of(
+                new BucketSpec(Rate.of("600/1h"), 10_000, Refill.INTERVAL),
+                new BucketSpec(Rate.of("701/1h"), 10_000, Refill.INTERVAL));
+        int allowed = 0;
+        while (allowed < 9_000) {
+            assertThat(take(specs.get(0))).isTrue();
+            allowed++;
+        }
+        for (int i = 0; i < 24 * 600; i++) {
+            assertThat(take(specs.get(i % 2))).as("call %d", i).isTrue();
+            allowed++;
+            time.advance(Duration.ofSeconds(6));
+        }
+        while (take(specs.get(0))) {
+            allowed++;
+        }
+        assertThat(allowed).isEqualTo(10_000 + 24 * (600 + 701) / 2);
     }
 
     @Test

@@ -45,6 +45,19 @@ class TickScaleTests {
         }
     }
 
+    @Test
+    void aQuotientIsExactAndRoundedDown() {
+        SplittableRandom random = new SplittableRandom(1);
+        for (int i = 0; i < 100_000; i++) {
+            long c = 1 + (random.nextLong() >>> 9 + random.nextInt(50));
+            long b = random.nextLong(c);
+            long a = random.nextLong() >> 3 + random.nextInt(55);
+            BigInteger[] exact = product(a, b).divideAndRemainder(BigInteger.valueOf(c));
+            long floor = exact[0].longValueExact() - (exact[1].signum() < 0 ? 1 : 0);
+            assertThat(TickScale.quotient(a, b, c)).as("%d * %d / %d", a, b, c).isEqualTo(floor);
+        }
+    }
+
     private static BigInteger product(long a, long b) {
         return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
     }
