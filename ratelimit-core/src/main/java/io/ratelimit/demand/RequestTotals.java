@@ -10,7 +10,10 @@ final class RequestTotals {
     private static final int BINS = 48;
     private static final int BITS_BELOW_BIN = 51;
 
+    /** For each bin one weight a rate. */
     private final double[] bins;
+
+    private final int rates;
     private final long firstBin;
     private double all;
     private double denied;
@@ -22,11 +25,20 @@ final class RequestTotals {
     /** @param perToken the parts of a token, the smallest deficit after a request */
     RequestTotals(int rates, double perToken) {
         this.bins = new double[rates * BINS];
+        this.rates = rates;
         this.firstBin = key(perToken);
     }
 
     void addDeficit(int rate, double deficit, double weight) {
-        bins[rate * BINS + bin(deficit)] += weight;
+        bins[bin(deficit) * rates + rate] += weight;
+    }
+
+    /** Adds a request whose deficit is the same at all rates from one on. */
+    void addDeficits(int firstRate, double deficit, double weight) {
+        int start = bin(deficit) * rates;
+        for (int i = start + firstRate; i < start + rates; i++) {
+            bins[i] += weight;
+        }
     }
 
     void add(boolean isDenied, double price, long nanos, double weight) {
@@ -105,7 +117,7 @@ final class RequestTotals {
     double above(int rate, double deficit) {
         double sum = 0;
         for (int bin = Math.max(bin(deficit), 0); bin < BINS; bin++) {
-            sum += bins[rate * BINS + bin];
+            sum += bins[bin * rates + rate];
         }
         return sum;
     }
