@@ -97,7 +97,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     public @Nullable Demand demand(String policy, @Nullable String tier) {
         PolicyMeters meters = policies.get(policy);
         Limit limit = meters == null ? null : meters.limit(tier);
-        return limit == null ? null : limit.meter.demand(time.nanoTime());
+        return limit == null ? null : limit.meter.demand();
     }
 
     /**

@@ -220,22 +220,8 @@ public final class DemandMeter {
 
     /** Returns the demand up to the last request. */
     public Demand demand() {
-        RequestTotals sum = sum();
-        return demand(sum, sum.lastNanos());
-    }
-
-    /** Returns the demand up to a moment of the clock of the requests. */
-    Demand demand(long nanos) {
-        return demand(sum(), nanos);
-    }
-
-    private RequestTotals sum() {
         RequestTotals sum = noTotals();
         Arrays.stream(totals).forEach(sum::add);
-        return sum;
-    }
-
-    private Demand demand(RequestTotals sum, long nanos) {
         if (!sample.isComplete()) {
             refreshHeaviest();
         }
@@ -255,7 +241,7 @@ public final class DemandMeter {
                 others,
                 Math.round(followed.size() * sample.weight()),
                 sum,
-                Duration.ofNanos(sum.nanosUntil(nanos)),
+                Duration.ofNanos(sum.nanos()),
                 hours.all(),
                 heavyKeys);
     }

@@ -103,14 +103,9 @@ final class RequestTotals {
         return onePrice;
     }
 
-    /** Returns the moment of the last request. */
-    long lastNanos() {
-        return lastNanos;
-    }
-
-    /** Returns the nanoseconds from the first request to a moment; 0 without requests. */
-    long nanosUntil(long nanos) {
-        return all == 0 ? 0 : Math.max(nanos - firstNanos, 0);
+    /** Returns the nanoseconds from the first request to the last; 0 without requests. */
+    long nanos() {
+        return Math.max(lastNanos - firstNanos, 0);
     }
 
     /** Returns an upper bound of the weight of the requests whose deficit exceeds the given one: its whole bin counts. */
