@@ -163,7 +163,13 @@ final class BucketState {
      * @param before the ticks that the bucket was missing before the take, when its tokens were due, plus the ticks
      *     given back until then
      */
-    record Receipt(BucketState state, long due, long before) {}
+    record Receipt(BucketState state, long due, long before) {
+
+        /** Returns the moment of a take without a wait; reads the clock if its step is coarser than a nanosecond. */
+        long takenAt(TimeSource time) {
+            return state.scale.nanosAt(due, time);
+        }
+    }
 
     /**
      * Returns the receipt of a take.

@@ -1,5 +1,6 @@
 package io.ratelimit;
 
+import io.ratelimit.BucketState.Receipt;
 import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -167,6 +168,22 @@ public record Decision(
         /** Returns the policy of the charge. */
         public ThrottlePolicy policy() {
             return charge.policy();
+        }
+
+        /** Returns the {@linkplain Keys#hash hash} of the charge's key; computes it if the bucket has none. */
+        public long keyHash() {
+            long known = receipt instanceof Receipt taken ? taken.state().keyHash : 0;
+            return known == 0 ? Keys.hash(charge.key()) : known;
+        }
+
+        /**
+         * Returns the moment at which the tokens were taken, if a bucket of this process recorded it, and otherwise the
+         * present moment.
+         *
+         * @param time the clock of the store
+         */
+        public long takenAt(TimeSource time) {
+            return waitNanos == 0 && receipt instanceof Receipt taken ? taken.takenAt(time) : time.nanoTime();
         }
 
         /** Returns whether this bucket has the tokens. */

@@ -28,6 +28,14 @@ public final class Keys {
     private Keys() {}
 
     /**
+     * Returns a hash of a key that no client can predict. Equal keys have equal hashes until the process ends. Two keys
+     * among a million have the same hash by chance in one of 37 million processes.
+     */
+    public static long hash(String key) {
+        return SipHash.PROCESS.hash64(key);
+    }
+
+    /**
      * Returns the part of a key for a text that a caller sent.
      *
      * @param ignoreCase whether texts that differ only in case give the same part, as {@link String#equalsIgnoreCase}

@@ -21,7 +21,6 @@ import java.util.concurrent.atomic.AtomicLong;
 final class LocalBucketStore implements BucketStore {
 
     private final Clock clock;
-    private final SipHash hash = SipHash.withRandomKey();
     private final Map<String, PolicyBuckets> policies = new ConcurrentHashMap<>();
 
     LocalBucketStore(TimeSource time) {
@@ -190,7 +189,7 @@ final class LocalBucketStore implements BucketStore {
         return buckets != null
                 ? buckets
                 : policies.computeIfAbsent(
-                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), hash, clock, clock, clock));
+                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
     }
 
     @Override

@@ -214,6 +214,11 @@ final class TickScale {
         return atClock(clock(nanos));
     }
 
+    /** Returns the moment at which a tick began; reads the clock if the step of this scale is coarser than a nanosecond. */
+    long nanosAt(long tick, TimeSource time) {
+        return stepNanos > 1 ? time.nanoTime() : start + (perStep == 1 ? tick : tick / perStep);
+    }
+
     /** Returns the time of the clock that the steps are counted by. */
     private long clock(long nanos) {
         return calendar == null ? nanos : calendar.at(nanos);

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.tuple;
 import static org.junit.jupiter.api.Assertions.assertTimeout;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
@@ -18,6 +19,8 @@ import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class LocalBucketStoreTests extends BucketStoreContract {
 
@@ -47,6 +50,44 @@ class LocalBucketStoreTests extends BucketStoreContract {
 
     private long available(ThrottlePolicy policy, String key) {
         return store.snapshot(Charge.of(policy, key, 1)).available();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"10/1m, GREEDY, true", "7000/1m, GREEDY, true", "30000001/1d, GREEDY, false", "10/1m, INTERVAL, false"})
+    void anAnswerContainsTheMomentOfTheTakeIfTheScaleDoes(String rate, BucketSpec.Refill refill, boolean contains) {
+        ThrottlePolicy policy = ThrottlePolicy.of("policy", BucketSpec.of(rate).withRefill(refill), "user");
+        for (int i = 0; i < 3; i++) {
+            time.advance(Duration.ofNanos(1_234_567_891));
+            long taken = time.nanoTime();
+            Answer answer = store.take(List.of(Charge.of(policy, "alice", 1))).answers().get(0);
+            time.advance(Duration.ofSeconds(1));
+            assertThat(answer.takenAt(time)).isEqualTo(contains ? taken : time.nanoTime());
+        }
+    }
+
+    @Test
+    void withoutATakeAtOnceTheMomentOfAnAnswerIsThePresent() {
+        List<Charge> all = List.of(Charge.of(POLICY, "alice", 5).withMaxWait(Duration.ofMinutes(1)));
+        List<Decision> decisions = List.of(store.take(all), store.reserve(all), store.take(all));
+        time.advance(Duration.ofSeconds(1));
+        assertThat(decisions)
+                .extracting(Decision::outcome, decision -> decision.answers().get(0).takenAt(time))
+                .containsExactly(tuple(Decision.Outcome.ALLOWED, 0L), tuple(Decision.Outcome.ALLOWED, time.nanoTime()),
+                        tuple(Decision.Outcome.DENIED, time.nanoTime()));
+    }
+
+    /** Of the ten keys one has a bucket of its own, and the others share overflow buckets. */
+    @Test
+    void eachAnswerToAKeyHasItsHash() {
+        ThrottlePolicy policy = POLICY.withMaxKeys(1);
+        for (int key = 0; key < 10; key++) {
+            String name = "a long key that is stored as a hash of 128 bits: " + key;
+            for (long cost : new long[] {3, 2, 1, 6}) {
+                Answer answer = store.take(List.of(Charge.of(policy, name, cost))).answers().get(0);
+                assertThat(answer.keyHash()).isEqualTo(Keys.hash(name));
+                assertThat(answer.shared()).isEqualTo(key > 0);
+            }
+        }
     }
 
     /** G1 over the whole run: the answers equal those of a bucket that is never evicted. */

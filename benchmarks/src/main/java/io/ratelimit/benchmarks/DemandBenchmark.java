@@ -1,5 +1,6 @@
 package io.ratelimit.benchmarks;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
@@ -20,24 +21,29 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A decision with and without the measurement of demand, for a key inside and a key outside the sample. */
+/** A decision with and without the measurement of demand, for keys outside the sample and inside. */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @SuppressWarnings("NullAway.Init") // The setup does.
 public class DemandBenchmark {
 
-    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("per-user", ClockStep.NANOSECOND.plenty(), "user");
+    private static final BucketSpec FAST = ClockStep.NANOSECOND.plenty();
+
+    /** At a sixteenth to sixteen times this rate, no key of the run ever pauses until its deficit is gone. */
+    private static final BucketSpec SLOW = BucketSpec.of("100/1s").withCapacity(1_000_000_000);
+
     private static final int KEYS = 1_000_000;
 
     /** A power of two, below the size of the sample. */
     private static final int MEASURED_KEYS = 512;
 
-    /** Whether demand is measured, and whether the key of the request is in the sample. */
+    /** Whether demand is measured, whether the key of the request is in the sample, and whether it pauses between requests. */
     public enum Measured {
         NONE,
         OUTSIDE,
-        INSIDE
+        INSIDE,
+        INSIDE_BURST
     }
 
     @Param
@@ -54,16 +60,17 @@ public class DemandBenchmark {
     @Setup
     public void start() {
         TimeSource time = TimeSource.system();
+        ThrottlePolicy policy = ThrottlePolicy.of("per-user", measured == Measured.INSIDE_BURST ? SLOW : FAST, "user");
         DemandListener demand = new DemandListener(time);
         ThrottleListener listener = measured == Measured.NONE ? ThrottleListener.NONE : demand;
-        throttlers = new Throttlers(List.of(POLICY), BucketStore.local(time), time, listener);
+        throttlers = new Throttlers(List.of(policy), BucketStore.local(time), time, listener);
         if (measured == Measured.OUTSIDE) {
             for (int i = 0; i < KEYS; i++) {
-                demand.decided(Decision.of(List.of(Decision.Answer.allowed(Charge.of(POLICY, "user" + i, 1)))));
+                demand.decided(Decision.of(List.of(Decision.Answer.allowed(Charge.of(policy, "user" + i, 1)))));
             }
         }
         calls = IntStream.range(0, MEASURED_KEYS)
-                .mapToObj(i -> List.of(Charge.of(POLICY, "alice" + i + "@example.com", 1)))
+                .mapToObj(i -> List.of(Charge.of(policy, "alice" + i + "@example.com", 1)))
                 .toList();
     }
 

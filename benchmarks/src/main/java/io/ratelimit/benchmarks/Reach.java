@@ -111,7 +111,9 @@ final class Reach {
 
     private String told(String decision) {
         return number(
-                results.beyondNobody(Measurement.of(results.listener(), decision, Listening.METERS_AND_DENIED_KEYS)),
+                Results.beyondNone(
+                        results.listener(),
+                        Measurement.of(results.listener(), decision, Listening.METERS_AND_DENIED_KEYS)),
                 0);
     }
 

@@ -26,6 +26,7 @@ import java.util.stream.Stream;
  * @param growth requests through the filters, by the number of policies or mappings
  * @param annotation calls of annotated methods
  * @param listener decisions, by their listeners
+ * @param demand decisions, by whether the demand of their keys is measured
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
@@ -42,6 +43,7 @@ record Results(
         List<Measurement> growth,
         List<Measurement> annotation,
         List<Measurement> listener,
+        List<Measurement> demand,
         Samples memory,
         Samples http,
         Samples shaping,
@@ -66,6 +68,7 @@ record Results(
                 readGrowth(directory),
                 Measurement.read(directory.resolve("annotation.json")),
                 Measurement.read(directory.resolve("listener.json")),
+                Measurement.read(directory.resolve("demand.json")),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
@@ -102,7 +105,8 @@ record Results(
         filter(text);
         growth(text);
         annotation(text);
-        listener(text);
+        beyondNone(text, "The listeners of a decision of two policies", listener);
+        beyondNone(text, "The measurement of demand, by the key of the decision", demand);
         memory(text);
         http(text);
         shaping(text);
@@ -262,25 +266,25 @@ record Results(
         }
     }
 
-    private void listener(Markdown text) {
-        if (listener.isEmpty()) {
+    private static void beyondNone(Markdown text, String title, List<Measurement> decisions) {
+        if (decisions.isEmpty()) {
             return;
         }
-        text.table("The listeners of a decision of two policies", "decision", "ns", "±", "beyond none", "bytes");
-        for (Measurement one : listener) {
+        text.table(title, "decision", "ns", "±", "beyond none", "bytes");
+        for (Measurement one : decisions) {
             text.row(
                     one.label(),
                     number(one.nanos(), 1),
                     number(one.error(), 1),
-                    number(beyondNobody(one), 0),
+                    number(beyondNone(decisions, one), 0),
                     number(one.bytes(), 0));
         }
     }
 
     /** Returns the nanoseconds that the listeners add to a decision. */
-    double beyondNobody(Measurement decision) {
+    static double beyondNone(List<Measurement> decisions, Measurement decision) {
         return decision.nanos()
-                - Measurement.of(listener, decision.name(), Listening.NONE).nanos();
+                - Measurement.of(decisions, decision.name(), Listening.NONE).nanos();
     }
 
     private void memory(Markdown text) {

@@ -172,7 +172,7 @@ public final class Demand {
         return totals.all();
     }
 
-    /** Returns the time since the first request, of at most the week that peaks are kept. */
+    /** Returns the time from the first to the last request, of at most the week that peaks are kept. */
     public Duration measured() {
         return measured;
     }

@@ -82,7 +82,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
             if (decision.allowed() || !answer.allowed() && answer.outcome() != Outcome.MISSING_KEY) {
                 PolicyMeters meters = policies.get(answer.policy().name());
                 if (meters != null) {
-                    meters.feed(answer.charge(), time);
+                    meters.feed(answer, time);
                 }
             }
         }
@@ -97,7 +97,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     public @Nullable Demand demand(String policy, @Nullable String tier) {
         PolicyMeters meters = policies.get(policy);
         Limit limit = meters == null ? null : meters.limit(tier);
-        return limit == null ? null : limit.meter.demand(time.nanoTime());
+        return limit == null ? null : limit.meter.demand();
     }
 
     /**
@@ -143,11 +143,12 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
             return null;
         }
 
-        void feed(Charge charge, TimeSource time) {
+        void feed(Answer answer, TimeSource time) {
+            Charge charge = answer.charge();
             for (int i = 0; i < limits.size(); i++) {
                 Limit limit = limits.get(i);
                 if (limit.has(charge)) {
-                    limit.meter.feed(charge.key(), charge.cost(), time);
+                    limit.meter.feed(answer, time);
                     return;
                 }
             }

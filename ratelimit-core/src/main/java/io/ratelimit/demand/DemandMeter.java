@@ -1,16 +1,17 @@
 package io.ratelimit.demand;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Keys;
 import io.ratelimit.TimeSource;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -26,7 +27,7 @@ public final class DemandMeter {
     /*
      * Which keys are followed? All would be exact, but there may be millions. A choice among the requests would prefer the
      * keys that send many. Instead a secret hash orders the keys, and the sample has those with the smallest hashes: each
-     * distinct key has the same chance. A key outside the sample costs its hash and one comparison.
+     * distinct key has the same chance. A key outside the sample costs one comparison: a local bucket has its hash.
      *
      * A uniform sample of a million keys misses the one that sends a third of the requests. The key of one request in 32,
      * chosen at random, is therefore counted, and the most frequent keys are followed too. A request of theirs represents
@@ -44,8 +45,7 @@ public final class DemandMeter {
 
     private final RateGrid grid;
     private final KeySample sample;
-    private final long seed;
-    private final long factor;
+    private final ToLongFunction<String> hash;
     private final RequestTotals[] totals;
     private final HourlyPeaks hours = new HourlyPeaks();
     private volatile FrequentKeys frequent = new FrequentKeys(FREQUENT_SETS);
@@ -62,13 +62,12 @@ public final class DemandMeter {
      * @param sample the number of keys to follow at most, beside the heaviest
      */
     public DemandMeter(BucketSpec spec, int sample) {
-        this(spec, sample, new SecureRandom());
+        this(spec, sample, Keys::hash);
     }
 
-    /** @param random gives the secret of the hash */
-    DemandMeter(BucketSpec spec, int sample, Random random) {
-        this.seed = random.nextLong();
-        this.factor = random.nextLong() | 1;
+    /** @param hash the hash of a key, by which the sample is chosen */
+    DemandMeter(BucketSpec spec, int sample, ToLongFunction<String> hash) {
+        this.hash = hash;
         this.grid = new RateGrid(spec);
         this.sample = new KeySample(sample);
         this.totals = Stream.generate(this::noTotals).limit(STRIPES).toArray(RequestTotals[]::new);
@@ -86,17 +85,17 @@ public final class DemandMeter {
      *     get their tokens at whole periods of that clock
      */
     public void feed(String key, long cost, long nanos) {
-        FollowedKey followed = follow(key);
+        FollowedKey followed = follow(key, hash(key));
         if (followed != null) {
             add(followed, cost, nanos);
         }
     }
 
-    /** Adds a request at the present time, which is read only if the key is followed. */
-    void feed(String key, long cost, TimeSource time) {
-        FollowedKey followed = follow(key);
+    /** Adds a request by its answer. */
+    void feed(Answer answer, TimeSource time) {
+        FollowedKey followed = follow(answer.charge().key(), positive(answer.keyHash()));
         if (followed != null) {
-            add(followed, cost, time.nanoTime());
+            add(followed, answer.charge().cost(), answer.takenAt(time));
         }
     }
 
@@ -105,8 +104,7 @@ public final class DemandMeter {
     }
 
     /** Returns the key if it is followed, and follows it from now on if it belongs to the sample; otherwise null. */
-    private @Nullable FollowedKey follow(String key) {
-        long hash = hash(key);
+    private @Nullable FollowedKey follow(String key, long hash) {
         if (!sample.isComplete()) {
             int random = ThreadLocalRandom.current().nextInt();
             if ((random & THINNING - 1) == 0) {
@@ -124,28 +122,12 @@ public final class DemandMeter {
         return new FollowedKey(hash, totals[(int) hash & STRIPES - 1], grid.size(), hours.ended());
     }
 
-    /** Returns a positive hash that no client can predict. */
     private long hash(String key) {
-        int length = key.length();
-        long hash = seed ^ length;
-        int i = 0;
-        for (; i + 3 < length; i += 4) {
-            hash = mix(hash
-                    ^ ((long) key.charAt(i) << 48
-                            | (long) key.charAt(i + 1) << 32
-                            | (long) key.charAt(i + 2) << 16
-                            | key.charAt(i + 3)));
-        }
-        long rest = 0;
-        for (; i < length; i++) {
-            rest = rest << Character.SIZE | key.charAt(i);
-        }
-        return mix(mix(hash ^ rest)) >>> 1;
+        return positive(hash.applyAsLong(key));
     }
 
-    /** Multiplies by the secret factor, and folds the high half of the product into the low half. */
-    private long mix(long word) {
-        return word * factor ^ Math.multiplyHigh(word, factor);
+    private static long positive(long hash) {
+        return hash >>> 1;
     }
 
     private void countFrequent(String key, long hash, boolean refresh) {
@@ -238,22 +220,8 @@ public final class DemandMeter {
 
     /** Returns the demand up to the last request. */
     public Demand demand() {
-        RequestTotals sum = sum();
-        return demand(sum, sum.lastNanos());
-    }
-
-    /** Returns the demand up to a moment of the clock of the requests. */
-    Demand demand(long nanos) {
-        return demand(sum(), nanos);
-    }
-
-    private RequestTotals sum() {
         RequestTotals sum = noTotals();
         Arrays.stream(totals).forEach(sum::add);
-        return sum;
-    }
-
-    private Demand demand(RequestTotals sum, long nanos) {
         if (!sample.isComplete()) {
             refreshHeaviest();
         }
@@ -273,7 +241,7 @@ public final class DemandMeter {
                 others,
                 Math.round(followed.size() * sample.weight()),
                 sum,
-                Duration.ofNanos(sum.nanosUntil(nanos)),
+                Duration.ofNanos(sum.nanos()),
                 hours.all(),
                 heavyKeys);
     }

@@ -8,12 +8,25 @@ import java.util.Arrays;
  */
 final class FollowedKey {
 
+    /*
+     * Which deficits change? At each rate a request adds its price to what time has left of the deficit. A lower rate leaves
+     * at least as much, so if one rate leaves nothing, the higher ones don't either, and the deficit at all of them is the
+     * price. These idle rates share one entry, which follows those of the busy ones. The maxima fall from rate to rate as
+     * well, so a price that isn't above the last one is above none. A client that pauses between its requests costs one
+     * subtraction, and a burst one for each rate.
+     */
     final long hash;
 
     private final RequestTotals totals;
 
-    /** The deficits at all rates, then their maxima, then the deficit under the present limit; in parts of a token. */
+    /** The deficits at the busy rates and the first idle one, then, from the middle, the maxima; in parts of a token. */
     private final double[] parts;
+
+    /** The number of busy rates. */
+    private byte busy;
+
+    /** The deficit of a bucket under the present limit, which a denied request leaves as it is. */
+    private double level;
 
     private long lastStep;
     private int startHour;
@@ -24,7 +37,7 @@ final class FollowedKey {
     FollowedKey(long hash, RequestTotals totals, int rates, int hour) {
         this.hash = hash;
         this.totals = totals;
-        this.parts = new double[2 * rates + 1];
+        this.parts = new double[2 * rates];
         this.startHour = hour;
     }
 
@@ -39,32 +52,51 @@ final class FollowedKey {
         double weight = heavy ? 1 : sampleWeight;
         long atStep = grid.step(nanos);
         synchronized (totals) {
-            boolean first = parts[0] == 0;
-            long step = first ? atStep : Math.max(atStep, lastStep);
-            lastStep = first ? step : lastStep;
-            int rates = grid.size();
-            for (int i = 0; i < rates; i++) {
-                double deficit = Math.max(parts[i] - grid.refill(i, lastStep, step), 0) + price;
-                parts[i] = deficit;
-                if (deficit > parts[rates + i]) {
-                    parts[rates + i] = deficit;
-                }
-                totals.addDeficit(i, deficit, weight);
-            }
-            hourPeak = Math.max(hourPeak, (float) parts[grid.own()]);
-            double level = Math.max(parts[2 * rates] - grid.refill(grid.own(), lastStep, step), 0);
-            boolean denied = level + price > grid.full();
-            parts[2 * rates] = denied ? level : level + price;
+            lastStep = parts[0] == 0 ? atStep : lastStep;
+            long step = Math.max(atStep, lastStep);
+            boolean denied = addToLevel(grid, price, step);
+            addToDeficits(grid, price, step, weight);
             lastStep = step;
+            hourPeak = Math.max(hourPeak, (float) parts[Math.min(grid.own(), busy)]);
             totals.add(denied, price, nanos, weight);
+        }
+    }
+
+    /** Returns whether a bucket under the present limit denies the request. */
+    private boolean addToLevel(RateGrid grid, double price, long step) {
+        double left = Math.max(level - grid.refill(grid.own(), lastStep, step), 0);
+        boolean denied = left + price > grid.full();
+        level = denied ? left : left + price;
+        return denied;
+    }
+
+    private void addToDeficits(RateGrid grid, double price, long step, double weight) {
+        int rates = parts.length / 2;
+        double idle = parts[Math.min(busy, rates - 1)];
+        int rate = 0;
+        for (; rate < rates; rate++) {
+            double left = (rate < busy ? parts[rate] : idle) - grid.refill(rate, lastStep, step);
+            if (left <= 0) {
+                break;
+            }
+            parts[rate] = left + price;
+            parts[rates + rate] = Math.max(parts[rates + rate], left + price);
+            totals.addDeficit(rate, left + price, weight);
+        }
+        busy = (byte) rate;
+        if (rate < rates) {
+            parts[rate] = price;
+            totals.addDeficits(rate, price, weight);
+        }
+        for (; rate < rates && price > parts[2 * rates - 1]; rate++) {
+            parts[rates + rate] = Math.max(parts[rates + rate], price);
         }
     }
 
     /** Returns the maximum of the deficit at each rate, in parts of a token. */
     double[] peaks() {
         synchronized (totals) {
-            int rates = parts.length / 2;
-            return Arrays.copyOfRange(parts, rates, 2 * rates);
+            return Arrays.copyOfRange(parts, parts.length / 2, parts.length);
         }
     }
 
@@ -92,7 +124,7 @@ final class FollowedKey {
             float peak = hourPeak;
             hourPeak = 0;
             if (hour - startHour >= maxHours) {
-                Arrays.fill(parts, parts.length / 2, parts.length - 1, 0);
+                Arrays.fill(parts, parts.length / 2, parts.length, 0);
                 startHour = hour;
             }
             return peak;

@@ -25,6 +25,7 @@ final class KeySample {
     private final AtomicReferenceArray<@Nullable FollowedKey> table;
 
     private volatile long threshold = NO_THRESHOLD;
+    private volatile double weight = 1;
     private int size;
 
     KeySample(int maxSize) {
@@ -44,7 +45,7 @@ final class KeySample {
 
     /** Returns how many keys each key of the sample represents. */
     double weight() {
-        return (double) NO_THRESHOLD / threshold;
+        return weight;
     }
 
     @Nullable
@@ -74,7 +75,7 @@ final class KeySample {
             FollowedKey last = all().stream()
                     .max(Comparator.comparingLong(key -> key.hash))
                     .orElseThrow();
-            threshold = last.hash;
+            setThreshold(last.hash);
             remove(last);
         }
         return covers(hash) ? entered : null;
@@ -87,8 +88,13 @@ final class KeySample {
     synchronized void removeIf(Predicate<FollowedKey> condition) {
         all().stream().filter(condition).forEach(this::remove);
         if (size < maxSize / 2) {
-            threshold = threshold > NO_THRESHOLD / 2 ? NO_THRESHOLD : threshold * 2;
+            setThreshold(threshold > NO_THRESHOLD / 2 ? NO_THRESHOLD : threshold * 2);
         }
+    }
+
+    private void setThreshold(long hash) {
+        threshold = hash;
+        weight = (double) NO_THRESHOLD / hash;
     }
 
     private void put(FollowedKey key) {

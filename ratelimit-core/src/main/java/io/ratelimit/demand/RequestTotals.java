@@ -10,7 +10,10 @@ final class RequestTotals {
     private static final int BINS = 48;
     private static final int BITS_BELOW_BIN = 51;
 
+    /** For each bin one weight a rate. */
     private final double[] bins;
+
+    private final int rates;
     private final long firstBin;
     private double all;
     private double denied;
@@ -22,11 +25,20 @@ final class RequestTotals {
     /** @param perToken the parts of a token, the smallest deficit after a request */
     RequestTotals(int rates, double perToken) {
         this.bins = new double[rates * BINS];
+        this.rates = rates;
         this.firstBin = key(perToken);
     }
 
     void addDeficit(int rate, double deficit, double weight) {
-        bins[rate * BINS + bin(deficit)] += weight;
+        bins[bin(deficit) * rates + rate] += weight;
+    }
+
+    /** Adds a request whose deficit is the same at all rates from one on. */
+    void addDeficits(int firstRate, double deficit, double weight) {
+        int start = bin(deficit) * rates;
+        for (int i = start + firstRate; i < start + rates; i++) {
+            bins[i] += weight;
+        }
     }
 
     void add(boolean isDenied, double price, long nanos, double weight) {
@@ -91,21 +103,16 @@ final class RequestTotals {
         return onePrice;
     }
 
-    /** Returns the moment of the last request. */
-    long lastNanos() {
-        return lastNanos;
-    }
-
-    /** Returns the nanoseconds from the first request to a moment; 0 without requests. */
-    long nanosUntil(long nanos) {
-        return all == 0 ? 0 : Math.max(nanos - firstNanos, 0);
+    /** Returns the nanoseconds from the first request to the last; 0 without requests. */
+    long nanos() {
+        return Math.max(lastNanos - firstNanos, 0);
     }
 
     /** Returns an upper bound of the weight of the requests whose deficit exceeds the given one: its whole bin counts. */
     double above(int rate, double deficit) {
         double sum = 0;
         for (int bin = Math.max(bin(deficit), 0); bin < BINS; bin++) {
-            sum += bins[rate * BINS + bin];
+            sum += bins[bin * rates + rate];
         }
         return sum;
     }

@@ -81,6 +81,16 @@ class DemandListenerTests {
         assertThat(demand.demand("per-user", "gold")).isNull();
     }
 
+    /** Otherwise a night without traffic would count as evidence that a low rate suffices. */
+    @Test
+    void timeAfterTheLastRequestIsNotMeasured() {
+        ask(1, Charge.of(USER, "alice", 1));
+        time.advance(Duration.ofMinutes(1));
+        ask(1, Charge.of(USER, "alice", 1));
+        time.advance(Duration.ofHours(8));
+        assertThat(demand.demand("per-user", null).measured()).isEqualTo(Duration.ofMinutes(1));
+    }
+
     @Test
     void hoursEndWhileItIsStarted() {
         demand.start();

@@ -263,7 +263,8 @@ class DemandMeterTests {
         }
         assertThat(meter.demand().suggest(0, Duration.ofSeconds(1)).spec())
                 .isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
-        Suggestion overAnHour = meter.demand(Duration.ofHours(6).toNanos()).suggest(0, Duration.ofHours(1));
+        meter.feed("poller", 1, Duration.ofHours(6).toNanos());
+        Suggestion overAnHour = meter.demand().suggest(0, Duration.ofHours(1));
         assertThat(overAnHour.spec()).isEqualTo(new BucketSpec(Rate.of("5/8m"), 194, Refill.GREEDY));
         assertThat(overAnHour.outermost()).isTrue();
         assertThat(overAnHour.touched().keys()).isZero();
@@ -280,9 +281,8 @@ class DemandMeterTests {
         assertThat(atTheEnd.measured()).isEqualTo(Duration.ofSeconds(597));
         assertThat(atTheEnd.suggest(0, Duration.ofHours(1)).spec())
                 .isEqualTo(new BucketSpec(Rate.of("20/1m"), 1, Refill.GREEDY));
-        assertThat(meter.demand(Duration.ofSeconds(606).toNanos())
-                        .suggest(0, Duration.ofHours(1))
-                        .spec())
+        meter.feed("other", 1, Duration.ofSeconds(606).toNanos());
+        assertThat(meter.demand().suggest(0, Duration.ofHours(1)).spec())
                 .isEqualTo(new BucketSpec(Rate.of("10/1m"), 101, Refill.GREEDY));
         assertThat(bursts(1).demand().suggest(0, MINUTE)).isNull();
     }
@@ -293,7 +293,9 @@ class DemandMeterTests {
         meter.feed("key", 1, 0);
         long end = Duration.ofDays(9).toNanos();
         meter.endHour(end);
-        assertThat(meter.demand(end + 1).measured())
+        assertThat(meter.demand().measured()).isZero();
+        meter.feed("key", 1, end + 1);
+        assertThat(meter.demand().measured())
                 .isEqualTo(Duration.ofDays(7).plusNanos(1));
     }
 

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.SplittableRandom;
 import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
@@ -37,7 +36,11 @@ class SuggestionTests {
         int held = 0;
         for (int seed = 1; seed <= SEEDS; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
-            DemandMeter meter = new DemandMeter(BucketSpec.of("60/1m"), DemandMeter.DEFAULT_SAMPLE, new Random(seed));
+            long secret = random.nextLong();
+            DemandMeter meter = new DemandMeter(
+                    BucketSpec.of("60/1m"),
+                    DemandMeter.DEFAULT_SAMPLE,
+                    key -> new SplittableRandom(secret ^ key.hashCode()).nextLong());
             for (int client = 0; client < CLIENTS; client++) {
                 String key = "client" + client;
                 for (long nanos : times(random)) {

@@ -69,10 +69,12 @@ class ShadowDemandLogTests {
 
     @Test
     void tiersAndTheCallsOfAGlobalPolicyHaveALine(CapturedOutput output) {
-        throttlers.get("candidate").forKey("alice").inTier("pro").decide(1);
-        throttlers.get("enforced").forKey("alice").decide(1);
-        throttlers.global("site").decide(5);
-        time.advance(Duration.ofDays(1));
+        for (int i = 0; i < 2; i++) {
+            throttlers.get("candidate").forKey("alice").inTier("pro").decide(1);
+            throttlers.get("enforced").forKey("alice").decide(1);
+            throttlers.global("site").decide(5);
+            time.advance(Duration.ofHours(12));
+        }
         assertThat(lines(output))
                 .satisfiesExactly(
                         line -> assertThat(line).endsWith("all 1 users in tier 'pro' would need 15/4m, capacity 1"),
