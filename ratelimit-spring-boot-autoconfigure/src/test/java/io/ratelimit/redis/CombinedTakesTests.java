@@ -121,8 +121,7 @@ class CombinedTakesTests {
             take(store, charge("hot", 1));
         }
         awaitWaiting(CombinedTakes.MAX_CALLS);
-        Future<Decision> other =
-                take(store, Charge.of(POLICY.withSpec(BucketSpec.of("50/1d")), "hot", 1));
+        Future<Decision> other = take(store, Charge.of(POLICY.withSpec(BucketSpec.of("50/1d")), "hot", 1));
         awaitWaiting(CombinedTakes.MAX_CALLS + 1);
         assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
         flushUntilDone();

@@ -25,9 +25,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Instances with leases on one bucket of a real Redis, held against the {@link GrantOracle}. The clock of each instance is
@@ -150,9 +150,8 @@ class LeaseOracleTests {
                     .toList();
             this.written = specs.get(0);
             this.lease = lease();
-            this.instances = Stream.generate(this::instance)
-                    .limit(2 + random.nextInt(3))
-                    .toList();
+            this.instances =
+                    Stream.generate(this::instance).limit(2 + random.nextInt(3)).toList();
             this.oracle = oracle();
         }
 
@@ -343,8 +342,9 @@ class LeaseOracleTests {
 
         /** Returns the value in Redis, which only changes with calls. */
         private byte @Nullable [] value(Charge charge) {
-            int calls =
-                    instances.stream().mapToInt(instance -> instance.redis.calls).sum();
+            int calls = instances.stream()
+                    .mapToInt(instance -> instance.redis.calls)
+                    .sum();
             if (calls != callsWhenRead) {
                 callsWhenRead = calls;
                 value = REDIS.get(keys.of(charge));

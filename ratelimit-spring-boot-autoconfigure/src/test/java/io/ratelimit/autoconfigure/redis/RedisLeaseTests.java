@@ -3,8 +3,8 @@ package io.ratelimit.autoconfigure.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.ratelimit.Backend.Condition;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.ratelimit.Backend.Condition;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -140,6 +140,7 @@ class RedisLeaseTests {
     }
 
     private static long leased(RedisApplication application) {
-        return (long) new RedisMetersTests.Meters(application.bean(MeterRegistry.class)).gauge("ratelimit.leased", "hot");
+        return (long)
+                new RedisMetersTests.Meters(application.bean(MeterRegistry.class)).gauge("ratelimit.leased", "hot");
     }
 }
