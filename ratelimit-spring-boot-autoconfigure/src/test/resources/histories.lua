@@ -161,6 +161,27 @@ local function strange_value(spec)
     return string.sub(numbers, 1, below(17)) .. string.sub(spec.name, 1, below(4))
 end
 
+-- Arguments for a bucket with calendar refill. Each period of the calendar is shorter than the period of the spec, and the
+-- caller may not know the time.
+local by_calendar
+local function with_calendar(spec, arguments)
+    if not by_calendar then
+        return arguments
+    end
+    local length = math.max(math.floor(spec.s * 0.9), 1)
+    local known = now + (below(10) == 0 and (below(7) - 3) * length or 0)
+    local count = math.floor(known / length) - 1
+    return struct.pack('>ddddddd', -1, spec.s, count, count * length, (count + 1) * length, (count + 2) * length,
+        (count + 3) * length) .. arguments
+end
+
+-- Another spec with the period of a spec with batches.
+local function of_same_period(spec)
+    local other = {n = (1 + below(50)) * spec.d, d = spec.d, c = 1 + below(100), s = spec.s}
+    other.name = string.format('%.0f/%.0f/%.0f/%.0f', other.n, other.d, other.c, other.s)
+    return other
+end
+
 local function take_arguments(spec, cost, wait, lease)
     return struct.pack('>ddddd', spec.n, spec.s, spec.c * spec.d, cost > spec.c and 8e15 + 1 or cost * spec.d, wait)
         .. (lease or '') .. spec.name
@@ -184,8 +205,12 @@ for run = 1, runs do
     values, ends, now = {}, {}, START + up_to(2 ^ 40)
     local reads_clock, expires = run % 4 == 0, run % 2 == 0
     local used, taken = {}, {}
-    for i = 1, 1 + below(3) do
-        used[i] = specs[1 + below(#specs)]
+    by_calendar = run % 3 == 0
+    repeat
+        used[1] = specs[1 + below(#specs)]
+    until not by_calendar or used[1].s > 1000 and used[1].n % used[1].d == 0
+    for i = 2, 1 + below(3) do
+        used[i] = by_calendar and of_same_period(used[1]) or specs[1 + below(#specs)]
     end
     for step = 1, steps do
         local spec = used[1 + below(#used)]
@@ -224,7 +249,7 @@ for run = 1, runs do
                     local wait = below(2) == 0 and 0 or up_to(10 * token + 1)
                     local lease = operation == 'lease'
                         and struct.pack('>dd', below(2) == 0 and 0 or up_to(10 * token + 1), up_to(2 * spec.c) * spec.d)
-                    ARGV[i] = take_arguments(spec, costs[i], lease and 0 or wait, lease)
+                    ARGV[i] = with_calendar(spec, take_arguments(spec, costs[i], lease and 0 or wait, lease))
                 end
             end
             local keys, arguments = KEYS, hexes(ARGV)
@@ -247,7 +272,7 @@ for run = 1, runs do
             if done and operation == 'take' then
                 local given_back = {keys = keys, arguments = {}}
                 for i = 1, #keys do
-                    local _, missing = struct.unpack('>dd', reply[i])
+                    local time, missing = struct.unpack('>dd', reply[i])
                     if missing < 0 then
                         given_back = nil
                         break
@@ -256,10 +281,10 @@ for run = 1, runs do
                     local returned = #rest == 8 and struct.unpack('>d', rest) or 0
                     local full = spec.c * spec.d
                     local due = math.max(missing - full, 0)
-                    local at = math.floor(now / spec.s) + math.floor(due / spec.n)
+                    local at = math.floor(time / spec.s) + math.floor(due / spec.n)
                     local price = costs[i] * spec.d
-                    given_back.arguments[i] = below(4) == 0 and give_arguments(spec, costs[i], -1, 0, 0)
-                        or give_arguments(spec, costs[i], at, due % spec.n, math.min(missing, full) - price + returned)
+                    given_back.arguments[i] = with_calendar(spec, below(4) == 0 and give_arguments(spec, costs[i], -1, 0, 0)
+                        or give_arguments(spec, costs[i], at, due % spec.n, math.min(missing, full) - price + returned))
                 end
                 taken[#taken + 1] = given_back
             end

@@ -29,6 +29,64 @@ class MemoryBoundTests {
                         .isBetween(100_000L, 104_200L));
     }
 
+    @Test
+    void aMillionLimitsThatCodeInventsCostNoMoreMemoryThanTheOnesInUse() throws IOException, InterruptedException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        Process process = new ProcessBuilder(
+                        java, "-Xmx48m", "-cp", System.getProperty("java.class.path"), InventedLimits.class.getName())
+                .redirectErrorStream(true)
+                .start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+
+        assertThat(process.waitFor()).as(output).isZero();
+        assertThat(output).contains("kept 10000 specs");
+        assertThat(output.lines().filter(line -> line.startsWith("bytes a spec ")).findFirst())
+                .hasValueSatisfying(line -> assertThat(Long.parseLong(line.substring("bytes a spec ".length())))
+                        .isBetween(1L, 600L));
+    }
+
+    /** Calls of 10,000 customers: first under one limit, then each under another, and at last each call under a new one. */
+    static final class InventedLimits {
+
+        private static final int CUSTOMERS = 10_000;
+
+        private final LocalBucketStore store = new LocalBucketStore(new ManualTimeSource());
+        private final ThrottlePolicy policy =
+                ThrottlePolicy.of("plans", BucketSpec.of("1/1d").withCapacity(1_000_000), "user");
+
+        public static void main(String[] args) throws InterruptedException {
+            InventedLimits limits = new InventedLimits();
+            for (int i = 0; i < CUSTOMERS; i++) {
+                limits.take(i, 0);
+            }
+            long before = limits.used(1);
+            for (int i = 0; i < CUSTOMERS; i++) {
+                limits.take(i, i);
+            }
+            System.out.println("bytes a spec " + (limits.used(CUSTOMERS) - before) / CUSTOMERS);
+            for (int i = 0; i < 100 * CUSTOMERS; i++) {
+                limits.take(i % CUSTOMERS, i);
+            }
+            limits.used(CUSTOMERS);
+            System.out.println("kept " + limits.store.buckets(limits.policy).specs() + " specs");
+        }
+
+        private void take(int customer, int more) {
+            BucketSpec spec = policy.spec().withCapacity(1_000_000 + more);
+            if (!store.take(List.of(new Charge(policy, spec, "customer-" + customer, 1))).allowed()) {
+                throw new IllegalStateException("a customer's bucket lost tokens");
+            }
+        }
+
+        /** Returns the bytes in use when no more specs are kept than so many. */
+        private long used(int specs) throws InterruptedException {
+            do {
+                System.gc();
+            } while (store.buckets(policy).specs() > specs);
+            return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+        }
+    }
+
     /** Floods the store with long keys while another key tries to take more than its five tokens. */
     static final class Spray {
 

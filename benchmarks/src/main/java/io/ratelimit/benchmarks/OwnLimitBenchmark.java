@@ -1,10 +1,13 @@
 package io.ratelimit.benchmarks;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -25,6 +28,7 @@ import org.openjdk.jmh.annotations.State;
 public class OwnLimitBenchmark {
 
     private static final int CUSTOMERS = 10_000;
+    private static final Duration MINUTE = Duration.ofMinutes(1);
 
     /** The specs of the calls. */
     public enum Limits {
@@ -33,7 +37,9 @@ public class OwnLimitBenchmark {
         /** Each customer has another limit. */
         EACH_CUSTOMERS_OWN,
         /** Each customer's limit changes with each call, between two. */
-        ANOTHER_EACH_CALL
+        ANOTHER_EACH_CALL,
+        /** The same with refill in batches, between two rates. */
+        ANOTHER_EACH_CALL_IN_BATCHES
     }
 
     @Param
@@ -49,7 +55,12 @@ public class OwnLimitBenchmark {
     public void fill() {
         for (int i = 0; i < 2 * CUSTOMERS; i++) {
             specs.add(
-                    limits == Limits.THE_POLICYS ? policy.spec() : policy.spec().withCapacity(1_000_000_000 - i));
+                    switch (limits) {
+                        case THE_POLICYS -> policy.spec();
+                        case ANOTHER_EACH_CALL_IN_BATCHES ->
+                            new BucketSpec(new Rate(1_000_000 + i, MINUTE), 1_000_000_000, Refill.INTERVAL);
+                        default -> policy.spec().withCapacity(1_000_000_000 - i);
+                    });
             keys.add("customer-" + i % CUSTOMERS);
         }
     }

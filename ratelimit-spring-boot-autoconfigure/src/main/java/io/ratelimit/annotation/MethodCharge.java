@@ -24,7 +24,7 @@ import org.springframework.util.ObjectUtils;
  * @param limit a policy of the configuration, or an inline limit
  * @param key the key in place of the policy's
  * @param cost the tokens in place of the policy's cost
- * @param settle the actual cost, by the arguments and after them the result
+ * @param settle the actual cost
  * @param tier the name of the tier in place of the policy's; a call without a name belongs to no tier
  * @param maxWait the longest wait of a call in place of the policy's
  * @param fallback the method that answers if the limit denies a call
@@ -34,7 +34,7 @@ record MethodCharge(
         AnnotatedPolicy limit,
         @Nullable Key key,
         @Nullable CallValue cost,
-        @Nullable CallValue settle,
+        @Nullable Settle settle,
         @Nullable CallValue tier,
         @Nullable Duration maxWait,
         RateLimitedOperation.@Nullable Fallback fallback,
@@ -101,16 +101,20 @@ record MethodCharge(
 
     /** Settles a call with this result, if the annotation has an actual cost. */
     void settle(Answer taken, @Nullable Object[] argumentsAndResult, Throttlers throttlers) {
-        CallValue actual = settle;
+        Settle actual = settle;
         if (actual != null) {
             limit.cost()
                     .settle(
                             taken,
-                            () -> actual.value(argumentsAndResult),
+                            () -> actual.value().value(argumentsAndResult),
                             "the actual cost of " + annotation,
                             throttlers,
                             limit.failures());
         }
+    }
+
+    String describeSettle() {
+        return settle == null ? "" : ", settled by " + settle.text();
     }
 
     private @Nullable String tierName(CallValue tier, @Nullable Object[] arguments) {
@@ -156,6 +160,14 @@ record MethodCharge(
     private String keyFailure() {
         return "the key of " + annotation + ", so it was missing";
     }
+
+    /**
+     * The actual cost of an annotation.
+     *
+     * @param text the attribute as it is written
+     * @param value the value of the attribute, by the arguments and after them the result
+     */
+    record Settle(String text, CallValue value) {}
 
     /**
      * The key of an annotation.

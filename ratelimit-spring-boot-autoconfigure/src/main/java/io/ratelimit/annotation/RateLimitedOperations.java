@@ -41,7 +41,7 @@ public final class RateLimitedOperations {
     private final CandidateBeans beans;
     private final RateLimitedReader.Context context;
 
-    /** @param description the method, with the key and the wait of its calls if they differ from the policy's */
+    /** @param description the method, with the key and the wait of its calls if they differ from the policy's, and their actual cost */
     private record LimitedMethod(String description, MethodCharge charge) {}
 
     /**
@@ -154,7 +154,7 @@ public final class RateLimitedOperations {
     /** The key of an inline limit is the limit's own, and needs no mention. */
     private String describe(MethodCharge charge) {
         boolean isInline = limits.isInline(charge.policy().name());
-        return (isInline ? "" : charge.describeKey()) + charge.describeWait();
+        return (isInline ? "" : charge.describeKey()) + charge.describeWait() + charge.describeSettle();
     }
 
     /** Returns the policies that may reject calls of a bean's method: all that limit it and have no fallback there. */
@@ -174,7 +174,7 @@ public final class RateLimitedOperations {
 
     /**
      * Returns descriptions of the methods that a policy limits, as far as they have been read. A description contains the
-     * key and the wait that replace the policy's.
+     * key and the wait that replace the policy's, and the actual cost.
      */
     public Set<String> describeMethods(String policy) {
         return methods(policy).map(LimitedMethod::description).collect(Collectors.toUnmodifiableSet());

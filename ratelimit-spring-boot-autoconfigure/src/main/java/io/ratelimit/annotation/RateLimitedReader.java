@@ -56,7 +56,7 @@ final class RateLimitedReader {
                         limit,
                         key == null ? null : new MethodCharge.Key(text("key"), key),
                         cost(limit),
-                        settle,
+                        settle == null ? null : new MethodCharge.Settle(text("settle"), settle),
                         tier,
                         maxWait,
                         fallback,

@@ -45,7 +45,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
         RejectionDelay delay = configured == null ? RejectionDelay.NONE : configured.rejectionDelay();
         return "Throttle policy '" + policy.name() + "' " + mode(policy) + ": " + policy.spec()
                 + buckets(policy, key, unit) + tokens(cost, unit) + tiers(policy, key)
-                + (key.limit() == null ? "" : ", a request's own limit by " + key.limit())
+                + (key.limit() == null ? "" : ", a " + unit + "'s own limit by " + key.limit())
                 + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden")
                 + (status == TOO_MANY_REQUESTS ? "" : ", status " + status)
                 + (delay.isNone() ? "" : ", rejections delayed by " + delay)

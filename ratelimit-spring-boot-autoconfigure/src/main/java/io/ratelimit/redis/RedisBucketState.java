@@ -259,13 +259,17 @@ record RedisBucketState(
      * less the part that counts as earned under the other spec.
      */
     private long worthMissing(RedisTickScale other, long have, long from) {
-        double earned = ticks.earned(from);
-        double more = earned - other.earned(from);
-        if (more == 0) {
+        long before = ticks.earned(from);
+        if (ticks.perToken() == other.perToken() && ticks.stepMicros() == other.stepMicros()) {
+            long left = have + before - other.earned(from);
+            return Math.min(Math.max(other.full() - left, 0), RedisTickScale.MAX_TICKS);
+        }
+        double after = other.earnedTokens(from);
+        if (before == 0 && after == 0) {
             return keptMissing(other, have);
         }
-        double tokens = (double) have / ticks.perToken();
-        double worth = tokens + more - (Math.abs(tokens) + earned + other.earned(from)) * ROUNDING;
+        double tokens = (double) (have + before) / ticks.perToken();
+        double worth = tokens - after - (Math.abs(tokens) + after) * ROUNDING;
         double left = Math.min(Math.floor(worth * other.perToken()), other.full());
         return other.full() - (long) Math.max(left, -RedisTickScale.MAX_TICKS);
     }
@@ -318,7 +322,7 @@ record RedisBucketState(
     RedisBucketState take(long cost) {
         return new RedisBucketState(
                 ticks,
-                missing + ticks.of(cost),
+                Math.min(missing + ticks.of(cost), RedisTickScale.MAX_TICKS),
                 promised,
                 moved,
                 keptUntil,

@@ -42,6 +42,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final CombinedTakes combined;
     private volatile boolean oneKeyPerScript;
 
+    private final LongSupplier wallClock;
+
     /** The microseconds by which the server's clock is ahead of this machine's. */
     private volatile long serverAhead;
 
@@ -53,7 +55,22 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             FailureJudge judge,
             boolean oneKeyPerScript,
             LongSupplier time) {
+        this(redis, keys, deadline, judge, oneKeyPerScript, time, () -> TimeSource.system()
+                        .wallNanos()
+                / 1_000);
+    }
+
+    /** @param wallClock returns this machine's time in microseconds */
+    RedisScriptBucketStore(
+            Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
+            RedisKeys keys,
+            Deadline deadline,
+            FailureJudge judge,
+            boolean oneKeyPerScript,
+            LongSupplier time,
+            LongSupplier wallClock) {
         super(keys, deadline, judge, time);
+        this.wallClock = wallClock;
         this.redis = redis;
         this.script = new RedisScript(redis);
         this.oneKeyPerScript = oneKeyPerScript;
@@ -307,12 +324,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
     /** Returns the time of the server, as far as it is known. */
     private long serverMicros() {
-        long now = testTime();
-        return now == SERVER_TIME ? wallMicros() + serverAhead : now;
-    }
-
-    private static long wallMicros() {
-        return TimeSource.system().wallNanos() / 1_000;
+        return wallClock.getAsLong() + serverAhead;
     }
 
     private Running start(Operation operation, byte[][] keys, byte[][] arguments) {
@@ -369,7 +381,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private long now(Reply reply, int i, @Nullable CalendarClock calendar) {
         long now = reply.now(i);
         if (calendar != null) {
-            serverAhead = calendar.momentOf(now) - wallMicros();
+            serverAhead = calendar.momentOf(now) - wallClock.getAsLong();
         }
         return now;
     }

@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * a microsecond and a token can be whole numbers of ticks within these limits, the rate is exact. Otherwise it is rounded
  * down by less than 1/10,000. A bucket that needs weeks to fill, and whose rate fits no microsecond, counts milliseconds.
  *
+ * <p>A token that comes in a batch is a power of two ticks, so that conversions between specs with batches are exact.
+ *
  * @param perStep n: the ticks of a step of the clock
  * @param perToken d: the ticks of a token
  * @param capacity c: the tokens of a full bucket
@@ -37,6 +39,14 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
     /** The minimum ticks of a step for which rounding down loses less than 1/10,000. */
     private static final long PRECISE = 10_000;
 
+    /** The most ticks of a token that comes in a batch. */
+    private static final long MAX_PER_BATCHED_TOKEN = 1L << 20;
+
+    /** The full buckets that the ticks of tokens in batches leave room for. */
+    private static final long ROOM = 64;
+
+    private static final long DAY_MICROS = 24 * HOUR_MICROS;
+
     /** A batch of this size fills any bucket and pays any debt, so larger ones are reduced to it. */
     private static final long MAX_BATCH = 1L << 42;
 
@@ -46,7 +56,7 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         if (spec.refill() != Refill.GREEDY) {
             long stepMicros =
                     spec.refill() == Refill.CALENDAR ? CalendarClock.of(spec).periodMicros() : periodMicros;
-            return new RedisTickScale(Math.min(spec.rate().tokens(), MAX_BATCH), 1, spec.capacity(), stepMicros);
+            return ofBatches(Math.min(spec.rate().tokens(), MAX_BATCH), spec.capacity(), stepMicros);
         }
         for (long step : STEPS) {
             BigInteger perStep = BigInteger.valueOf(spec.rate().tokens()).multiply(BigInteger.valueOf(step));
@@ -58,6 +68,15 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         throw new IllegalArgumentException("'" + spec + "' is too slow for Redis");
     }
 
+    /** Returns a scale with room for debts of a day and for many returned tokens, if a token can be more than one tick. */
+    private static RedisTickScale ofBatches(long tokens, long capacity, long stepMicros) {
+        long batches = Math.max(DAY_MICROS / stepMicros, 1);
+        long maxPerBatch = HALF / batches / tokens;
+        long maxPerToken = Math.min(Math.min(maxPerBatch, HALF / ROOM / capacity), MAX_PER_BATCHED_TOKEN);
+        long perToken = Long.highestOneBit(Math.max(maxPerToken, 1));
+        return new RedisTickScale(tokens * perToken, perToken, capacity, stepMicros);
+    }
+
     /** Returns the exact scale with the fewest ticks; otherwise the rate just below, with the largest token there is room for. */
     private static RedisTickScale of(BigInteger tokens, BigInteger steps, long capacity, long stepMicros) {
         BigInteger common = tokens.gcd(steps);
@@ -66,8 +85,11 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         BigInteger maxPerStep = BigInteger.valueOf(HALF / (HOUR_MICROS / stepMicros));
         BigInteger perToken = d.min(BigInteger.valueOf(HALF / capacity))
                 .min(d.multiply(maxPerStep).divide(n));
-        BigInteger perStep = n.multiply(perToken).divide(d);
-        return new RedisTickScale(perStep.longValueExact(), perToken.longValueExact(), capacity, stepMicros);
+        BigInteger[] perStep = n.multiply(perToken).divideAndRemainder(d);
+        BigInteger[] tokensPerStep = perStep[0].divideAndRemainder(perToken);
+        return tokensPerStep[1].signum() == 0 // as for a batch
+                ? new RedisTickScale(tokensPerStep[0].longValueExact(), 1, capacity, stepMicros)
+                : new RedisTickScale(perStep[0].longValueExact(), perToken.longValueExact(), capacity, stepMicros);
     }
 
     private boolean isOfRate(Rate rate) {
@@ -151,9 +173,22 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return micros / stepMicros;
     }
 
+    private boolean hasBatches() {
+        return stepMicros > 1 && perStep % perToken == 0;
+    }
+
+    /**
+     * Returns the ticks of the next batch that the time since the last one has earned, in whole parts of the period; zero if
+     * tokens come one by one.
+     */
+    long earned(long micros) {
+        double part = Math.floor((double) (micros % stepMicros) * perToken / stepMicros);
+        return hasBatches() ? perStep / perToken * (long) part : 0;
+    }
+
     /** Returns the tokens of the next batch that the time since the last one has earned; zero if tokens come one by one. */
-    double earned(long micros) {
-        return perToken == 1 ? (double) perStep * (micros % stepMicros) / stepMicros : 0;
+    double earnedTokens(long micros) {
+        return hasBatches() ? (double) (perStep / perToken) * (micros % stepMicros) / stepMicros : 0;
     }
 
     /** Returns the ticks of steps, at most {@link #MAX_TICKS}. */

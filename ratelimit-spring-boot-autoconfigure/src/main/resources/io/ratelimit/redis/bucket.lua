@@ -55,7 +55,10 @@ come sooner under the new spec: a conversion may cut off a fraction of a token, 
 turn, the bucket would never refill.
 Batches. If tokens came one by one under one spec and in batches under another, and both counted in full, the two rates would
 add up. So a bucket with batches is worth its tokens plus the part of the next batch that the time since the last one has
-earned. A conversion keeps this worth, rounded down, up to the new capacity. The tokens are kept as well: the part of the next
+earned. A conversion keeps this worth, rounded down, up to the new capacity. A token in batches is d ticks, a power of two, and a
+batch is n ticks, so d divides n. The time since the last batch counts in d parts of the period. At the same part of the same
+period, what two specs have earned is whole for both, so specs that take turns lose no tokens. Between different periods a part
+that has begun counts as still to come for the old spec, and as passed for the new one. The tokens are kept as well: the part of the next
 batch that would count as earned already is missing, but calls may take it until that batch comes (advance). While calls wait,
 the advance is 0.
 The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing is
@@ -269,9 +272,14 @@ local function kept_missing(have, old_d, d, c)
     return math.min(c * d - (tokens * d + part), MOST)
 end
 
--- The tokens of the next batch that the time since the last one has earned; 0 if tokens come one by one.
+-- Whether tokens come in batches.
+local function has_batches(n, d, s)
+    return s > 1 and n % d == 0
+end
+
+-- The ticks of the next batch that the time since the last one has earned, in whole parts; 0 if tokens come one by one.
 local function earned(n, d, s, moment)
-    return d == 1 and n * (moment % s) / s or 0
+    return has_batches(n, d, s) and n / d * math.floor(moment % s * d / s) or 0
 end
 
 -- The ticks missing now under another spec that counts once the given ticks have passed.
@@ -282,13 +290,15 @@ local function missing_under(bucket, ticks, old_d, n, d, c, s)
         from = bucket.at + steps * bucket.s - bucket.at % bucket.s
     end
     local have = bucket.full - math.max(bucket.missing - steps * bucket.n, 0)
-    local before, after = earned(bucket.n, old_d, bucket.s, from), earned(n, d, s, from)
+    local before, after = earned(bucket.n, old_d, bucket.s, from), has_batches(n, d, s) and n / d * (from % s) / s or 0
     local kept
-    if before == after then
+    if d == old_d and s == bucket.s then
+        kept = math.min(math.max(c * d - (have + before - earned(n, d, s, from)), 0), MOST)
+    elseif before == 0 and after == 0 then
         kept = kept_missing(have, old_d, d, c)
     else
-        local tokens = have / old_d
-        local worth = tokens + (before - after) - (math.abs(tokens) + before + after) * 1e-15
+        local tokens = (have + before) / old_d
+        local worth = tokens - after - (math.abs(tokens) + after) * 1e-15
         kept = c * d - math.min(math.floor(worth * d), c * d)
     end
     return math.min(kept + (math.floor(from / s) - math.floor(bucket.at / s)) * n, MOST), from
@@ -517,7 +527,7 @@ for i, key in ipairs(KEYS) do
     if leased then
         reply[i] = pack('>dddd', now, bucket.missing, bucket.returned, leased)
     elseif after <= limit or after <= full + bucket.advance and price <= full then
-        bucket.missing = after
+        bucket.missing = math.min(after, MOST)
         if after <= full + bucket.advance then
             after = math.max(missing - bucket.advance, 0) + price
         end

@@ -3,8 +3,10 @@ package io.ratelimit.autoconfigure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.annotation.RateLimited;
+import io.ratelimit.key.LimitResolver;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
@@ -51,6 +53,23 @@ class AnnotatedPolicyLogTests extends CapturedStart {
         assertThat(warnings("ratelimit.policies.keyed" + chosen)).isEmpty();
     }
 
+    @Test
+    void namesTheActualCostAndTheSourceOfOwnLimitsAsForRequests() {
+        String yaml = """
+                ratelimit:
+                  policies:
+                    asked: { rate: 5/s, settle: "attribute:tokens", limit: "bean:plans" }
+                    called: { rate: 5/s, limit: "bean:plans", applies-to: annotated }
+                """;
+        assertThat(new YamlApplication(directory, yaml).withWeb(Settled.class).log(output))
+                .containsExactly(
+                        "INFO Throttle policy 'asked' is enforced: 5/1s, capacity 5, one bucket, a request's own limit by"
+                                + " bean:plans, in memory; all methods, all paths, after authentication, settled by"
+                                + " attribute:tokens",
+                        "INFO Throttle policy 'called' is enforced: 5/1s, capacity 5, one bucket, a call's own limit by"
+                                + " bean:plans, in memory; calls of Model.ask, settled by #result");
+    }
+
     /** Adds the other policies that the methods name, which cause no warnings. */
     private List<String> warnings(String policy) {
         String name = policy.replaceAll("ratelimit.policies.(\\w+):.*", "$1");
@@ -79,6 +98,24 @@ class AnnotatedPolicyLogTests extends CapturedStart {
 
         @RateLimited(policy = "keyed", key = "'all'")
         public void keyed() {}
+    }
+
+    static class Model {
+
+        @RateLimited(policy = "called", settle = "#result")
+        public long ask() {
+            return 1;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @Import({YamlApplication.WebMvc.class, Model.class})
+    static class Settled {
+
+        @Bean
+        LimitResolver plans() {
+            return request -> null;
+        }
     }
 
     @Configuration(proxyBeanMethods = false)

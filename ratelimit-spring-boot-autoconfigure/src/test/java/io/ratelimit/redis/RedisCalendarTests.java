@@ -15,17 +15,21 @@ import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calendar refill in Redis, by script and by transaction. */
 class RedisCalendarTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
+    private static final long HOUR = 3_600_000_000L;
     private static final List<String> ZONES =
             ZoneId.getAvailableZoneIds().stream().sorted().toList();
 
@@ -67,6 +71,80 @@ class RedisCalendarTests {
             setClock("2026-03-31T22:00:00Z");
             assertThat(store.take(List.of(charge(spec, 5))).allowed()).isTrue();
             assertThat(store.snapshot(charge(spec, 1)).available()).isZero();
+        }
+    }
+
+    /** The clock of the instance is wrong by hours, and that of the server jumps by hours later. */
+    @ParameterizedTest
+    @ValueSource(longs = {-23, -5, 5, 23})
+    void theClockOfTheServerCounts(long hours) {
+        AtomicLong wall = new AtomicLong();
+        BucketStore store = TestRedis.shared().scriptStore(TestRedis.keys(), TIMEOUT, micros::get, wall::get);
+        Charge charge = charge(BucketSpec.of("5/day").withCalendar(ZoneId.of("UTC")), 5);
+        setClock("2026-03-10T12:00:00Z");
+        wall.set(micros.get() + hours * HOUR);
+
+        assertThat(store.take(List.of(charge)).allowed()).isTrue();
+        isDeniedFor(Duration.ofHours(12), store, charge);
+        micros.addAndGet(12 * HOUR - 1);
+        wall.addAndGet(12 * HOUR - 1);
+        assertThat(store.take(List.of(charge)).allowed()).isFalse();
+        micros.incrementAndGet();
+        assertThat(store.take(List.of(charge)).allowed()).isTrue();
+
+        micros.addAndGet(26 * HOUR);
+        assertThat(store.take(List.of(charge)).allowed()).isTrue();
+        isDeniedFor(Duration.ofHours(22), store, charge);
+        micros.addAndGet(-5 * HOUR);
+        assertThat(store.take(List.of(charge)).allowed()).isFalse();
+        micros.addAndGet(3 * HOUR);
+        isDeniedFor(Duration.ofHours(24), store, charge); // the day that begins again brings nothing
+        micros.addAndGet(24 * HOUR);
+        assertThat(store.take(List.of(charge)).allowed()).isTrue();
+    }
+
+    /** Each call knows the beginnings of a few days. */
+    @ParameterizedTest
+    @ValueSource(longs = {-40, -4, 4, 40})
+    void anInstanceThatIsDaysOffLearnsTheTimeFromItsFirstCalls(long days) {
+        AtomicLong wall = new AtomicLong();
+        BucketStore store = TestRedis.shared().scriptStore(TestRedis.keys(), TIMEOUT, micros::get, wall::get);
+        Charge charge = charge(BucketSpec.of("5/day").withCalendar(ZoneId.of("UTC")), 1);
+        setClock("2026-03-10T12:00:00Z");
+        wall.set(micros.get() + days * 24 * HOUR);
+        for (int i = 0; i < 45; i++) {
+            store.snapshot(charge);
+        }
+        assertThat(store.take(List.of(charge.withCost(5))).allowed()).isTrue();
+        isDeniedFor(Duration.ofHours(12), store, charge);
+        micros.addAndGet(12 * HOUR);
+        wall.addAndGet(12 * HOUR);
+        assertThat(store.take(List.of(charge.withCost(5))).allowed()).isTrue();
+        assertThat(store.take(List.of(charge)).allowed()).isFalse();
+    }
+
+    private static void isDeniedFor(Duration time, BucketStore store, Charge charge) {
+        Decision denied = store.take(List.of(charge));
+        assertThat(denied.allowed()).isFalse();
+        assertThat(denied.retryAfter()).isBetween(time, time.plusNanos(4_000));
+    }
+
+    @Test
+    void instancesInDifferentDefaultZonesShareTheirBuckets() {
+        BucketSpec spec = BucketSpec.of("5/day").withCalendar(ZoneId.of("Europe/Berlin"));
+        TimeZone own = TimeZone.getDefault();
+        try {
+            setClock("2026-03-10T12:00:00Z");
+            for (String zone : List.of("Pacific/Kiritimati", "Pacific/Pago_Pago", "Europe/Berlin")) {
+                TimeZone.setDefault(TimeZone.getTimeZone(zone));
+                BucketStore instance = TestRedis.shared().scriptStore(ofScript, TIMEOUT, false, micros::get);
+                assertThat(instance.take(List.of(charge(spec, 1))).allowed()).isTrue();
+                Decision denied = instance.take(List.of(charge(spec, 5)));
+                assertThat(denied.retryAfter()).isBetween(Duration.ofHours(11), Duration.ofHours(11).plusNanos(4_000));
+            }
+            assertThat(script.snapshot(charge(spec, 1)).available()).isEqualTo(2);
+        } finally {
+            TimeZone.setDefault(own);
         }
     }
 

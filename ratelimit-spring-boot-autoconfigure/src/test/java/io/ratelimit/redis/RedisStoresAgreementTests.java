@@ -8,6 +8,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -20,11 +21,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
 
 /** Random calls under random specs of the whole domain: doubles in Lua, longs in Java and the core count the same. */
 class RedisStoresAgreementTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
+    private static final long HOUR_MICROS = 3_600_000_000L;
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
     private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
@@ -72,6 +75,29 @@ class RedisStoresAgreementTests {
             }
             assertSameIsKept(step, spec);
         }
+    }
+
+    /** Each call has another spec, and each conversion leaves a fraction of a token. */
+    @Test
+    void specsWithBatchesThatTakeTurnsLoseNoToken() {
+        micros.set(498_611 * HOUR_MICROS);
+        List<Charge> charges = Stream.of("100/1h", "117/1h")
+                .map(rate -> new BucketSpec(Rate.of(rate), 1_000, BucketSpec.Refill.INTERVAL))
+                .map(spec -> Charge.of(ThrottlePolicy.of("api", spec, "user"), "alice", 1))
+                .toList();
+        assertThat(takes(charges.get(0).withCost(900))).isTrue();
+        for (int i = 0; i < 24 * 100; i++) {
+            assertThat(takes(charges.get(i % 2))).as("call %d", i).isTrue();
+            micros.addAndGet(HOUR_MICROS / 100);
+        }
+        assertThat(takes(charges.get(0).withCost(100 + 24 * (100 + 117) / 2 - 24 * 100))).isTrue();
+        assertThat(takes(charges.get(0))).isFalse();
+    }
+
+    private boolean takes(Charge charge) {
+        Decision decision = script.take(List.of(charge));
+        assertThat(transaction.take(List.of(charge))).isEqualTo(decision);
+        return decision.allowed();
     }
 
     private void pass(BucketSpec spec, SplittableRandom random) {

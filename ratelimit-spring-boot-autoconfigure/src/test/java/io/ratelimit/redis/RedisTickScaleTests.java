@@ -30,9 +30,11 @@ class RedisTickScaleTests {
     }
 
     @Test
-    void withIntervalRefillAStepIsThePeriodAndATickAToken() {
+    void withIntervalRefillAStepIsThePeriodAndATokenAPowerOfTwo() {
         assertThat(RedisTickScale.of(new BucketSpec(Rate.of("5/1m"), 8, Refill.INTERVAL)))
-                .isEqualTo(new RedisTickScale(5, 1, 8, 60_000_000));
+                .isEqualTo(new RedisTickScale(5 << 20, 1 << 20, 8, 60_000_000));
+        assertThat(RedisTickScale.of(new BucketSpec(Rate.of("1000000/1s"), 8, Refill.INTERVAL)))
+                .isEqualTo(new RedisTickScale(1_000_000L << 15, 1 << 15, 8, 1_000_000));
     }
 
     @Test

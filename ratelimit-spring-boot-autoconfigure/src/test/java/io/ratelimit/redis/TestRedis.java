@@ -7,6 +7,7 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.ratelimit.BackendException;
 import io.ratelimit.SystemTimeSource;
+import io.ratelimit.TimeSource;
 import io.ratelimit.failover.Deadline;
 import java.io.File;
 import java.io.IOException;
@@ -144,7 +145,18 @@ public final class TestRedis implements AutoCloseable {
 
     /** Returns a store of scripts that leaves failures as they are. */
     RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, boolean oneKeyPerScript, LongSupplier time) {
-        return new RedisScriptBucketStore(connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, time);
+        LongSupplier wallClock = () -> {
+            long now = time.getAsLong();
+            return now == RedisBucketStore.SERVER_TIME ? TimeSource.system().wallNanos() / 1_000 : now;
+        };
+        return new RedisScriptBucketStore(
+                connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, time, wallClock);
+    }
+
+    /** Returns a store of scripts for a server and a machine whose clocks differ. */
+    RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, LongSupplier serverTime, LongSupplier wallClock) {
+        return new RedisScriptBucketStore(
+                connection::async, keys, deadline(timeout), FAILURES, false, serverTime, wallClock);
     }
 
     DedicatedConnections dedicatedConnections() {

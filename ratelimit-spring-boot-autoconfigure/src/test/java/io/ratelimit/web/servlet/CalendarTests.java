@@ -7,6 +7,8 @@ import java.time.Duration;
 import java.time.Instant;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
@@ -18,6 +20,9 @@ class CalendarTests {
               policies:
                 month: { key: ip, rate: 3/month, refill: calendar, zone: Europe/Berlin, paths: /month }
                 week: { key: ip, rate: 2/week, refill: calendar, paths: /week }
+                autumn: { key: ip, rate: 2/day, refill: calendar, zone: Europe/Berlin, paths: /autumn }
+                gap: { key: ip, rate: 2/day, refill: calendar, zone: America/Sao_Paulo, paths: /gap }
+                twice: { key: ip, rate: 2/day, refill: calendar, zone: America/Havana, paths: /twice }
                 day:
                   key: ip
                   rate: 2/day
@@ -77,10 +82,37 @@ class CalendarTests {
                 .isEqualTo("" + 23 * 3600);
     }
 
+    /** A day of 25 hours, a midnight that doesn't exist, and one that comes twice. */
+    @ParameterizedTest
+    @CsvSource({
+        "/gap, 2018-11-03T12:00:00Z, 2018-11-04T03:00:00Z, 2018-11-05T02:00:00Z",
+        "/autumn, 2026-10-24T12:00:00Z, 2026-10-24T22:00:00Z, 2026-10-25T23:00:00Z",
+        "/twice, 2026-10-31T12:00:00Z, 2026-11-01T04:00:00Z, 2026-11-02T05:00:00Z"
+    })
+    void aDayBeginsAtItsFirstMomentOverAChangeOfTheClock(String path, Instant now, Instant begin, Instant end) {
+        setClock(now.toString());
+        RawHttp.Response rejected = drained(path);
+        assertThat(rejected.header("Retry-After")).isEqualTo(seconds(now, begin));
+        assertThat(rejected.header("RateLimit")).isEqualTo("\"%s\";r=0;t=%s", path.substring(1), seconds(now, begin));
+
+        server.advance(Duration.between(now, begin).minusMillis(1));
+        assertThat(server.http().get(path).status()).isEqualTo(429);
+        server.advance(Duration.ofMillis(1));
+        assertThat(server.http().get(path).header("RateLimit"))
+                .isEqualTo("\"%s\";r=1;t=%s", path.substring(1), seconds(begin, end));
+        assertThat(drained(path).header("Retry-After")).isEqualTo(seconds(begin, end));
+        server.advance(Duration.between(begin, end));
+        assertThat(server.http().get(path).status()).isEqualTo(200);
+    }
+
+    private static String seconds(Instant from, Instant to) {
+        return Long.toString(Duration.between(from, to).toSeconds());
+    }
+
     @RestController
     static class Api {
 
-        @GetMapping({"/month", "/week", "/day"})
+        @GetMapping({"/month", "/week", "/day", "/gap", "/autumn", "/twice"})
         String answer() {
             return "done";
         }
