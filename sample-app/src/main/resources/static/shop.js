@@ -378,12 +378,11 @@ function times(count, each) {
   for (let i = 1; i <= count; i++) each(i);
 }
 
-/** A minute of a shop: most customers look at some items, three have an app that polls, and one fetches all it can. */
-function minute(run) {
-  if (!cards.has('customers')) addCard('customers', { plan: `${CUSTOMERS} of them` });
+/** The visits of a minute: most customers look at some items, three have an app that polls, and one fetches all it can. */
+function visitsOfAMinute() {
   const between = (least, most) => least + Math.random() * (most - least);
   const due = [];
-  const visit = (customer, at) => due.push({ at, login: `customer${customer}:customer${customer}` });
+  const visit = (customer, at) => due.push({ at, customer: `customer${customer}` });
   times(CUSTOMERS, customer => {
     if (customer <= 3) {
       times(60, second => visit(customer, 1000 * second));
@@ -394,14 +393,19 @@ function minute(run) {
       times(Math.round(between(3, 9)), () => visit(customer, at += between(200, 3000)));
     }
   });
-  due.sort((a, b) => a.at - b.at);
+  return due.sort((a, b) => a.at - b.at);
+}
+
+function minute(run) {
+  if (!cards.has('customers')) addCard('customers', { plan: `${CUSTOMERS} of them` });
+  const due = visitsOfAMinute();
   let sent = 0;
   run.inBackground = true;
   pace(run, MINUTE_MILLIS, elapsed => {
     const left = `${run.name} … ${Math.ceil((MINUTE_MILLIS - elapsed) / 1000)} s left`;
     if (byId('status').textContent !== left) say(left);
     for (; sent < due.length && due[sent].at <= elapsed; sent++) {
-      run.send('customers', `GET /api/items/${1 + sent % 3}`, { login: due[sent].login });
+      run.send('customers', `GET /api/items/${1 + sent % 3}`, { login: `${due[sent].customer}:${due[sent].customer}` });
     }
   });
 }

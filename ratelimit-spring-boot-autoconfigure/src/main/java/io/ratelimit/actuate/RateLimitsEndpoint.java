@@ -520,7 +520,7 @@ public class RateLimitsEndpoint {
      * @param keys the number of keys, estimated if they are more than the sample
      * @param sample the number of keys that are followed
      * @param requests the number of requests, estimated
-     * @param measuredMs the milliseconds since the first request, of at most the last week
+     * @param measuredMs the milliseconds from the first to the last request, of at most the last week
      * @param touched the keys that the present limit touches
      * @param curves the needed capacities at each measured rate, the lowest rate first
      * @param suggestion the tightest limit for the requested share and time, among those that take at most the measured

@@ -35,6 +35,19 @@ class DashboardTests {
 
     private static final Duration SECOND = Duration.ofSeconds(1);
 
+    /** Returns the texts of a picture whose font is below 11 pixels, or that stick out of it or cover another text. */
+    private static final String UNREADABLE_TEXTS =
+            """
+            const picture = document.querySelector(arguments[0]), box = picture.getBoundingClientRect();
+            const height = text => parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b);
+            const texts = [...picture.querySelectorAll('text')]
+                .map(text => ({ text: text.textContent, at: text.getBoundingClientRect(), height: height(text) }));
+            const covers = (a, b) => a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom;
+            return texts.filter(({ at, height }, i) => height < 11 || at.left < box.left || at.right > box.right
+                || at.top < box.top || at.bottom > box.bottom || texts.slice(0, i).some(other => covers(at, other.at)))
+                .map(({ text }) => text).join();
+            """;
+
     private final int port;
     private final ManualTimeSource time;
     private final Throttlers throttlers;
@@ -314,11 +327,8 @@ class DashboardTests {
             }
         }
         time.advance(Duration.ofHours(1));
-        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live");
-        String demand = card("items-candidate") + " .demand";
-        await().until(() -> browser.element(demand).isDisplayed());
-        browser.click(demand + " summary");
+        throttlers.get("items-candidate").forKey("user1").decide(1);
+        String demand = openDemand();
         assertThat(browser.text(demand + " .demand-sentence"))
                 .as("the chart is drawn when it is opened, not after a request")
                 .startsWith("100/1m, capacity 100: touches 50 % of clients (10 of 20;")
@@ -345,15 +355,9 @@ class DashboardTests {
         assertThat(browser.text(demand + " .demand-hint"))
                 .contains("25/4m, capacity 200")
                 .contains("Measured for 60 min");
-        browser.run(
-                "const share = document.querySelector(arguments[0]); share.value = '0.9';"
-                        + "share.dispatchEvent(new Event('change'))",
-                demand + " select");
+        choose(demand, "0.9");
         assertThat(browser.text(demand + " .demand-hint")).contains("25/4m, capacity 180");
-        browser.run(
-                "const share = document.querySelector(arguments[0]); share.value = '1';"
-                        + "share.dispatchEvent(new Event('change'))",
-                demand + " select");
+        choose(demand, "1");
         browser.click(demand + " .demand-tools button");
         assertThat(browser.text(demand + " .demand-sentence")).startsWith("25/4m, capacity 200: touches 0 %");
         fiveMinutesOfSessions("items-candidate");
@@ -361,8 +365,54 @@ class DashboardTests {
         browser.click(demand + " .demand-tools button:nth-child(2)");
         browser.run("document.querySelector(arguments[0]).scrollIntoView()", card("items-candidate"));
         browser.picture("demand");
-        browser.size(390, 844);
+        assertThat(browser.element(demand + " a").getAttribute("href")).endsWith("/docs/choosing.md");
+        browser.size(360, 640);
         browser.nothingSticksOut();
+        assertThat(browser.run(UNREADABLE_TEXTS, demand + " svg")).asString().isEmpty();
+        browser.run("document.querySelector(arguments[0]).scrollIntoView()", demand);
+        browser.picture("demand-phone");
+    }
+
+    /** The visits of the home page's scene, at their moments: docs/choosing.md has the same numbers. */
+    @Test
+    void theChartShowsWhichLimitTheCustomersOfTheShopNeed() {
+        browser.open("http://localhost:" + port + "/");
+        List<?> visits = (List<?>) browser.run("return visitsOfAMinute().map(visit => [visit.at * 1e6, visit.customer])");
+        measureAnew("items-candidate");
+        long start = time.nanoTime();
+        for (Object visit : visits) {
+            List<?> atAndCustomer = (List<?>) visit;
+            long at = start + ((Number) atAndCustomer.get(0)).longValue();
+            time.advance(Duration.ofNanos(at - time.nanoTime()));
+            throttlers
+                    .get("items-candidate")
+                    .forKey(atAndCustomer.get(1).toString())
+                    .decide(1);
+        }
+        time.advance(Duration.ofHours(1));
+        String demand = openDemand();
+        assertThat(browser.texts(demand + " option"))
+                .containsExactly("all 40", "95 % (38 of 40)", "90 % (36 of 40)");
+        assertThat(browser.text(demand + " .demand-hint")).contains("200/1m, capacity 134.");
+        choose(demand, "0.9");
+        assertThat(browser.text(demand + " .demand-hint")).containsPattern("25/2m, capacity [6-8]\\.");
+    }
+
+    private String openDemand() {
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.awaitText("#state", "Live");
+        String demand = card("items-candidate") + " .demand";
+        await().until(() -> browser.element(demand).isDisplayed());
+        browser.click(demand + " summary");
+        return demand;
+    }
+
+    private void choose(String demand, String share) {
+        browser.run(
+                "const select = document.querySelector(arguments[0]); select.value = arguments[1];"
+                        + "select.dispatchEvent(new Event('change'))",
+                demand + " select",
+                share);
     }
 
     /** Two hundred users, some busier than others, load pages of up to twelve requests. */

@@ -1,6 +1,7 @@
 package io.ratelimit.sample;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.ManualTimeSource;
 import java.io.IOException;
@@ -227,11 +228,13 @@ class HomePageTests {
                 .isTrue();
         assertThat(browser.element(".scenes a").getAttribute("target")).isEqualTo("_blank");
         browser.awaitText("#stream .request", "GET /api/items/3");
+        String counts = browser.text("[data-user=customers] .counts");
+        time.advance(Duration.ofMinutes(1));
+        await().until(() -> !browser.text("[data-user=customers] .counts").equals(counts));
         browser.click("#stop");
 
         browser.awaitText("#status", "A minute of the shop: ");
         assertThat(browser.text("[data-user=customers] .counts")).contains("0 refused");
-        time.advance(Duration.ofMinutes(1));
         assertThat(RestClient.create("http://localhost:" + port)
                         .get()
                         .uri("/actuator/ratelimits/items-candidate/demand")

@@ -5,8 +5,8 @@
 const DEMAND_LINES = [['p50', '50 %'], ['p90', '90 %'], ['p99', '99 %'], ['p999', '99.9 %'], ['max', 'all']];
 /** The shares of the server's suggestions. */
 const DEMAND_SHARES = [1, 0.999, 0.99, 0.95, 0.9];
-const DEMAND_WIDTH = 360;
 const DEMAND_HEIGHT = 230;
+const DEMAND_CHAR_WIDTH = 6.5;
 const DEMAND_MARGIN = { left: 52, right: 46, top: 10, bottom: 34 };
 
 /** Returns the bounds of a share of which a sample shows k of n, at 95 % (Wilson); for none 3 of n. */
@@ -39,7 +39,7 @@ class DemandChart {
     this.node = document.createElement('div');
     this.node.className = 'demand-limit';
     this.title = this.add('h4');
-    this.svg = this.node.appendChild(this.svgNode('svg', { viewBox: `0 0 ${DEMAND_WIDTH} ${DEMAND_HEIGHT}` }));
+    this.svg = this.node.appendChild(this.svgNode('svg', { height: DEMAND_HEIGHT }));
     this.plot = this.svg.appendChild(this.svgNode('g', {}));
     this.point = this.svg.appendChild(this.svgNode('circle', { r: 8, class: 'demand-point', tabindex: 0, role: 'slider' }));
     this.sentence = this.add('p');
@@ -65,6 +65,9 @@ class DemandChart {
     this.yaml = this.add('pre');
     this.yaml.tabIndex = 0;
     this.copy = this.button('Copy', () => this.copyYaml());
+    this.help = this.add('p');
+    this.help.append('Not sure which to take? ', Object.assign(document.createElement('a'), {
+      rel: 'noreferrer', textContent: 'Choosing the numbers', href: new URL('choosing.md', byId('docs').href).href }), ' explains the chart in three steps.');
     this.chosen = null;
     this.listen();
   }
@@ -103,6 +106,7 @@ class DemandChart {
   }
 
   listen() {
+    new ResizeObserver(() => this.data && this.draw()).observe(this.svg);
     this.point.addEventListener('pointerdown', event => {
       this.dragging = true;
       this.point.setPointerCapture(event.pointerId);
@@ -130,10 +134,11 @@ class DemandChart {
     this.move(distances.indexOf(Math.min(...distances)), this.highest ** Math.min(Math.max(share, 0), 1));
   }
 
+  /** A unit of the picture is a pixel, so that its text is readable on a narrow page. */
   x(rate) {
     const logs = this.data.rates.map(each => Math.log(each.perSecond));
     const span = logs.at(-1) - logs[0] || 1;
-    return DEMAND_MARGIN.left + (logs[rate] - logs[0]) / span * (DEMAND_WIDTH - DEMAND_MARGIN.left - DEMAND_MARGIN.right);
+    return DEMAND_MARGIN.left + (logs[rate] - logs[0]) / span * (this.right - DEMAND_MARGIN.left);
   }
 
   y(capacity) {
@@ -144,6 +149,7 @@ class DemandChart {
   draw() {
     const { tier, rates, capacity } = this.data;
     this.drawShares();
+    this.right = this.svg.getBoundingClientRect().width - DEMAND_MARGIN.right;
     this.title.textContent = tier ? `Tier ${tier}` : '';
     this.title.hidden = !tier;
     this.highest = 2 * Math.max(8, capacity, ...rates.flatMap(rate => rate.quantiles));
@@ -176,15 +182,18 @@ class DemandChart {
       node.textContent = content;
       nodes.push(node);
     };
-    this.data.rates.forEach((rate, i) => {
+    const { rates, own } = this.data;
+    const longest = Math.max(...rates.map(rate => rate.rate.length)) + 1;
+    const every = [2, 4].find(step => step * (this.x(1) - this.x(0)) > DEMAND_CHAR_WIDTH * longest) ?? 8;
+    rates.forEach((rate, i) => {
       nodes.push(this.svgNode('line', { x1: this.x(i), x2: this.x(i), y1: DEMAND_MARGIN.top, y2: bottom }));
-      if ((i - this.data.own) % 2 === 0) text(this.x(i), bottom + 14, 'middle', rate.rate);
+      if ((i - own) % every === 0) text(this.x(i), bottom + 16, 'middle', rate.rate);
     });
     for (let tick = 1; tick <= this.highest; tick *= this.highest > 1e4 ? 100 : 10) {
-      nodes.push(this.svgNode('line', { x1: DEMAND_MARGIN.left, x2: DEMAND_WIDTH - DEMAND_MARGIN.right, y1: this.y(tick), y2: this.y(tick) }));
+      nodes.push(this.svgNode('line', { x1: DEMAND_MARGIN.left, x2: this.right, y1: this.y(tick), y2: this.y(tick) }));
       text(DEMAND_MARGIN.left - 5, this.y(tick) + 4, 'end', tick >= 1e4 ? `10^${Math.round(Math.log10(tick))}` : demandNumber(tick));
     }
-    text(DEMAND_WIDTH / 2, DEMAND_HEIGHT - 4, 'middle', 'rate');
+    text((DEMAND_MARGIN.left + this.right) / 2, DEMAND_HEIGHT - 4, 'middle', 'rate');
     const y = (DEMAND_MARGIN.top + bottom) / 2;
     text(10, y, 'middle', 'capacity that a share needs');
     nodes.at(-1).setAttribute('transform', `rotate(-90 10 ${y})`);
@@ -194,7 +203,7 @@ class DemandChart {
   line([className, label], i) {
     if (this.data.sample === 0) return [];
     const points = this.data.rates.map((rate, at) => `${this.x(at)},${this.y(rate.quantiles[i])}`);
-    const end = this.svgNode('text', { x: DEMAND_WIDTH - DEMAND_MARGIN.right + 5, y: this.labelY(i), class: className });
+    const end = this.svgNode('text', { x: this.right + 5, y: this.labelY(i), class: className });
     end.textContent = label;
     return [this.svgNode('polyline', { points: points.join(' '), class: className }), end];
   }
