@@ -88,11 +88,14 @@ final class RequestLedger {
             takenLater = decision.taken();
         }
         List<Answer> answers = decision.answers();
+        double smallest = tightest == null ? Double.MAX_VALUE : share(tightest);
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            if ((tightest == null || share(answer) < share(tightest))
+            double share = share(answer);
+            if (share < smallest
                     && policies.of(answer.charge()).key().isPerClient()
                     && headers.of(answer.policy()) != RateLimitHeaders.NONE) {
+                smallest = share;
                 tightest = answer;
             }
         }
