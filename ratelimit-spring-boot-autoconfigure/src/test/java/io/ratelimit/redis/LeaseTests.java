@@ -444,6 +444,31 @@ class LeaseTests {
         assertThat(redis.calls).isEqualTo(calls + 1);
     }
 
+    /** The new lease would be held for less time than the old one lasts. */
+    @Test
+    void aChangedLeaseUsesNoneOfTheOldOne() {
+        warmUp(20);
+        int calls = redis.calls;
+        Charge changed = Charge.of(POLICY.withLease(LEASE.dividedBy(2)), "", 1);
+        assertThat(store.take(List.of(changed)).allowed()).isTrue();
+        assertThat(redis.calls).isEqualTo(calls + 1);
+    }
+
+    @Test
+    void aDenialFromMemoryTakesNothingOfTheLeaseOfAnotherPolicy() {
+        ThrottlePolicy narrow =
+                ThrottlePolicy.of("narrow", BucketSpec.of("1/1d")).withLease(LEASE);
+        warmUp(20);
+        List<Charge> both = List.of(Charge.of(POLICY, "", 1), Charge.of(narrow, "", 1));
+        assertThat(store.take(both).allowed()).isTrue();
+        assertThat(store.take(both).allowed()).isFalse();
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        assertThat(store.take(both).allowed()).isFalse();
+        assertThat(redis.calls).isEqualTo(calls);
+        assertThat(store.leased(POLICY)).isEqualTo(leased);
+    }
+
     @Test
     void aResetDropsTheLease() {
         warmUp(20);
