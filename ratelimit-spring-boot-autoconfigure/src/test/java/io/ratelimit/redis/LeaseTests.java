@@ -12,6 +12,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
+import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -180,6 +181,35 @@ class LeaseTests {
         assertThat(missing()).isGreaterThanOrEqualTo(40 + leased); // 40 tokens come back within the lease
         assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
                 .contains(" ^");
+    }
+
+    /** Another spec counts only after the last lease. */
+    @Test
+    void aShorterLeaseOfAnotherInstanceKeepsTheEndOfTheLongerOne() {
+        warmUp(20);
+        Charge shorter = Charge.of(POLICY.withLease(LEASE.dividedBy(2)), "", 1);
+        redis.lease(new LeaseRequest(shorter, 10));
+        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(shorter))))
+                .endsWith("@" + (micros.get() + LEASE.toNanos() / 1_000));
+    }
+
+    /** An instance without leases may let calls wait, whose tokens are no others'. */
+    @Test
+    void whileACallOfAnotherInstanceWaitsNothingIsLeased() {
+        Charge all = Charge.of(POLICY, "", 400).withMaxWait(Duration.ofSeconds(1));
+        Decision first = redis.reserve(List.of(all));
+        assertThat(redis.reserve(List.of(Charge.of(POLICY, "", 4).withMaxWait(Duration.ofSeconds(1))))
+                        .waitNanos())
+                .isEqualTo(10_000_000);
+        redis.giveBack(first.taken());
+
+        LeaseRequest early = new LeaseRequest(Charge.of(POLICY, "", 1), 10);
+        redis.lease(early);
+        assertThat(early.grant()).isNull();
+        advance(Duration.ofMillis(10));
+        LeaseRequest late = new LeaseRequest(Charge.of(POLICY, "", 1), 10);
+        redis.lease(late);
+        assertThat(late.grant()).isNotNull();
     }
 
     @Test
@@ -412,6 +442,31 @@ class LeaseTests {
         Charge changed = Charge.of(POLICY.withSpec(BucketSpec.of("500/1s")), "", 1);
         assertThat(store.take(List.of(changed)).allowed()).isTrue();
         assertThat(redis.calls).isEqualTo(calls + 1);
+    }
+
+    /** The new lease would be held for less time than the old one lasts. */
+    @Test
+    void aChangedLeaseUsesNoneOfTheOldOne() {
+        warmUp(20);
+        int calls = redis.calls;
+        Charge changed = Charge.of(POLICY.withLease(LEASE.dividedBy(2)), "", 1);
+        assertThat(store.take(List.of(changed)).allowed()).isTrue();
+        assertThat(redis.calls).isEqualTo(calls + 1);
+    }
+
+    @Test
+    void aDenialFromMemoryTakesNothingOfTheLeaseOfAnotherPolicy() {
+        ThrottlePolicy narrow =
+                ThrottlePolicy.of("narrow", BucketSpec.of("1/1d")).withLease(LEASE);
+        warmUp(20);
+        List<Charge> both = List.of(Charge.of(POLICY, "", 1), Charge.of(narrow, "", 1));
+        assertThat(store.take(both).allowed()).isTrue();
+        assertThat(store.take(both).allowed()).isFalse();
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        assertThat(store.take(both).allowed()).isFalse();
+        assertThat(redis.calls).isEqualTo(calls);
+        assertThat(store.leased(POLICY)).isEqualTo(leased);
     }
 
     @Test
