@@ -84,9 +84,11 @@ record RedisResults(Samples samples) {
             return;
         }
         text.line("").line("## On a local Redis").line("");
-        text.line("Redis and the calling threads share the processors of the machine. The floors, bucket4j and `ratelimit, script`");
-        text.line("use one connection, Redisson has its default pool, and `ratelimit, transaction` has eight connections. A policy");
-        text.line("with a lease calls Redis for almost each decision about a key that is used rarely.");
+        text.line("Redis and the calling threads share the processors of the machine. The floors, bucket4j and");
+        text.line(
+                "`ratelimit, script` use one connection, Redisson has its default pool, and `ratelimit, transaction` has");
+        text.line(
+                "eight connections. With a lease, a key that is used rarely needs a call of Redis for almost each decision.");
         for (String keys : KEYS) {
             for (int threads : RedisMeasurement.THREADS) {
                 table(text, keys, threads);
