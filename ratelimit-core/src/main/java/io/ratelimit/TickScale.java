@@ -120,8 +120,7 @@ final class TickScale {
         return ofBatches(spec, calendar.at(nanos), calendar.periodNanos(), calendar);
     }
 
-    private static TickScale ofBatches(
-            BucketSpec spec, long clock, long stepNanos, @Nullable WallCalendar calendar) {
+    private static TickScale ofBatches(BucketSpec spec, long clock, long stepNanos, @Nullable WallCalendar calendar) {
         long tokens = spec.rate().tokens();
         long maxPerToken = Math.min(MAX_TICKS_PER_NANOSECOND * stepNanos / tokens, MAX_PER_BATCHED_TOKEN);
         long perToken = Long.highestOneBit(maxPerToken);
@@ -323,7 +322,9 @@ final class TickScale {
 
     /** Returns at most the ticks of a full bucket, and no less than the largest debt. */
     private long atMostFull(BigInteger ticks) {
-        return ticks.min(BigInteger.valueOf(full)).max(BigInteger.valueOf(-maxDebt)).longValueExact();
+        return ticks.min(BigInteger.valueOf(full))
+                .max(BigInteger.valueOf(-maxDebt))
+                .longValueExact();
     }
 
     private long atMostFull(long ticks) {

@@ -40,7 +40,9 @@ class MemoryBoundTests {
 
         assertThat(process.waitFor()).as(output).isZero();
         assertThat(output).contains("kept 10000 specs");
-        assertThat(output.lines().filter(line -> line.startsWith("bytes a spec ")).findFirst())
+        assertThat(output.lines()
+                        .filter(line -> line.startsWith("bytes a spec "))
+                        .findFirst())
                 .hasValueSatisfying(line -> assertThat(Long.parseLong(line.substring("bytes a spec ".length())))
                         .isBetween(1L, 600L));
     }
@@ -52,7 +54,7 @@ class MemoryBoundTests {
 
         private final LocalBucketStore store = new LocalBucketStore(new ManualTimeSource());
         private final ThrottlePolicy policy =
-                ThrottlePolicy.of("plans", BucketSpec.of("1/1d").withCapacity(1_000_000), "user");
+                ThrottlePolicy.of("plans", BucketSpec.of("1000/1d").withCapacity(1_000_000), "user");
 
         public static void main(String[] args) throws InterruptedException {
             InventedLimits limits = new InventedLimits();
@@ -73,7 +75,8 @@ class MemoryBoundTests {
 
         private void take(int customer, int more) {
             BucketSpec spec = policy.spec().withCapacity(1_000_000 + more);
-            if (!store.take(List.of(new Charge(policy, spec, "customer-" + customer, 1))).allowed()) {
+            if (!store.take(List.of(new Charge(policy, spec, "customer-" + customer, 1)))
+                    .allowed()) {
                 throw new IllegalStateException("a customer's bucket lost tokens");
             }
         }

@@ -55,9 +55,14 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             FailureJudge judge,
             boolean oneKeyPerScript,
             LongSupplier time) {
-        this(redis, keys, deadline, judge, oneKeyPerScript, time, () -> TimeSource.system()
-                        .wallNanos()
-                / 1_000);
+        this(
+                redis,
+                keys,
+                deadline,
+                judge,
+                oneKeyPerScript,
+                time,
+                () -> TimeSource.system().wallNanos() / 1_000);
     }
 
     /** @param wallClock returns this machine's time in microseconds */

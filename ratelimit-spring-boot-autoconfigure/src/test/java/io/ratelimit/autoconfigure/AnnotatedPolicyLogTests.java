@@ -62,12 +62,13 @@ class AnnotatedPolicyLogTests extends CapturedStart {
                     called: { rate: 5/s, limit: "bean:plans", applies-to: annotated }
                 """;
         assertThat(new YamlApplication(directory, yaml).withWeb(Settled.class).log(output))
-                .containsExactly(
+                .containsExactlyInAnyOrder(
                         "INFO Throttle policy 'asked' is enforced: 5/1s, capacity 5, one bucket, a request's own limit by"
                                 + " bean:plans, in memory; all methods, all paths, after authentication, settled by"
                                 + " attribute:tokens",
                         "INFO Throttle policy 'called' is enforced: 5/1s, capacity 5, one bucket, a call's own limit by"
-                                + " bean:plans, in memory; calls of Model.ask, settled by #result");
+                                + " bean:plans, in memory; calls of " + Model.class.getName()
+                                + ".ask(), settled by #result");
     }
 
     /** Adds the other policies that the methods name, which cause no warnings. */

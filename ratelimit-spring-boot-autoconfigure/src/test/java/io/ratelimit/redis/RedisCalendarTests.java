@@ -140,7 +140,8 @@ class RedisCalendarTests {
                 BucketStore instance = TestRedis.shared().scriptStore(ofScript, TIMEOUT, false, micros::get);
                 assertThat(instance.take(List.of(charge(spec, 1))).allowed()).isTrue();
                 Decision denied = instance.take(List.of(charge(spec, 5)));
-                assertThat(denied.retryAfter()).isBetween(Duration.ofHours(11), Duration.ofHours(11).plusNanos(4_000));
+                assertThat(denied.retryAfter())
+                        .isBetween(Duration.ofHours(11), Duration.ofHours(11).plusNanos(4_000));
             }
             assertThat(script.snapshot(charge(spec, 1)).available()).isEqualTo(2);
         } finally {

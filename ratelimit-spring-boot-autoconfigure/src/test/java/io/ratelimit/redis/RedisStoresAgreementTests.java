@@ -90,7 +90,8 @@ class RedisStoresAgreementTests {
             assertThat(takes(charges.get(i % 2))).as("call %d", i).isTrue();
             micros.addAndGet(HOUR_MICROS / 100);
         }
-        assertThat(takes(charges.get(0).withCost(100 + 24 * (100 + 117) / 2 - 24 * 100))).isTrue();
+        assertThat(takes(charges.get(0).withCost(100 + 24 * (100 + 117) / 2 - 24 * 100)))
+                .isTrue();
         assertThat(takes(charges.get(0))).isFalse();
     }
 

@@ -57,7 +57,8 @@ class SettleAttackTests {
     }
 
     private static void hasLeft(String policy, long left) {
-        Awaitility.await().untilAsserted(() -> assertThat(server.available(policy)).isEqualTo(left));
+        Awaitility.await()
+                .untilAsserted(() -> assertThat(server.available(policy)).isEqualTo(left));
     }
 
     @ParameterizedTest
