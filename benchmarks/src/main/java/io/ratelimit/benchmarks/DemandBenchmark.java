@@ -38,7 +38,7 @@ public class DemandBenchmark {
     /** A power of two, below the size of the sample. */
     private static final int MEASURED_KEYS = 512;
 
-    /** Whether demand is measured, whether the key of the request is in the sample, and whether it pauses between requests. */
+    /** Whether demand is measured, and whether the key is in the sample. In a burst it never pauses between requests. */
     public enum Measured {
         NONE,
         OUTSIDE,
@@ -54,8 +54,9 @@ public class DemandBenchmark {
     private int next;
 
     /**
-     * Lets so many keys ask that nearly all are outside, by decisions of a store, as those that are measured. The keys that are measured then take turns: a single one would soon
-     * be among the most frequent, which are followed too. Inside, the same keys are all that there are.
+     * Lets so many keys ask that nearly all are outside, by decisions of a store, like those that are measured. The keys
+     * that are measured then take turns: a single one would soon be among the most frequent, which are followed too.
+     * Inside, the same keys are all that there are.
      */
     @Setup
     public void start() {
