@@ -189,7 +189,8 @@ final class LocalBucketStore implements BucketStore {
         return buckets != null
                 ? buckets
                 : policies.computeIfAbsent(
-                        policy.name(), name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
+                        policy.name(),
+                        name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
     }
 
     @Override

@@ -59,7 +59,8 @@ class LocalBucketStoreTests extends BucketStoreContract {
         for (int i = 0; i < 3; i++) {
             time.advance(Duration.ofNanos(1_234_567_891));
             long taken = time.nanoTime();
-            Answer answer = store.take(List.of(Charge.of(policy, "alice", 1))).answers().get(0);
+            Answer answer =
+                    store.take(List.of(Charge.of(policy, "alice", 1))).answers().get(0);
             time.advance(Duration.ofSeconds(1));
             assertThat(answer.takenAt(time)).isEqualTo(contains ? taken : time.nanoTime());
         }
@@ -71,8 +72,11 @@ class LocalBucketStoreTests extends BucketStoreContract {
         List<Decision> decisions = List.of(store.take(all), store.reserve(all), store.take(all));
         time.advance(Duration.ofSeconds(1));
         assertThat(decisions)
-                .extracting(Decision::outcome, decision -> decision.answers().get(0).takenAt(time))
-                .containsExactly(tuple(Decision.Outcome.ALLOWED, 0L), tuple(Decision.Outcome.ALLOWED, time.nanoTime()),
+                .extracting(
+                        Decision::outcome, decision -> decision.answers().get(0).takenAt(time))
+                .containsExactly(
+                        tuple(Decision.Outcome.ALLOWED, 0L),
+                        tuple(Decision.Outcome.ALLOWED, time.nanoTime()),
                         tuple(Decision.Outcome.DENIED, time.nanoTime()));
     }
 
@@ -83,7 +87,9 @@ class LocalBucketStoreTests extends BucketStoreContract {
         for (int key = 0; key < 10; key++) {
             String name = "a long key that is stored as a hash of 128 bits: " + key;
             for (long cost : new long[] {3, 2, 1, 6}) {
-                Answer answer = store.take(List.of(Charge.of(policy, name, cost))).answers().get(0);
+                Answer answer = store.take(List.of(Charge.of(policy, name, cost)))
+                        .answers()
+                        .get(0);
                 assertThat(answer.keyHash()).isEqualTo(Keys.hash(name));
                 assertThat(answer.shared()).isEqualTo(key > 0);
             }

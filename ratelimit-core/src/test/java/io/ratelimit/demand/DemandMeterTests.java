@@ -295,8 +295,7 @@ class DemandMeterTests {
         meter.endHour(end);
         assertThat(meter.demand().measured()).isZero();
         meter.feed("key", 1, end + 1);
-        assertThat(meter.demand().measured())
-                .isEqualTo(Duration.ofDays(7).plusNanos(1));
+        assertThat(meter.demand().measured()).isEqualTo(Duration.ofDays(7).plusNanos(1));
     }
 
     /** The bound of a limit is that of its bin, which has all deficits from 9 to 11. */

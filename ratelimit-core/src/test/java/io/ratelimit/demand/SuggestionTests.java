@@ -37,10 +37,10 @@ class SuggestionTests {
         for (int seed = 1; seed <= SEEDS; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
             long secret = random.nextLong();
-            DemandMeter meter = new DemandMeter(
-                    BucketSpec.of("60/1m"),
-                    DemandMeter.DEFAULT_SAMPLE,
-                    key -> new SplittableRandom(secret ^ key.hashCode()).nextLong());
+            DemandMeter meter =
+                    new DemandMeter(BucketSpec.of("60/1m"), DemandMeter.DEFAULT_SAMPLE, key -> new SplittableRandom(
+                                    secret ^ key.hashCode())
+                            .nextLong());
             for (int client = 0; client < CLIENTS; client++) {
                 String key = "client" + client;
                 for (long nanos : times(random)) {

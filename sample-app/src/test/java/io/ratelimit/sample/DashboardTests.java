@@ -36,8 +36,7 @@ class DashboardTests {
     private static final Duration SECOND = Duration.ofSeconds(1);
 
     /** Returns the texts of a picture whose font is below 11 pixels, or that stick out of it or cover another text. */
-    private static final String UNREADABLE_TEXTS =
-            """
+    private static final String UNREADABLE_TEXTS = """
             const picture = document.querySelector(arguments[0]), box = picture.getBoundingClientRect();
             const height = text => parseFloat(getComputedStyle(text).fontSize) * Math.hypot(text.getScreenCTM().a, text.getScreenCTM().b);
             const texts = [...picture.querySelectorAll('text')]
@@ -377,7 +376,8 @@ class DashboardTests {
     @Test
     void theChartShowsWhichLimitTheCustomersOfTheShopNeed() {
         browser.open("http://localhost:" + port + "/");
-        List<?> visits = (List<?>) browser.run("return visitsOfAMinute().map(visit => [visit.at * 1e6, visit.customer])");
+        List<?> visits =
+                (List<?>) browser.run("return visitsOfAMinute().map(visit => [visit.at * 1e6, visit.customer])");
         measureAnew("items-candidate");
         long start = time.nanoTime();
         for (Object visit : visits) {
@@ -391,8 +391,7 @@ class DashboardTests {
         }
         time.advance(Duration.ofHours(1));
         String demand = openDemand();
-        assertThat(browser.texts(demand + " option"))
-                .containsExactly("all 40", "95 % (38 of 40)", "90 % (36 of 40)");
+        assertThat(browser.texts(demand + " option")).containsExactly("all 40", "95 % (38 of 40)", "90 % (36 of 40)");
         assertThat(browser.text(demand + " .demand-hint")).contains("200/1m, capacity 134.");
         choose(demand, "0.9");
         assertThat(browser.text(demand + " .demand-hint")).containsPattern("25/2m, capacity [6-8]\\.");
