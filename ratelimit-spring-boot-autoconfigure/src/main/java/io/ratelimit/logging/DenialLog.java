@@ -34,6 +34,9 @@ public final class DenialLog implements ThrottleListener {
 
     @Override
     public void decided(Decision decision) {
+        if (decision.allowed()) {
+            return;
+        }
         List<Answer> answers = decision.answers();
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);

@@ -89,8 +89,8 @@ public enum RateLimitHeaders {
     }
 
     /**
-     * The texts for a policy and a spec: {@code RateLimit-Policy}, and the beginning of {@code RateLimit}. The latest texts
-     * are kept; a text that another one displaced is composed again. Threads that race may both compose a text.
+     * The texts for a policy and a spec: {@code RateLimit-Policy}, and the beginning of {@code RateLimit}. The latest are
+     * kept; texts that others displaced are composed again. Threads that race may both compose them.
      */
     private static final class PolicyText {
 
