@@ -63,7 +63,6 @@ final class Leases {
                 .ticker(time::nanoTime)
                 .expireAfter(Expiry.<BucketKey, LeasedBucket>writing((key, bucket) -> bucket.lease.multipliedBy(2)))
                 .maximumSize(MAX_BUCKETS)
-                .executor(Runnable::run) // a rarely used key writes at each call, which would wake another thread
                 .build();
     }
 
