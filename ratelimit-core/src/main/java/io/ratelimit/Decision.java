@@ -354,10 +354,10 @@ public record Decision(
 
     /** Returns the answers that are denials, in the order of the charges. Empty for a bucket without a policy. */
     public List<Answer> denials() {
-        List<Answer> denials = new ArrayList<>(answers.size());
-        for (Answer answer : answers) {
-            if (!answer.allowed()) {
-                denials.add(answer);
+        List<Answer> denials = new ArrayList<>(1); // mostly one policy denies
+        for (int i = 0; i < answers.size(); i++) {
+            if (!answers.get(i).allowed()) {
+                denials.add(answers.get(i));
             }
         }
         return denials;

@@ -48,11 +48,10 @@ public final class Keys {
         if (parts.length == 1) {
             return parts[0];
         }
-        int length = 2;
-        for (String part : parts) {
-            length += part.length() + 4;
+        if (parts.length == 2) { // as one expression, which the JVM composes in place
+            return SEVERAL + parts[0].length() + ':' + parts[0] + parts[1].length() + ':' + parts[1];
         }
-        StringBuilder key = new StringBuilder(length).append(SEVERAL);
+        StringBuilder key = new StringBuilder(SEVERAL);
         for (String part : parts) {
             key.append(part.length()).append(':').append(part);
         }

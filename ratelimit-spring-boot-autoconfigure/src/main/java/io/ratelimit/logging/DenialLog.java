@@ -7,6 +7,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
+import java.util.List;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
@@ -33,11 +34,14 @@ public final class DenialLog implements ThrottleListener {
 
     @Override
     public void decided(Decision decision) {
-        if (!decision.allowed()) {
-            for (Answer denial : decision.denials()) {
-                if (denial.outcome() != Outcome.BACKEND_FAILED) {
-                    count(denial.policy());
-                }
+        if (decision.allowed()) {
+            return;
+        }
+        List<Answer> answers = decision.answers();
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            if (!answer.allowed() && answer.outcome() != Outcome.BACKEND_FAILED) {
+                count(answer.policy());
             }
         }
     }

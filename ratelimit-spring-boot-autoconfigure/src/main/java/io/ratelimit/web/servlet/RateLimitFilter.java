@@ -15,7 +15,6 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.util.List;
 import java.util.function.Supplier;
 import org.springframework.web.filter.OncePerRequestFilter;
 
@@ -143,7 +142,7 @@ public class RateLimitFilter extends OncePerRequestFilter {
             if (before != null && headers.of(before.policy()) != shown) {
                 headers.of(before.policy()).remove(response);
             }
-            shown.write(List.of(tightest), response);
+            shown.write(tightest, response);
         }
     }
 

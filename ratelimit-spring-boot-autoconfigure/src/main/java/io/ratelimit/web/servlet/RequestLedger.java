@@ -39,7 +39,6 @@ final class RequestLedger {
     private @Nullable Answer tightest;
     private @Nullable RuntimeException rejectedCall;
     private @Nullable ReportedCosts reportedCosts;
-    private double smallestShare = Double.MAX_VALUE;
 
     /** Returns the ledger of a request, or null if no filter has seen the request. */
     static @Nullable RequestLedger find(HttpServletRequest request) {
@@ -89,12 +88,14 @@ final class RequestLedger {
             takenLater = decision.taken();
         }
         List<Answer> answers = decision.answers();
+        double smallest = tightest == null ? Double.MAX_VALUE : share(tightest);
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
-            if (share(answer) < smallestShare
+            double share = share(answer);
+            if (share < smallest
                     && policies.of(answer.charge()).key().isPerClient()
                     && headers.of(answer.policy()) != RateLimitHeaders.NONE) {
-                smallestShare = share(answer);
+                smallest = share;
                 tightest = answer;
             }
         }
@@ -191,10 +192,12 @@ final class RequestLedger {
     private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> returnsTokens) {
         RequestPolicies policies = this.policies;
         if (policies != null) {
-            List<Answer> returned = new ArrayList<>();
-            List<Answer> kept = new ArrayList<>();
-            allTaken().forEach(answer -> (returnsTokens.test(policies.of(answer.charge())) ? returned : kept)
-                    .add(answer));
+            List<Answer> all = allTaken();
+            List<Answer> returned = new ArrayList<>(all.size());
+            List<Answer> kept = new ArrayList<>(all.size());
+            for (Answer answer : all) {
+                (returnsTokens.test(policies.of(answer.charge())) ? returned : kept).add(answer);
+            }
             taken = kept;
             takenLater = List.of();
             throttlers.giveBack(returned);

@@ -3,9 +3,9 @@ package io.ratelimit.web.servlet.rejection;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
 import jakarta.servlet.http.HttpServletResponse;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /**
  * The response headers that show clients their limits, by policy.
@@ -43,6 +43,8 @@ public record LimitHeaders(RateLimitHeaders common, Map<String, RateLimitHeaders
     /** Removes the headers that were set while the request was still allowed. */
     void remove(HttpServletResponse response) {
         common.remove(response);
-        Stream.of(RateLimitHeaders.values()).filter(ofPolicies::containsValue).forEach(used -> used.remove(response));
+        if (!ofPolicies.isEmpty()) {
+            EnumSet.copyOf(ofPolicies.values()).forEach(used -> used.remove(response));
+        }
     }
 }

@@ -18,22 +18,25 @@ public enum RateLimitHeaders {
      */
     DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
-        public void write(List<Answer> answers, HttpServletResponse response) {
+        public void write(Answer answer, HttpServletResponse response) {
+            PolicyText policy = PolicyText.of(answer);
+            response.setHeader("RateLimit-Policy", policy.text);
+            StringBuilder limit = new StringBuilder(policy.start.length() + 24);
+            response.setHeader("RateLimit", policy.limit(limit, answer).toString());
+        }
+
+        @Override
+        void write(List<Answer> answers, HttpServletResponse response) {
             if (answers.size() == 1) {
-                Answer answer = answers.get(0);
-                PolicyText policy = PolicyText.of(answer);
-                response.setHeader("RateLimit-Policy", policy.text);
-                response.setHeader(
-                        "RateLimit",
-                        limit(new StringBuilder(policy.name.length() + 32), answer)
-                                .toString());
+                write(answers.get(0), response);
                 return;
             }
             StringBuilder policies = new StringBuilder(64 * answers.size());
             StringBuilder limits = new StringBuilder(64 * answers.size());
             for (int i = 0; i < answers.size(); i++) {
-                policies.append(i == 0 ? "" : ", ").append(PolicyText.of(answers.get(i)).text);
-                limit(limits.append(i == 0 ? "" : ", "), answers.get(i));
+                PolicyText policy = PolicyText.of(answers.get(i));
+                policies.append(i == 0 ? "" : ", ").append(policy.text);
+                policy.limit(limits.append(i == 0 ? "" : ", "), answers.get(i));
             }
             response.setHeader("RateLimit-Policy", policies.toString());
             response.setHeader("RateLimit", limits.toString());
@@ -43,19 +46,18 @@ public enum RateLimitHeaders {
     /** {@code X-RateLimit-Limit}, {@code -Remaining} and {@code -Reset} (in seconds) of the first policy. */
     X_RATELIMIT("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset") {
         @Override
-        public void write(List<Answer> answers, HttpServletResponse response) {
-            Answer first = answers.get(0);
+        public void write(Answer answer, HttpServletResponse response) {
             response.setHeader(
-                    "X-RateLimit-Limit", Long.toString(first.charge().spec().capacity()));
-            response.setHeader("X-RateLimit-Remaining", Long.toString(first.remaining()));
-            response.setHeader("X-RateLimit-Reset", Long.toString(seconds(first.resetNanos() - first.waitNanos())));
+                    "X-RateLimit-Limit", Long.toString(answer.charge().spec().capacity()));
+            response.setHeader("X-RateLimit-Remaining", Long.toString(answer.remaining()));
+            response.setHeader("X-RateLimit-Reset", Long.toString(seconds(answer.resetNanos() - answer.waitNanos())));
         }
     },
 
     /** Adds no headers. */
     NONE {
         @Override
-        public void write(List<Answer> answers, HttpServletResponse response) {}
+        public void write(Answer answer, HttpServletResponse response) {}
     };
 
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
@@ -66,18 +68,19 @@ public enum RateLimitHeaders {
         this.names = List.of(names);
     }
 
-    private static StringBuilder limit(StringBuilder text, Answer answer) {
-        text.append('"').append(answer.policy().name()).append("\";r=").append(answer.remaining());
-        long wait = Math.max(answer.retryNanos(), answer.nextTokenNanos() - answer.waitNanos());
-        return wait > 0 ? text.append(";t=").append(seconds(wait)) : text;
-    }
+    /** Sets the headers for the policy of an answer. */
+    public abstract void write(Answer answer, HttpServletResponse response);
 
     /** Sets the headers for the policies of these answers, of which there must be at least one. */
-    public abstract void write(List<Answer> answers, HttpServletResponse response);
+    void write(List<Answer> answers, HttpServletResponse response) {
+        write(answers.get(0), response);
+    }
 
     /** Removes the headers that were set while the request was still allowed. */
     public void remove(HttpServletResponse response) {
-        names.forEach(name -> response.setHeader(name, null));
+        for (String name : names) {
+            response.setHeader(name, null);
+        }
     }
 
     /** Returns whole seconds, rounded up; zero for negative times. */
@@ -86,8 +89,8 @@ public enum RateLimitHeaders {
     }
 
     /**
-     * The text of {@code RateLimit-Policy} for a policy and a spec. The latest texts are kept; a text that another one
-     * displaced is composed again. Threads that race may both compose a text.
+     * The texts for a policy and a spec: {@code RateLimit-Policy}, and the beginning of {@code RateLimit}. The latest are
+     * kept; texts that others displaced are composed again. Threads that race may both compose them.
      */
     private static final class PolicyText {
 
@@ -96,12 +99,20 @@ public enum RateLimitHeaders {
         private final String name;
         private final BucketSpec spec;
         private final String text;
+        private final String start;
 
         private PolicyText(String name, BucketSpec spec) {
             this.name = name;
             this.spec = spec;
             this.text = '"' + name + "\";q=" + spec.capacity() + ";w="
                     + seconds(spec.timeToFull().toNanos());
+            this.start = '"' + name + "\";r=";
+        }
+
+        StringBuilder limit(StringBuilder text, Answer answer) {
+            text.append(start).append(answer.remaining());
+            long wait = Math.max(answer.retryNanos(), answer.nextTokenNanos() - answer.waitNanos());
+            return wait > 0 ? text.append(";t=").append(seconds(wait)) : text;
         }
 
         static PolicyText of(Answer answer) {
