@@ -15,7 +15,9 @@ import io.ratelimit.key.LimitResolver;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -56,6 +58,9 @@ class OwnLimitTests {
             """;
 
     private static final Map<String, String> PLANS = new ConcurrentHashMap<>();
+
+    /** What the bean does once, before it answers for a user. */
+    private static final Map<String, Runnable> BEFORE = new ConcurrentHashMap<>();
 
     @RegisterExtension
     static final TestServer server = TestServer.secured(YAML, RoleUsers.class, Plans.class, Api.class);
@@ -130,6 +135,22 @@ class OwnLimitTests {
         assertThat(status("/api", "alice")).isEqualTo(200);
         PLANS.put("alice", "3/1h");
         assertThat(allowed("/api", "alice")).isEqualTo(3);
+    }
+
+    @Test
+    void aSlowBeanNeverLiftsTheLimit() throws Exception {
+        CountDownLatch asked = new CountDownLatch(1);
+        CompletableFuture<Void> reply = new CompletableFuture<>();
+        BEFORE.put("alice", () -> {
+            asked.countDown();
+            reply.join();
+        });
+        CompletableFuture<Integer> slow = CompletableFuture.supplyAsync(() -> status("/api", "alice"));
+        asked.await();
+
+        assertThat(allowed("/api", "alice")).as("meanwhile").isEqualTo(2);
+        reply.complete(null);
+        assertThat(slow.get()).isEqualTo(429);
     }
 
     @Test
@@ -253,7 +274,12 @@ class OwnLimitTests {
         @Bean
         LimitResolver plans() {
             return request -> {
-                String plan = PLANS.get(Objects.requireNonNull(request.user()));
+                String user = Objects.requireNonNull(request.user());
+                Runnable before = BEFORE.remove(user);
+                if (before != null) {
+                    before.run();
+                }
+                String plan = PLANS.get(user);
                 return plan == null ? null : BucketSpec.of(plan);
             };
         }
