@@ -46,7 +46,7 @@ record Backlog(
      * whole price still is room: the kept part comes first on the time line, and the rest is returned.
      *
      * Tokens that are owed, because a call cost more than its estimate, push the full-again moment away like a waiting
-     * call does, but nobody is promised that moment. The last promise stays where it was, and the invariant gains room.
+     * call does, but no call waits for that moment. The last promise is unchanged, and the invariant gains room.
      */
 
     /** The backlog of a bucket whose full-again moment shows every promise. */
