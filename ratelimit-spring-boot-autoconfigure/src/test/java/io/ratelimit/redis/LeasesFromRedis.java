@@ -46,7 +46,7 @@ final class LeasesFromRedis {
                 new RedisStandaloneConfiguration(arguments[0], Integer.parseInt(arguments[1])));
         Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofSeconds(1));
         try (RedisConnections connections = RedisConnections.forScripts(application)) {
-            connections.connect().join();
+            TestRedis.connect(connections);
             FailoverBucketStore store = new FailoverBucketStore(
                     "Redis",
                     RedisBucketStore.script(connections, new RedisKeys(arguments[2], ""), deadline),

@@ -39,20 +39,30 @@ class RedisProcessesTests {
     void threeProcessesTakeExactlyTheCapacity(String first, String second, String third) throws Exception {
         String prefix = TestRedis.prefix();
         List<Process> processes = new ArrayList<>();
-        for (String strategy : List.of(first, second, third)) {
-            processes.add(start(TakesFromRedis.class, strategy, prefix));
+        try {
+            for (String strategy : List.of(first, second, third)) {
+                processes.add(start(TakesFromRedis.class, strategy, prefix));
+            }
+            for (Process process : processes) {
+                awaitReady(process);
+            }
+            for (Process process : processes) {
+                writeLine(process);
+            }
+            long taken = 0;
+            for (Process process : processes) {
+                taken += Long.parseLong(process.inputReader().readLine());
+            }
+            assertThat(taken).isEqualTo(TakesFromRedis.CAPACITY);
+        } finally {
+            end(processes);
         }
+    }
+
+    private static void end(List<Process> processes) throws InterruptedException {
         for (Process process : processes) {
-            awaitReady(process);
+            process.destroyForcibly().waitFor();
         }
-        for (Process process : processes) {
-            writeLine(process);
-        }
-        long taken = 0;
-        for (Process process : processes) {
-            taken += Long.parseLong(process.inputReader().readLine());
-        }
-        assertThat(taken).isEqualTo(TakesFromRedis.CAPACITY);
     }
 
     private static void writeLine(Process process) throws IOException {
@@ -89,9 +99,7 @@ class RedisProcessesTests {
             Awaitility.await().until(() -> takes.get(1).get(0) > stopped + 500);
             awaitTakes(takes, 12_000);
         } finally {
-            for (Process process : processes) {
-                process.destroyForcibly().waitFor();
-            }
+            end(processes);
         }
         assertThat(excess(takes))
                 .isLessThanOrEqualTo(LeasesFromRedis.POLICY.spec().capacity() + 1.0);
@@ -134,7 +142,8 @@ class RedisProcessesTests {
     private static void awaitReady(Process process) throws IOException {
         BufferedReader reader = process.inputReader();
         String line = reader.readLine();
-        while (!line.equals("ready")) { // the first lines may be of a log
+        while (!"ready".equals(line)) { // the first lines may be of a log
+            assertThat(line).as("before the end of the process").isNotNull();
             line = reader.readLine();
         }
     }

@@ -37,7 +37,7 @@ final class TakesFromRedis {
         try (RedisConnections connections = transactions
                 ? RedisConnections.forTransactions(application)
                 : RedisConnections.forScripts(application)) {
-            connections.connect().join();
+            TestRedis.connect(connections);
             BucketStore store = transactions
                     ? RedisBucketStore.transaction(
                             connections, new RedisKeys(arguments[3], ""), TestRedis.deadline(PATIENCE))

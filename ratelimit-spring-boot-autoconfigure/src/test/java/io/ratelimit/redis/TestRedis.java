@@ -20,6 +20,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.assertj.core.api.Condition;
+import org.awaitility.Awaitility;
 import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
 
@@ -120,6 +121,14 @@ public final class TestRedis implements AutoCloseable {
     /** Returns a deadline for calls outside a request: each has the whole time. */
     static Deadline deadline(Duration timeout) {
         return new Deadline(new SystemTimeSource(), timeout);
+    }
+
+    /** Connects; on a busy machine an attempt may take longer than the client allows. */
+    static void connect(RedisConnections connections) {
+        Awaitility.await().atMost(Duration.ofMinutes(2)).ignoreExceptions().until(() -> {
+            connections.connect().join();
+            return true;
+        });
     }
 
     /** Returns keys that no other test uses. */

@@ -51,7 +51,7 @@ final class Clients implements AutoCloseable {
     /** Waits for the given number of further answers. */
     void awaitAnswers(int more) {
         int before = answers.size();
-        await().atMost(Duration.ofSeconds(20)).until(() -> answers.size() >= before + more);
+        await().until(() -> answers.size() >= before + more);
     }
 
     /** Returns a percentile of the answer times. */

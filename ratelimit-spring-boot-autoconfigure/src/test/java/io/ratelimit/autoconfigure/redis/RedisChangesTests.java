@@ -107,7 +107,7 @@ class RedisChangesTests {
     }
 
     private static void awaitSpec(String policy, BucketSpec spec, RedisApplication... applications) {
-        await().atMost(Duration.ofSeconds(20)).untilAsserted(() -> {
+        await().untilAsserted(() -> {
             for (RedisApplication application : applications) {
                 assertThat(spec(application, policy)).isEqualTo(spec);
             }
@@ -326,9 +326,8 @@ class RedisChangesTests {
     /** Returns a change that succeeds as soon as the application is connected. */
     private static String awaitConnection(RedisApplication application) {
         String change = "{\"capacity\": 9, \"for\": \"all\"}";
-        await().atMost(Duration.ofSeconds(20))
-                .until(() ->
-                        application.post("/actuator/ratelimits/here", change).statusCode() == 200);
+        await().until(() ->
+                application.post("/actuator/ratelimits/here", change).statusCode() == 200);
         return change;
     }
 

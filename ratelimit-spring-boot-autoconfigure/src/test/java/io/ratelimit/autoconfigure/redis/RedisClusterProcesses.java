@@ -3,7 +3,6 @@ package io.ratelimit.autoconfigure.redis;
 import static org.awaitility.Awaitility.await;
 
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -24,7 +23,7 @@ final class RedisClusterProcesses implements AutoCloseable {
         this.replicas = IntStream.range(0, 3).mapToObj(i -> node(directory)).toList();
         meet();
         IntStream.range(0, 3).forEach(this::serve);
-        await().atMost(Duration.ofSeconds(20)).until(() -> all().allMatch(RedisClusterProcesses::isReady));
+        await().until(() -> all().allMatch(RedisClusterProcesses::isReady));
     }
 
     private static RedisProcess node(Path directory) {
@@ -42,8 +41,8 @@ final class RedisClusterProcesses implements AutoCloseable {
     private void meet() {
         RedisProcess first = primaries.get(0);
         all().forEach(node -> first.ask(redis -> redis.clusterMeet("127.0.0.1", node.port())));
-        await().atMost(Duration.ofSeconds(20)).until(() -> all().allMatch(
-                        node -> node.ask(redis -> redis.clusterInfo()).contains("cluster_known_nodes:6")));
+        await().until(() ->
+                all().allMatch(node -> node.ask(redis -> redis.clusterInfo()).contains("cluster_known_nodes:6")));
     }
 
     private void serve(int i) {

@@ -82,7 +82,7 @@ class RedisConnectionTests {
             proxy.swallow();
             awaitCondition(application, Condition.DOWN, BACK);
             int connections = proxy.connections();
-            await().atMost(Duration.ofSeconds(10)).until(() -> proxy.connections() >= connections + 2);
+            await().until(() -> proxy.connections() >= connections + 2);
             proxy.swallowNoMore();
             awaitCondition(application, Condition.UP, BACK);
         }

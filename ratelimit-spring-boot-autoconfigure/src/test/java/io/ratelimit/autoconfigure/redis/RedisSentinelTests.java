@@ -8,7 +8,6 @@ import io.ratelimit.autoconfigure.redis.Clients.Answer;
 import io.ratelimit.redis.TestRedis;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -112,7 +111,7 @@ class RedisSentinelTests {
     /** Waits until both instances use the new master. */
     private static void awaitUse(RedisProcess redis, RedisApplication... applications) {
         for (RedisApplication application : applications) {
-            await().ignoreExceptions().atMost(Duration.ofSeconds(10)).until(() -> {
+            await().ignoreExceptions().until(() -> {
                 long before = redis.ask(RedisCommands::dbsize);
                 application.status("/a?user=somebody" + before);
                 return redis.ask(RedisCommands::dbsize) > before;
