@@ -14,6 +14,8 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.redis.RedisScript.Running;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +40,11 @@ class CombinedTakesTests {
     private final ExecutorService threads = Executors.newCachedThreadPool();
 
     private BucketStore store(Duration timeout) {
-        BucketStore store = new RedisScriptBucketStore(
+        return scriptStore(timeout);
+    }
+
+    private RedisScriptBucketStore scriptStore(Duration timeout) {
+        RedisScriptBucketStore store = new RedisScriptBucketStore(
                 () -> {
                     calls.incrementAndGet();
                     return connection.async();
@@ -176,5 +182,68 @@ class CombinedTakesTests {
         assertThat(store.take(List.of(charge("hot", 1))).remaining())
                 .as("the late takes took nothing")
                 .isEqualTo(9);
+    }
+
+    /** While a call of another instance waits, Redis takes the tokens one by one. */
+    @Test
+    void takesThatACallDoesNotDecideComeBeforeLaterOnes() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        connection.setAutoFlushCommands(true);
+        ThrottlePolicy policy = POLICY.withSpec(BucketSpec.of("100/1d"));
+        Charge charge = Charge.of(policy, "hot", 1);
+        Decision all = store.take(List.of(Charge.of(policy, "hot", 100)));
+        store.reserve(List.of(charge.withMaxWait(Duration.ofDays(1))));
+        store.giveBack(all.taken());
+        int left = 2 * CombinedTakes.MAX_CALLS + 2;
+        int spare = (int) store.snapshot(charge).available() - left;
+        store.take(List.of(Charge.of(policy, "hot", spare)));
+
+        connection.setAutoFlushCommands(false);
+        List<Future<Decision>> takes = new ArrayList<>();
+        int waiting = 0;
+        for (int i = 0; i < CombinedTakes.MAX_CALLS + 3; i++) {
+            takes.add(take(store, charge));
+            awaitWaiting(++waiting);
+        }
+        connection.flushCommands();
+        awaitWaiting(waiting -= CombinedTakes.MAX_CALLS);
+        for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
+            takes.add(take(store, charge));
+            awaitWaiting(++waiting);
+        }
+        flushUntilDone();
+        for (int i = 0; i < takes.size(); i++) {
+            assertThat(takes.get(i).get().allowed()).as("take %d", i).isEqualTo(i < left);
+        }
+    }
+
+    @Test
+    void aTakeThatWasLateDuringTheCallsOfOthersIsNotSent() throws Exception {
+        RedisScriptBucketStore store = scriptStore(Duration.ofSeconds(60));
+        CombinedTakes combined = new CombinedTakes(
+                new CombinedTakes.Starter() {
+                    @Override
+                    public Running start(Charge charge, int times) {
+                        return store.startTimes(charge, times);
+                    }
+
+                    @Override
+                    public Running startWithText(Running call) {
+                        throw new AssertionError("Redis has the script");
+                    }
+                },
+                store::answersToSame);
+        for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
+            threads.execute(() -> combined.take(charge("hot", 1), call(Duration.ofSeconds(60))));
+        }
+        awaitWaiting(CombinedTakes.MAX_CALLS);
+        assertThatThrownBy(() -> combined.take(charge("hot", 1), call(Duration.ofMillis(10))))
+                .isInstanceOf(BackendException.class);
+        flushUntilDone();
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS);
+    }
+
+    private static Deadline.Call call(Duration timeout) {
+        return Deadline.Call.within(timeout, RedisFailures::of);
     }
 }

@@ -202,12 +202,14 @@ class LeaseOracleTests {
                     fail();
                 }
                 int kind = random.nextInt(12);
-                if (kind < 3) {
+                if (random.nextInt(50) == 0) {
+                    giveBackDuringALease(instance);
+                } else if (kind < 3) {
                     giveBackSome(kind == 0 ? 1 + random.nextInt(100) : 1);
                 } else if (kind < 11) {
                     take(instance, kind < 8 ? 1 : 1 + random.nextInt(30));
                 } else {
-                    instances.forEach(each -> takeAll(each));
+                    instances.forEach(this::takeAll);
                 }
             }
         }
@@ -256,17 +258,34 @@ class LeaseOracleTests {
             taken.clear();
         }
 
+        /** Gives back what was taken just before a lease. Used at its end, the lease must not come on top of a full bucket. */
+        private void giveBackDuringALease(Instance instance) {
+            advance(written.timeToFull().toNanos() / 1_000);
+            instance.redis.loseNext = false;
+            int before = taken.size();
+            for (int i = random.nextInt(30); i >= 0; i--) {
+                take(instance, instance.redis);
+            }
+            List<Taken> withoutLease = List.copyOf(taken.subList(Math.min(before, taken.size()), taken.size()));
+            take(instance, 10);
+            withoutLease.forEach(this::giveBack);
+            taken.removeAll(withoutLease);
+            advance(lease.toNanos() / 1_000 * 998 / 1_000);
+            for (int i = 0; i < 1_000 && take(instance, instance.redis); i++) {}
+            instances.forEach(this::takeAll);
+        }
+
         private void takeAll(Instance instance) {
-            for (int i = 0; i < 1_000 && take(instance); i++) {}
+            for (int i = 0; i < 1_000 && take(instance, instance.store); i++) {}
         }
 
         private void take(Instance instance, int calls) {
             for (int i = 0; i < calls; i++) {
-                take(instance);
+                take(instance, instance.store);
             }
         }
 
-        private boolean take(Instance instance) {
+        private boolean take(Instance instance, BucketStore store) {
             BucketSpec spec = instance.policy.spec();
             long now = 1_000 * micros;
             oracle.use(spec, now);
@@ -277,7 +296,7 @@ class LeaseOracleTests {
                 oracle.forgotten(written, spec);
                 written = spec;
             }
-            Decision decision = instance.store.take(List.of(charge));
+            Decision decision = store.take(List.of(charge));
             readSpec(charge);
             if (instance.leased() > 0) {
                 oracle.hold(spec, now, now + instance.policy.lease().toNanos());

@@ -212,6 +212,46 @@ class LeaseTests {
         assertThat(late.grant()).isNotNull();
     }
 
+    /** The lease begins in the time that gives these tokens back: with both, more than a full bucket would be granted. */
+    @Test
+    void tokensTakenBeforeALeaseDoNotComeBackFromItsHold() {
+        Charge charge = Charge.of(POLICY, "", 1);
+        Decision before = redis.take(List.of(Charge.of(POLICY, "", 39)));
+        LeaseRequest lease = new LeaseRequest(charge, 50);
+        redis.lease(lease);
+        assertThat(lease.grant().tokens()).isEqualTo(50);
+        assertThat(missing()).isEqualTo(40 + 50);
+
+        redis.giveBack(before.taken());
+        assertThat(missing()).isEqualTo(40 + 50);
+        advance(LEASE.minusMillis(1));
+        int taken = 0;
+        while (redis.take(List.of(charge)).allowed()) {
+            taken++;
+        }
+        assertThat(taken + lease.grant().tokens()).isBetween(390L, 400L);
+    }
+
+    @Test
+    void aLeaseIsAtMostHalfOfWhatIsLeft() {
+        LeaseRequest lease = new LeaseRequest(Charge.of(POLICY, "", 1), 400);
+        redis.lease(lease);
+        assertThat(lease.grant().tokens()).isEqualTo((400 - 40) / 2);
+    }
+
+    @Test
+    void whenTheClockOfRedisIsSetBackAnotherSpecStillWaitsForTheEndOfTheLease() {
+        redis.lease(new LeaseRequest(Charge.of(POLICY, "", 1), 50));
+        micros.addAndGet(-3_600_000_000L);
+        Charge slower = Charge.of(POLICY.withSpec(BucketSpec.of("40/1s").withCapacity(400)), "", 1);
+        redis.take(List.of(slower));
+        RedisTickScale ticks = RedisTickScale.of(slower.spec());
+        byte[] value = TestRedis.shared().connection().sync().get(keys.of(slower));
+        long promised = RedisBucketState.read(value, ticks, micros.get()).promised();
+        assertThat(Duration.ofNanos(ticks.microsUntil(promised, micros.get()) * 1_000))
+                .isBetween(LEASE, LEASE.plusMillis(1));
+    }
+
     @Test
     void tokensThatAreNotUsedComeBackWithTime() {
         warmUp(20);
