@@ -6,7 +6,6 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.failover.Deadline;
-import io.ratelimit.redis.RedisBucketStore.TimedArguments;
 import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.redis.RedisScript.Running;
 import java.util.ArrayList;
@@ -29,34 +28,27 @@ final class CombinedTakes {
     /** The most calls at a time for one bucket and cost. */
     static final int MAX_CALLS = 8;
 
-    private final Starter starter;
-    private final Answers answers;
+    private final Calls calls;
     private final Map<Bucket, Line> lines = new ConcurrentHashMap<>();
 
-    /** Starts script calls. */
-    interface Starter {
+    /** Script calls that takes of the same cost from the same bucket share. */
+    interface Calls {
 
         /** Starts a call that takes the cost of a charge so many times, or as often as it fits. */
         Running start(Charge charge, int times);
 
         /** Starts a call again, with the text of the script. */
         Running startWithText(Running call);
+
+        /** Returns how many takes of a call its reply decides, from the first on. */
+        int decided(int takes, Reply reply);
+
+        /** Returns the answer of the take at a place of a call, as if the takes had been made one after another. */
+        Answer answer(Charge charge, int place, Reply reply);
     }
 
-    /** Makes the answers to the charges of one call. */
-    interface Answers {
-
-        /**
-         * Returns the answers in the order of the charges; fewer if the reply doesn't decide about the last charges.
-         *
-         * @param charges charges of the same cost to the same bucket
-         */
-        List<Answer> of(List<Charge> charges, Reply reply);
-    }
-
-    CombinedTakes(Starter starter, Answers answers) {
-        this.starter = starter;
-        this.answers = answers;
+    CombinedTakes(Calls calls) {
+        this.calls = calls;
     }
 
     private record Bucket(String policy, String key, long cost) {
@@ -66,12 +58,13 @@ final class CombinedTakes {
         }
     }
 
-    /** A take that waits for its answer. */
-    private static final class Take extends CompletableFuture<Answer> {
+    /** A take that waits for the reply that decides it. The thread of the take makes the answer. */
+    private static final class Take extends CompletableFuture<Reply> {
 
         private final Charge charge;
-        private volatile @Nullable TimedArguments sent;
         private volatile @Nullable Batch batch;
+        /** The place in the call that decided. */
+        private int place;
 
         Take(Charge charge) {
             this.charge = charge;
@@ -79,8 +72,13 @@ final class CombinedTakes {
 
         /** Returns when the call was written to the connection, as {@link System#nanoTime}; 0 if it wasn't yet. */
         long sentAt() {
-            TimedArguments arguments = sent;
-            return arguments == null ? 0 : arguments.sentAt();
+            Batch shared = batch;
+            return shared == null ? 0 : shared.call.sent().sentAt();
+        }
+
+        void complete(int place, Reply reply) {
+            this.place = place;
+            complete(reply);
         }
 
         /** Cancels the call if no other take waits for it. */
@@ -128,6 +126,10 @@ final class CombinedTakes {
 
         /** Returns the takes of the next call, in place of one that has ended. A take that is late by now is left out. */
         synchronized List<Take> next(List<Take> undecided) {
+            if (undecided.isEmpty() && gathered.isEmpty()) {
+                calls--;
+                return undecided;
+            }
             List<Take> next = new ArrayList<>(undecided);
             next.addAll(gathered);
             next.removeIf(Take::isDone);
@@ -150,7 +152,8 @@ final class CombinedTakes {
         Take take = new Take(charge);
         join(take);
         try {
-            return call.await(take, take::sentAt);
+            Reply reply = call.await(take, take::sentAt);
+            return calls.answer(charge, take.place, reply);
         } catch (BackendException failed) {
             take.abandon();
             throw failed;
@@ -184,7 +187,7 @@ final class CombinedTakes {
 
     private void start(Line line, List<Take> takes) {
         try {
-            await(line, takes, starter.start(takes.get(0).charge, takes.size()));
+            await(line, takes, calls.start(takes.get(0).charge, takes.size()));
         } catch (RuntimeException | Error failed) {
             proceed(line, takes, List.of());
             takes.forEach(take -> take.completeExceptionally(failed));
@@ -194,36 +197,29 @@ final class CombinedTakes {
     private void await(Line line, List<Take> takes, Running call) {
         Batch batch = new Batch(takes, call);
         for (Take take : takes) {
-            take.sent = call.sent();
             take.batch = batch;
         }
         call.reply().whenComplete((reply, failure) -> completed(line, batch, reply, failure));
     }
 
     private void completed(Line line, Batch batch, Reply reply, @Nullable Throwable failure) {
-        if (failure instanceof RedisNoScriptException) {
-            try {
-                await(line, batch.takes, starter.startWithText(batch.call));
-                return;
-            } catch (RuntimeException failed) {
-                failure = failed;
-            }
-        }
         List<Take> takes = batch.takes;
-        List<Answer> decided = List.of();
+        int decided = takes.size();
         try {
-            decided = failure == null
-                    ? answers.of(takes.stream().map(take -> take.charge).toList(), reply)
-                    : decided;
-        } catch (RuntimeException | Error failed) {
+            if (failure instanceof RedisNoScriptException) {
+                await(line, takes, calls.startWithText(batch.call));
+                return;
+            }
+            decided = failure == null ? calls.decided(decided, reply) : decided;
+        } catch (RuntimeException failed) {
             failure = failed;
         }
-        proceed(line, takes, failure == null ? takes.subList(decided.size(), takes.size()) : List.of());
-        for (int i = 0; i < takes.size(); i++) {
-            if (failure != null) {
+        proceed(line, takes, takes.subList(decided, takes.size()));
+        for (int i = 0; i < decided; i++) {
+            if (failure == null) {
+                takes.get(i).complete(i, reply);
+            } else {
                 takes.get(i).completeExceptionally(failure);
-            } else if (i < decided.size()) {
-                takes.get(i).complete(decided.get(i));
             }
         }
     }

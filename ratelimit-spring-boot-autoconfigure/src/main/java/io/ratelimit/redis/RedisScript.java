@@ -173,9 +173,8 @@ final class RedisScript {
                 int first = Reply.NUMBERS * read++;
                 output.numbers[first + 3] = (long) text.getDouble();
                 output.numbers[first] = (long) text.getDouble();
-                // A take at once replies the value that it wrote: then the text of a spec follows, which has not eight
-                // or
-                // sixteen bytes, or is a number between 0 and 1.
+                // A take at once replies the value that it wrote. Then the text of a spec follows: it has neither 8 nor
+                // 16 bytes, or is a number between 0 and 1.
                 int more = text.remaining();
                 if (more == Double.BYTES || more == 2 * Double.BYTES) {
                     output.numbers[first + 1] = (long) text.getDouble();

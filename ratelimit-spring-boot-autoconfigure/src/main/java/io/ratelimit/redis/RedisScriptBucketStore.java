@@ -79,60 +79,58 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.redis = redis;
         this.script = new RedisScript(redis);
         this.oneKeyPerScript = oneKeyPerScript;
-        this.combined = new CombinedTakes(
-                new CombinedTakes.Starter() {
-                    @Override
-                    public Running start(Charge charge, int times) {
-                        return startTimes(charge, times);
-                    }
-
-                    @Override
-                    public Running startWithText(Running call) {
-                        return script.startWithText(call);
-                    }
-                },
-                this::answersToSame);
+        this.combined = new CombinedTakes(sameTakes());
     }
 
-    /** Starts a call that takes the cost of a charge so many times, or as often as it fits. */
-    Running startTimes(Charge charge, int times) {
-        if (times == 1) {
-            return start(Operation.TAKE, List.of(charge), false);
-        }
-        RedisTickScale ticks = ticks(charge);
-        long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
-        byte[] arguments = withCalendar(charge, RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens));
-        return start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments});
+    /** Returns the calls for several takes of the same cost from the same bucket. */
+    CombinedTakes.Calls sameTakes() {
+        return new SameTakes();
     }
 
-    /**
-     * Returns the answers to charges of the same cost to the same bucket, as if they had been made one after another. If the
-     * script took the cost once, the reply decides about the first charge only.
-     */
-    List<Answer> answersToSame(List<Charge> charges, Reply reply) {
-        RedisTickScale ticks = ticks(charges.get(0));
-        long price = ticks.of(charges.get(0).cost());
-        if (reply.missing(0) >= 0 && reply.leased(0) == 0) {
-            return List.of(answer(charges.get(0), 0, reply, true, false));
+    private final class SameTakes implements CombinedTakes.Calls {
+
+        @Override
+        public Running start(Charge charge, int times) {
+            if (times == 1) {
+                return RedisScriptBucketStore.this.start(Operation.TAKE, List.of(charge), false);
+            }
+            RedisTickScale ticks = ticks(charge);
+            long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
+            byte[] arguments = withCalendar(charge, RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens));
+            return RedisScriptBucketStore.this.start(
+                    Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments});
         }
-        long missing = reply.missing(0) < 0 ? -reply.missing(0) - 1 : reply.missing(0);
-        int allowed = (int) (reply.leased(0) / price);
-        CalendarClock calendar = calendar(charges.get(0));
-        long now = now(reply, 0, calendar);
-        List<Answer> answers = new ArrayList<>(charges.size());
-        for (int i = 0; i < charges.size(); i++) {
-            answers.add(
-                    i < allowed
-                            ? RedisAnswers.taken(
-                                    charges.get(i),
-                                    ticks,
-                                    missing - (allowed - i) * price,
-                                    reply.returned(0),
-                                    now,
-                                    calendar)
-                            : RedisAnswers.denied(charges.get(i), ticks, missing, false, now, calendar));
+
+        @Override
+        public Running startWithText(Running call) {
+            return script.startWithText(call);
         }
-        return answers;
+
+        @Override
+        public int decided(int takes, Reply reply) {
+            return tookOnce(reply) ? 1 : takes;
+        }
+
+        private static boolean tookOnce(Reply reply) {
+            return reply.missing(0) >= 0 && reply.leased(0) == 0;
+        }
+
+        @Override
+        public Answer answer(Charge charge, int place, Reply reply) {
+            if (tookOnce(reply)) {
+                return RedisScriptBucketStore.this.answer(charge, 0, reply, true, false);
+            }
+            RedisTickScale ticks = ticks(charge);
+            CalendarClock calendar = calendar(charge);
+            long now = now(reply, 0, calendar);
+            long price = ticks.of(charge.cost());
+            long missing = reply.missing(0) < 0 ? -reply.missing(0) - 1 : reply.missing(0);
+            long allowed = reply.leased(0) / price;
+            return place < allowed
+                    ? RedisAnswers.taken(
+                            charge, ticks, missing - (allowed - place) * price, reply.returned(0), now, calendar)
+                    : RedisAnswers.denied(charge, ticks, missing, false, now, calendar);
+        }
     }
 
     @Override

@@ -15,7 +15,6 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.Deadline;
-import io.ratelimit.redis.RedisScript.Running;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -220,19 +219,7 @@ class CombinedTakesTests {
     @Test
     void aTakeThatWasLateDuringTheCallsOfOthersIsNotSent() throws Exception {
         RedisScriptBucketStore store = scriptStore(Duration.ofSeconds(60));
-        CombinedTakes combined = new CombinedTakes(
-                new CombinedTakes.Starter() {
-                    @Override
-                    public Running start(Charge charge, int times) {
-                        return store.startTimes(charge, times);
-                    }
-
-                    @Override
-                    public Running startWithText(Running call) {
-                        throw new AssertionError("Redis has the script");
-                    }
-                },
-                store::answersToSame);
+        CombinedTakes combined = new CombinedTakes(store.sameTakes());
         for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
             threads.execute(() -> combined.take(charge("hot", 1), call(Duration.ofSeconds(60))));
         }

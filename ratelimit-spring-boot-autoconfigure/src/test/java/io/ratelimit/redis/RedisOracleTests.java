@@ -14,9 +14,9 @@ import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.redis.RedisScript.Reply;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -191,11 +191,14 @@ class RedisOracleTests {
                 }
             } else if (random.nextInt(8) == 0) {
                 Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
-                List<Charge> same = Collections.nCopies(1 + random.nextInt(6), charge);
-                for (Answer answer : script.answersToSame(
-                        same, script.startTimes(charge, same.size()).reply().join())) {
+                CombinedTakes.Calls same = script.sameTakes();
+                int times = 1 + random.nextInt(6);
+                Reply reply = same.start(charge, times).reply().join();
+                for (int place = 0; place < same.decided(times, reply); place++) {
                     Decision decision = java.take(List.of(charge), false, micros.get());
-                    assertThat(answer).as(step).isEqualTo(decision.answers().get(0));
+                    assertThat(same.answer(charge, place, reply))
+                            .as(step)
+                            .isEqualTo(decision.answers().get(0));
                     taken.addAll(decision.taken());
                 }
             } else if (leases && random.nextInt(4) == 0) {
