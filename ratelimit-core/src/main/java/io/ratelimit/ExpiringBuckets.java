@@ -8,6 +8,9 @@ import com.github.benmanes.caffeine.cache.RemovalCause;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +44,13 @@ final class ExpiringBuckets {
     /** A state notes its age in steps of 2^30 ns, which fit in an int. */
     private static final int STEP_BITS = 30;
 
+    /**
+     * Runs what Caffeine has to do after writes, once for all writes of some milliseconds: to wake a thread after each
+     * write would cost more than the write.
+     */
+    private static final Executor MAINTENANCE =
+            CompletableFuture.delayedExecutor(10, TimeUnit.MILLISECONDS, ForkJoinPool.commonPool());
+
     private final Ticker ticker;
     private final TimeSource time;
     private final long start;
@@ -58,6 +68,7 @@ final class ExpiringBuckets {
         this.cache = Caffeine.newBuilder()
                 .ticker(ticker)
                 .scheduler(scheduler)
+                .executor(MAINTENANCE)
                 .expireAfter(new Lifetime())
                 .evictionListener(this::close)
                 .build();
@@ -141,6 +152,17 @@ final class ExpiringBuckets {
             }
             return renewed(state == null ? new BucketState(scale, nanos, missing) : state.convertTo(scale, time));
         });
+    }
+
+    /** Returns the bucket of a key, converted to the scale's spec; null if there is none. */
+    @Nullable
+    BucketState convert(String key, TickScale scale) {
+        return cache.asMap()
+                .computeIfPresent(
+                        key,
+                        (sameKey, state) -> state.scale().spec().equals(scale.spec())
+                                ? state
+                                : renewed(state.convertTo(scale, time)));
     }
 
     private BucketState renewed(BucketState state) {

@@ -44,7 +44,13 @@ final class PolicyBuckets {
     /** Returns the bucket of a charge under the charge's spec. It may be closed by the time it is used. */
     BucketState bucket(Charge charge, long nanos) {
         long keyHash = hash.hash64(charge.key());
-        BucketState bucket = indexed(charge, keyHash);
+        BucketState bucket = buckets.get(keyHash);
+        if (bucket != null && !hasSpec(bucket, charge.spec())) {
+            bucket = buckets.convert(storedKey(charge.key()), buckets.scale(charge.spec()));
+            if (bucket != null) {
+                buckets.indexed(keyHash, bucket);
+            }
+        }
         return bucket != null ? bucket : lookUp(charge, keyHash, nanos);
     }
 

@@ -36,7 +36,7 @@ public class OwnLimitBenchmark {
         THE_POLICYS,
         /** Each customer has another limit. */
         EACH_CUSTOMERS_OWN,
-        /** Each customer's limit changes with each call, between two. */
+        /** Each customer's limit changes with each call, between two plans. */
         ANOTHER_EACH_CALL,
         /** The same with refill in batches, between two rates. */
         ANOTHER_EACH_CALL_IN_BATCHES
@@ -58,7 +58,8 @@ public class OwnLimitBenchmark {
                     switch (limits) {
                         case THE_POLICYS -> policy.spec();
                         case ANOTHER_EACH_CALL_IN_BATCHES ->
-                            new BucketSpec(new Rate(1_000_000 + i, MINUTE), 1_000_000_000, Refill.INTERVAL);
+                            new BucketSpec(new Rate(1_000_000 + i / CUSTOMERS, MINUTE), 1_000_000_000, Refill.INTERVAL);
+                        case ANOTHER_EACH_CALL -> policy.spec().withCapacity(1_000_000_000 - i / CUSTOMERS);
                         default -> policy.spec().withCapacity(1_000_000_000 - i);
                     });
             keys.add("customer-" + i % CUSTOMERS);
