@@ -202,7 +202,7 @@ class LeaseOracleTests {
                     fail();
                 }
                 int kind = random.nextInt(12);
-                if (random.nextInt(50) == 0) {
+                if (random.nextInt(100) == 0) {
                     giveBackDuringALease(instance);
                 } else if (kind < 3) {
                     giveBackSome(kind == 0 ? 1 + random.nextInt(100) : 1);
