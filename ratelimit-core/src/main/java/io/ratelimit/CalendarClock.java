@@ -163,7 +163,9 @@ public final class CalendarClock {
         return period;
     }
 
-    /** Returns the period of a moment. A date may come twice or never, so the date in the zone is only a first guess. */
+    /**
+     * Returns the period of a moment. A date may come twice or never, so the date in the zone is only a first guess.
+     */
     private Period find(long epochMicros) {
         Instant moment = Instant.ofEpochSecond(
                 Math.floorDiv(epochMicros, SECOND_MICROS), Math.floorMod(epochMicros, SECOND_MICROS) * 1_000);

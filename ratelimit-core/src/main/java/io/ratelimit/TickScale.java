@@ -196,7 +196,7 @@ final class TickScale {
     }
 
     /**
-     * Returns the ticks missing after tokens were taken from a bucket whether they are there or not. The debt is at most
+     * Returns the ticks missing after tokens were taken from a bucket even if it had too few. The debt is at most
      * what comes back in 365 days; the rest of the tokens is not taken.
      */
     long missingAfterDebt(long missing, long tokens) {
@@ -353,7 +353,10 @@ final class TickScale {
         return full - atMostFull(floor(ticks.subtract(earned), perTick));
     }
 
-    /** Returns the parts of the period that have passed since the last batch; a part earns as many ticks as a batch has tokens. */
+    /**
+     * Returns the parts of the period that have passed since the last batch. A part earns as many ticks as a batch has
+     * tokens.
+     */
     private long parts(long since) {
         return since == 0 ? 0 : quotient(since, perToken, stepNanos);
     }

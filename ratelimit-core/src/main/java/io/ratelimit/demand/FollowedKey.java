@@ -12,8 +12,8 @@ final class FollowedKey {
      * Which deficits change? At each rate a request adds its price to what time has left of the deficit. A lower rate
      * leaves at least as much as a higher one. So if nothing is left at one rate, nothing is left at the higher rates
      * either, and the deficit at all of them is the price. These idle rates share one entry, which follows those of the
-     * busy rates. The maxima fall from rate to rate as well, so a price that isn't above the last maximum is above none.
-     * A client that pauses between its requests costs one subtraction, and a burst one for each rate.
+     * busy rates. The maxima fall from rate to rate as well, so a price that isn't above the last maximum is above
+     * none. A client that pauses between its requests costs one subtraction, and a burst one for each rate.
      */
     final long hash;
 

@@ -2,15 +2,15 @@ package io.ratelimit.demand;
 
 /**
  * The weights of followed requests: of all, of those that the present limit denies, and for each rate by the deficit
- * after the request. The bins of deficits are half octaves; all deficits above 2^24 tokens are in the last. Its lock
- * guards it, and the keys whose requests it counts.
+ * after the request. The bins of deficits are half octaves; all deficits above 2^24 tokens are in the last bin. The
+ * lock of an instance guards the instance, and the keys whose requests it counts.
  */
 final class RequestTotals {
 
     private static final int BINS = 48;
     private static final int BITS_BELOW_BIN = 51;
 
-    /** For each bin one weight a rate. */
+    /** One weight for each bin and rate. */
     private final double[] bins;
 
     private final int rates;

@@ -377,7 +377,7 @@ record RedisBucketState(
         return behind < 0 ? 0 : Math.min(Math.max(price + kept + before - behind, 0), price);
     }
 
-    /** Returns the state after tokens were taken whether they are there or not. */
+    /** Returns the state after tokens were taken even if the bucket had too few. */
     RedisBucketState owe(long tokens) {
         long after = Math.max(ticks.missingAfterDebt(missing, tokens), missing);
         boolean inDebt = after > ticks.full() + advance;
