@@ -244,7 +244,7 @@ class DemandChart {
             + `${suggestion.outermost ? '; a rate beyond those of this chart may fit better' : ''}.`
         : `none yet, since each takes longer than ${measured} from empty to full.`)
         + ` Measured for ${measured}.`
-        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as kept: its numbers are upper bounds.' : '');
+        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as used: its numbers are upper bounds.' : '');
     this.tryIt.hidden = !suggestion;
     this.reset.hidden = !this.chosen;
     for (const [key, value] of Object.entries({ 'aria-label': 'The limit', 'aria-valuemin': 0, 'aria-valuemax': rates.length - 1,
