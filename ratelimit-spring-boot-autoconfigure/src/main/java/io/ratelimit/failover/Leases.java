@@ -58,7 +58,8 @@ final class Leases {
         this.background = background;
         this.buckets = Caffeine.newBuilder()
                 .ticker(time::nanoTime)
-                .expireAfter(Expiry.<BucketKey, LeasedBucket>writing((key, bucket) -> bucket.lease().multipliedBy(2)))
+                .expireAfter(Expiry.<BucketKey, LeasedBucket>writing(
+                        (key, bucket) -> bucket.lease().multipliedBy(2)))
                 .maximumSize(MAX_BUCKETS)
                 .build();
     }
