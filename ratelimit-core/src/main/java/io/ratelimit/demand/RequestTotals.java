@@ -29,11 +29,12 @@ final class RequestTotals {
         this.firstBin = key(perToken);
     }
 
+    /** Adds a followed request at one rate. The caller holds the lock, as for the other changes. */
     void addDeficit(int rate, double deficit, double weight) {
         bins[bin(deficit) * rates + rate] += weight;
     }
 
-    /** Adds a request whose deficit is the same at all rates from one on. */
+    /** Adds a followed request at a rate and all higher rates, at which its deficit is the same. */
     void addDeficits(int firstRate, double deficit, double weight) {
         int start = bin(deficit) * rates;
         for (int i = start + firstRate; i < start + rates; i++) {
@@ -41,6 +42,11 @@ final class RequestTotals {
         }
     }
 
+    /**
+     * Adds a followed request to the totals over all rates.
+     *
+     * @param isDenied whether a bucket under the present limit denies the request
+     */
     void add(boolean isDenied, double price, long nanos, double weight) {
         addMoments(nanos, nanos);
         addPrice(price);
@@ -108,7 +114,10 @@ final class RequestTotals {
         return Math.max(lastNanos - firstNanos, 0);
     }
 
-    /** Returns an upper bound of the weight of the requests whose deficit exceeds the given one: its whole bin counts. */
+    /**
+     * Returns an upper bound of the weight of the requests whose deficit exceeds a value: the whole bin of the value
+     * counts.
+     */
     double above(int rate, double deficit) {
         double sum = 0;
         for (int bin = Math.max(bin(deficit), 0); bin < BINS; bin++) {
