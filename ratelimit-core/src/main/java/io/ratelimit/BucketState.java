@@ -115,7 +115,9 @@ final class BucketState {
     }
 
     /**
-     * Like {@link #take(long, long)} now, for callers that need no more than yes or no. A no may be {@link #CLOSED}.
+     * Takes tokens now, for callers that only need to know whether they were taken.
+     *
+     * @return below zero if they weren't, as from {@link #take(long, long)}; it may be {@link #CLOSED}
      */
     long tryTake(long cost, TimeSource time) {
         while (true) {
@@ -128,7 +130,7 @@ final class BucketState {
         }
     }
 
-    /** Takes now, ahead of time if the call may wait, and returns the result; null if this state was closed. */
+    /** Takes now, or ahead of time if the call may wait. Returns the result; null if this state was closed. */
     <T> @Nullable T take(long cost, long maxWaitNanos, TimeSource time, Result<T> result) {
         while (true) {
             long returnedBefore = returned;
@@ -250,8 +252,8 @@ final class BucketState {
     }
 
     /**
-     * Takes tokens whether they are there or not: the bucket is then in debt until time has brought them. Waiting calls
-     * keep their turn.
+     * Takes tokens even if the bucket has too few: the bucket is then in debt until time has brought them. Waiting
+     * calls keep their turn. Tokens that would need more than 365 days of debt aren't taken.
      *
      * @return the ticks that the bucket is then missing, or {@link #CLOSED}
      */
@@ -270,7 +272,9 @@ final class BucketState {
         }
     }
 
-    /** Returns how long the bucket would be in debt if so many tokens were {@linkplain #owe owed} now. */
+    /**
+     * Returns the nanoseconds for which the bucket would be in debt if so many tokens were {@linkplain #owe owed} now.
+     */
     long debtNanos(long tokens, long nanos) {
         long seen = fullAt;
         long after = seen == CLOSED ? 0 : missingAfterDebt(seen, tokens, scale.at(nanos));

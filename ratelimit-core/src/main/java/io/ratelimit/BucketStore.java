@@ -37,7 +37,7 @@ public interface BucketStore {
      *
      * @return the decision, with the answer of each bucket in the order of the charges. If the call is denied, the
      *     answers of buckets that have the tokens are allowed, and they keep the tokens. A store whose buckets are slow
-     *     to reach may leave out buckets that it didn't ask because another had denied
+     *     to reach may leave out buckets that it didn't call because another had denied
      * @throws BackendException if the backend fails; some or all of the tokens may be taken then
      */
     Decision take(List<Charge> charges);
@@ -60,10 +60,10 @@ public interface BucketStore {
     void giveBack(List<Answer> taken);
 
     /**
-     * Replaces the cost of a take by the actual cost, once. If it is lower, the rest comes back by the rules of
-     * {@link #giveBack}. If it is higher, the difference is taken whether the tokens are there or not: the bucket is in
-     * debt, and allows no call until time has paid the debt. Calls that wait already keep their turn. A debt is limited:
-     * a store may leave out what it would pay for longer than 365 days.
+     * Replaces the cost of a take by the actual cost, once. If it is lower, the rest comes back by the rules of {@link
+     * #giveBack}. If it is higher, the difference is taken even if the bucket has too few tokens: the bucket is then in
+     * debt, and allows no call until time has paid the debt. Calls that already wait keep their turn. A store may leave
+     * out the part of a debt that would take longer than 365 days to pay.
      *
      * <p>The default gives back a part of the take, with its receipt, or reserves the difference. A store without debts
      * can reserve no more than the capacity; a store whose receipts don't permit a part must override this method.

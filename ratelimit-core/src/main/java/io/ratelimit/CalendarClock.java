@@ -7,21 +7,19 @@ import java.time.ZoneId;
 import java.util.Locale;
 import java.util.stream.Stream;
 
-/**
- * The clock of buckets with calendar refill: it counts days, weeks or months of a zone. Immutable to its callers;
- * thread-safe.
- */
+/** The clock of buckets with calendar refill: it counts days, weeks or months of a zone. Thread-safe. */
 public final class CalendarClock {
     /*
-     * How a calendar becomes interval refill. Interval refill counts the periods of a clock that have ended. The days and
-     * months of a zone differ in length, so this clock is the wall clock stretched: on it each period has the same length,
-     * which is longer than any true one, and begins at a multiple of it. The count of ended periods, the share of a period
-     * that has passed, and so the conversion to another spec are then those of interval refill. Only waits are true times:
-     * a wait for the next two batches ends where the second period from now begins in the zone. Since a stretched
-     * period is longer than a true one, a stretched wait is long enough for a bucket to be full.
+     * How a calendar becomes interval refill. Interval refill counts the periods of a clock that have ended. The days
+     * and months of a zone differ in length, so this clock is the wall clock stretched. On this clock each period has
+     * the same length, which is longer than any true one, and begins at a multiple of that length. The count of ended
+     * periods, the share of a period that has passed, and so the conversion to another spec are then those of interval
+     * refill. Only waits are true times: a wait for the next two batches ends where the second period from now begins
+     * in the zone. Since a stretched period is longer than a true one, a stretched wait is long enough for a bucket to
+     * be full.
      *
-     * A period begins at the first moment of its date: after a gap at midnight if there is one, and at the first of two
-     * midnights. A period that no date belongs to has no length.
+     * A period begins at the first moment of its date. If midnight is missing, this is the moment to which the clock
+     * jumps; if midnight comes twice, the first one. A period without a date has no length.
      */
 
     private static final long SECOND_MICROS = 1_000_000;
@@ -30,11 +28,11 @@ public final class CalendarClock {
     /** The day of the week of 1970-01-01, counted from Monday. */
     private static final int EPOCH_WEEKDAY = 3;
 
-    /** The boundaries that a count of steps may lie ahead: more than ten years of months, days in the same number. */
-    private static final long MAX_STEPS = 40_000;
+    /** The most periods ahead that a wait may end: 40,000 days are 109 years. */
+    private static final long MAX_PERIODS_AHEAD = 40_000;
 
     private enum Unit {
-        /* Longer than a day of 27 hours, as at Casey station in 2020. */
+        /** 30 hours are longer than a day of 27 hours, as at Casey station in 2020. */
         DAY(Duration.ofDays(1), Duration.ofHours(30)),
         WEEK(Duration.ofDays(7), Duration.ofDays(8)),
         MONTH(Rate.MONTH, Duration.ofDays(32));
@@ -84,7 +82,7 @@ public final class CalendarClock {
     /**
      * Returns the clock of a spec.
      *
-     * @throws IllegalArgumentException if the spec's period is none of the calendar
+     * @throws IllegalArgumentException if the spec's period is no day, week or month
      */
     public static CalendarClock of(BucketSpec spec) {
         for (Unit unit : Unit.values()) {
@@ -95,7 +93,7 @@ public final class CalendarClock {
         throw new IllegalArgumentException("'" + spec.rate() + "' has no period of the calendar");
     }
 
-    /** Returns whether the period of a rate is one of the calendar. */
+    /** Returns whether the period of a rate is a day, a week or a month. */
     static boolean hasPeriodOf(Rate rate) {
         return Stream.of(Unit.values()).anyMatch(unit -> unit.period.equals(rate.period()));
     }
@@ -111,7 +109,7 @@ public final class CalendarClock {
     }
 
     /**
-     * Returns the time of this clock at a moment.
+     * Returns the time of this clock at a moment, in microseconds.
      *
      * @param epochMicros the moment in microseconds since 1970-01-01T00:00Z
      */
@@ -126,16 +124,20 @@ public final class CalendarClock {
     }
 
     /**
-     * Returns the true time until a number of periods have begun.
+     * Returns the true time until a number of periods have begun, in microseconds; 0 for no periods.
      *
-     * @param periods the number of periods to begin; zero or less for none
+     * @param periods the number of periods to begin; at most 40,000 are counted
      * @param epochMicros the moment to count from, in microseconds since 1970-01-01T00:00Z
      */
     public long microsUntil(long periods, long epochMicros) {
-        return periods <= 0 ? 0 : start(period(epochMicros).count + Math.min(periods, MAX_STEPS)) - epochMicros;
+        return periods <= 0 ? 0 : start(period(epochMicros).count + Math.min(periods, MAX_PERIODS_AHEAD)) - epochMicros;
     }
 
-    /** Returns a moment at which this clock has a time, rounded down; in microseconds since 1970-01-01T00:00Z. */
+    /**
+     * Returns a moment at which this clock has a time, rounded down, in microseconds since 1970-01-01T00:00Z.
+     *
+     * @param micros the time of this clock in microseconds
+     */
     public long momentOf(long micros) {
         long count = Math.floorDiv(micros, unit.stretchedMicros);
         long start = start(count);
@@ -143,7 +145,10 @@ public final class CalendarClock {
         return start + (long) Math.floor(share * (start(count + 1) - start));
     }
 
-    /** Returns the number of the period before the one of a moment, and the beginnings of that period and the next three. */
+    /**
+     * Returns five numbers about the periods around a moment: the number of the previous period since 1970, and the
+     * beginnings of the previous, the current and the next two periods in microseconds since 1970-01-01T00:00Z.
+     */
     public long[] around(long epochMicros) {
         long first = period(epochMicros).count - 1;
         return new long[] {first, start(first), start(first + 1), start(first + 2), start(first + 3)};
@@ -158,7 +163,9 @@ public final class CalendarClock {
         return period;
     }
 
-    /** A date may come twice or never, so the date of the moment in the zone is only the first guess. */
+    /**
+     * Returns the period of a moment. A date may come twice or never, so the date in the zone is only a first guess.
+     */
     private Period find(long epochMicros) {
         Instant moment = Instant.ofEpochSecond(
                 Math.floorDiv(epochMicros, SECOND_MICROS), Math.floorMod(epochMicros, SECOND_MICROS) * 1_000);

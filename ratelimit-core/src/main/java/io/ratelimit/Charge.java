@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * {@linkplain PolicyThrottler#reconfigure(BucketSpec) changed} between two calls.
  *
  * @param policy the policy that charges the call
- * @param spec the spec of the bucket: the policy's own, or that of a tier
+ * @param spec the spec of the bucket: the policy's own, that of a tier or an override, or the call's own
  * @param key the key of the bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
  * @param cost the tokens, at least 1; more than the capacity can never be allowed
  * @param maxWait the longest time that the call may wait for the tokens, if it is made by {@link Throttlers#acquire};

@@ -9,15 +9,14 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The result of asking one or several buckets for tokens: whether the call may proceed, and if not, why and when to
- * retry. A call over several buckets proceeds only if all of them have the tokens; a denied call takes nothing from any
- * bucket.
+ * The result of a take from one or several buckets: whether the call may proceed, and if not, why and when to retry. A
+ * call over several buckets proceeds only if all of them have the tokens; a denied call takes nothing from any bucket.
  *
  * <p>Get decisions from a {@link TokenBucket}, a {@link Throttler} or {@link #of(List)}; components may be added in
  * later versions, so call no constructor. The serialized form contains no answers.
  *
  * @param outcome the kind of decision
- * @param remaining the whole tokens left; of several buckets the fewest; {@link Long#MAX_VALUE} if no bucket was asked
+ * @param remaining the whole tokens left; of several buckets the fewest; {@link Long#MAX_VALUE} without buckets
  * @param retryNanos the nanoseconds after which a denied call could be allowed; of several buckets the longest, plus
  *     the random addition of its policy. Zero if the call is allowed, or never can be
  * @param waitNanos the nanoseconds after which an allowed call may proceed, because tokens were taken ahead; of several
@@ -26,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *     full
  * @param resetNanos the nanoseconds until the bucket is full; of several buckets the longest
  * @param answers the answer of each bucket, in the order of the charges. A remote store may leave out buckets that it
- *     didn't ask because another had denied. Empty for a bucket without a policy
+ *     didn't call because another had denied. Empty for a bucket without a policy
  * @param shadows the answers of shadow policies that would have allowed the call; they don't affect the other
  *     components
  */

@@ -41,12 +41,12 @@ final class ExpiringBuckets {
 
     private static final long MIN_HALF_LIFE = Duration.ofSeconds(30).toNanos();
 
-    /** A state notes its age in steps of 2^30 ns, which fit in an int. */
+    /** A state records the time of its last write in steps of 2^30 ns, which fit in an int. */
     private static final int STEP_BITS = 30;
 
     /**
-     * Runs what Caffeine has to do after writes, once for all writes of some milliseconds: to wake a thread after each
-     * write would cost more than the write.
+     * Runs Caffeine's maintenance once for all writes of 10 milliseconds: waking a thread after each write would cost
+     * more than the write.
      */
     private static final Executor MAINTENANCE =
             CompletableFuture.delayedExecutor(10, TimeUnit.MILLISECONDS, ForkJoinPool.commonPool());
@@ -144,7 +144,10 @@ final class ExpiringBuckets {
         return halfLife(state.scale()) + Math.max(halfLife(state.scale()), untilFull);
     }
 
-    /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new one short by so much. */
+    /**
+     * Returns the bucket of a key: the current one, converted to the scale's spec, or a new one with so many ticks
+     * missing.
+     */
     BucketState open(String key, TickScale scale, long nanos, long missing) {
         return cache.asMap().compute(key, (sameKey, state) -> {
             if (state != null && state.scale().spec().equals(scale.spec())) {

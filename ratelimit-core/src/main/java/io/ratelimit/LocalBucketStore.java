@@ -113,7 +113,7 @@ final class LocalBucketStore implements BucketStore {
         }
     }
 
-    /** Gives back the last answer first: if a bucket was taken from twice, the second take depends on the first. */
+    /** Gives back the last answer first: if two takes are from one bucket, the second depends on the first. */
     @Override
     public void giveBack(List<Answer> taken) {
         for (int i = taken.size() - 1; i >= 0; i--) {
@@ -147,8 +147,9 @@ final class LocalBucketStore implements BucketStore {
     }
 
     /**
-     * Takes the tokens from the bucket of the receipt if they are there, as from a call. Otherwise keeps the bucket through
-     * the debt before the tokens are owed: it could be evicted in between.
+     * Takes the tokens from the bucket of the receipt as a call would, if the bucket has them. Otherwise puts the
+     * bucket into debt. The bucket's entry is first kept until the debt is paid, since it could expire between the two
+     * steps.
      */
     private void owe(Answer taken, long tokens) {
         PolicyBuckets buckets = buckets(taken.policy());
@@ -242,7 +243,8 @@ final class LocalBucketStore implements BucketStore {
 
         /**
          * Schedules a clean-up on the JDK's own timer thread. Moves this clock on before the clean-up: without calls
-         * nothing else does, and no bucket would ever be due. Refers to no bucket, so an unused store can be collected.
+         * nothing else moves it, and no bucket would ever be due. Refers to no bucket, so an unused store can be
+         * collected.
          */
         @Override
         public Future<?> schedule(Executor executor, Runnable cleanUp, long delay, TimeUnit unit) {

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The throttlers of one policy at run time. {@link #forKey} returns the throttler of one bucket, {@link #reconfigure}
- * changes the rate and the capacity of all buckets. Thread-safe:
- * changes come one after the other, and readers never wait for them.
+ * changes the rate and the capacity of all buckets. Thread-safe: changes come one after the other, and readers never
+ * wait for them.
  */
 public abstract sealed class PolicyThrottler permits GlobalThrottler, PartitionedThrottler {
 

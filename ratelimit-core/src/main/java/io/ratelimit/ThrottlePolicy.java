@@ -230,14 +230,14 @@ public final class ThrottlePolicy {
         return maxWait;
     }
 
-    /** Returns the most calls that wait at a time; the next one is denied at once. */
+    /** Returns the maximum number of calls that wait at a time; the next one is denied at once. */
     public int queueLimit() {
         return queueLimit;
     }
 
     /**
-     * Returns the time for which this process may take tokens of a remote bucket ahead, to decide calls by itself; zero if
-     * each call is decided remotely. Buckets in memory ignore it.
+     * Returns the longest time for which this process takes tokens of a remote bucket ahead, to decide calls by itself;
+     * zero if each call is decided remotely. Buckets in memory ignore the lease.
      */
     public Duration lease() {
         return lease;

@@ -13,8 +13,8 @@ import java.time.Duration;
  *   <li>{@link #snapshot} shows the bucket, {@link #reset} forgets it.
  * </ul>
  *
- * <p>If the policy is in shadow mode or off, each call is allowed. The throttler of a policy
- * without a key is a {@link GlobalThrottler}; {@link PolicyThrottler#forKey} returns the throttler of one key.
+ * <p>If the policy is in shadow mode or off, each call is allowed. The throttler of a policy without a key is a
+ * {@link GlobalThrottler}; {@link PolicyThrottler#forKey} returns the throttler of one key.
  */
 public interface Throttler {
 

@@ -22,8 +22,8 @@ import java.util.TreeSet;
  *       rate and capacity.
  *   <li>{@link #decide} and {@link #acquire} take from the buckets of several policies, all or none. {@code decide}
  *       answers at once; {@code acquire} waits for tokens that come in time.
- *   <li>{@link #giveBack} returns unused tokens, {@link #settle} replaces an estimated cost by the actual one, {@link #snapshot(Charge)} shows a bucket, {@link #reset(Charge)}
- *       forgets it.
+ *   <li>{@link #giveBack} returns unused tokens, and {@link #settle} replaces an estimated cost by the actual cost.
+ *   <li>{@link #snapshot(Charge)} shows a bucket, and {@link #reset(Charge)} forgets it.
  * </ul>
  */
 public final class Throttlers {
@@ -226,12 +226,12 @@ public final class Throttlers {
 
     /**
      * Replaces the cost of an allowed call by its actual cost, which is known when the work is done. If it is lower, the
-     * rest comes back as by {@link #giveBack}. If it is higher, the difference is taken whether the tokens are there or
-     * not: the bucket is in debt, and denies all calls until time has paid the debt, but for at most 365 days. Calls
-     * that wait already keep their turn. Settle an answer once, and don't give it back as well.
+     * rest comes back as by {@link #giveBack}. If it is higher, the difference is taken even if the bucket has too few
+     * tokens: the bucket is then in debt, and denies all calls until time has paid the debt, but for at most 365 days.
+     * Calls that already wait keep their turn. Settle an answer once, and don't give it back as well.
      *
-     * <p>The settlement goes where the tokens were taken, also if the policy has another rate since. If that is a
-     * backend which fails, the bucket counts the estimate, or perhaps the actual cost, and the listener gets the event.
+     * <p>The bucket that the tokens were taken from is settled, even if the policy's rate has changed since. If its
+     * backend fails, the bucket counts the estimate, or perhaps the actual cost, and the listener gets the event.
      *
      * @param taken one of the answers that an allowed decision {@linkplain Decision#taken took}
      * @param cost the actual cost, from 0 to 10^12

@@ -18,21 +18,23 @@ final class TickScale {
      * such as 30000001/1d, is rounded down, by less than 1/10,000, to one that doesn't.
      *
      * How specs with interval refill convert. A bucket that was drained just before its batch comes has waited for
-     * nearly a whole batch. If another spec granted the tokens of this wait and then the batch came too, the rates of the
-     * two specs would add up. So tokens are compared at one moment as if all came one by one: a bucket is worth the
-     * tokens in it plus the part of the next batch that the time since the last tick has earned. A conversion keeps this
-     * worth, up to the new capacity. To greedy refill the earned part becomes tokens. To interval refill the tokens are
-     * kept, and the part of the next batch that would count as earned already is taken off that batch: the clock of the
-     * bucket is ahead by so many ticks until then (the advance). At 10/1m and half a minute after a tick, an empty bucket
-     * is worth 5 tokens. Under greedy refill it has these 5. Converted back, it has 5, and the next batch brings 5.
+     * nearly a whole batch. If another spec granted the tokens of this wait and then the batch came too, the rates of
+     * the two specs would add up. So tokens are compared at one moment as if all came one by one: a bucket is worth the
+     * tokens in it plus the part of the next batch that the time since the last batch has earned. A conversion keeps
+     * this worth, up to the new capacity. To greedy refill the earned part becomes tokens. To interval refill the
+     * tokens are kept, and the part of the next batch that would count as earned already is taken off that batch: the
+     * clock of the bucket is ahead by so many ticks until then (the advance). At 10/1m and half a minute after a batch,
+     * an empty bucket is worth 5 tokens. Converted to greedy refill, the bucket has these 5. Converted back, the bucket
+     * has 5, and the next batch brings 5.
      *
-     * Why a token in batches isn't one tick. It could be, since a batch has whole tokens. But the earned part of a batch
-     * has a fraction. If each conversion rounded it down, specs that take turns at each call would lose a third of the tokens,
-     * and even 60 tokens less a tick are 59 to a call. So a token is 2^20 ticks, and the time since the last batch counts in
-     * 2^20 parts of the period (the parts). At the same part of the same period, two specs have both earned whole ticks, and a
-     * conversion is exact. Higher rates have fewer ticks, so that a tick is still less than a nanosecond's refill.
-     * Between different periods a part that has begun counts as still to come for the old spec, and as passed for the new
-     * one. Otherwise calls that hit the ends of the parts of both periods would get both rates.
+     * Why a token in batches isn't one tick. It could be, since a batch has whole tokens. But the earned part of a
+     * batch has a fraction. If each conversion rounded it down, specs that take turns at each call would lose a third
+     * of the tokens, and a bucket that is one tick short of 60 tokens grants only 59. So a token is 2^20 ticks, and the
+     * time since the last batch counts in 2^20 parts of the period (the parts). At the same part of the same period,
+     * two specs have both earned whole ticks, and a conversion is exact. Higher rates have fewer ticks, so that a tick
+     * is still less than a nanosecond's refill. Between different periods a part that has begun counts as still to come
+     * for the old spec, and as passed for the new one. Otherwise calls that hit the ends of the parts of both periods
+     * would get both rates.
      *
      * Calendar refill is interval refill on a clock on which all days, weeks or months have one length (CalendarClock).
      */
@@ -42,7 +44,7 @@ final class TickScale {
 
     private static final long MICROSECOND = 1_000;
 
-    /** The most ticks of a token that comes in a batch. */
+    /** The maximum number of ticks of a token that comes in a batch. */
     private static final long MAX_PER_BATCHED_TOKEN = 1L << 20;
 
     /** A quotient below this bound that is computed with doubles is wrong by less than two. */
@@ -196,7 +198,7 @@ final class TickScale {
     }
 
     /**
-     * Returns the ticks missing after tokens were taken from a bucket whether they are there or not. The debt is at most
+     * Returns the ticks missing after tokens were taken from a bucket even if it had too few. The debt is at most
      * what comes back in 365 days; the rest of the tokens is not taken.
      */
     long missingAfterDebt(long missing, long tokens) {
@@ -353,7 +355,10 @@ final class TickScale {
         return full - atMostFull(floor(ticks.subtract(earned), perTick));
     }
 
-    /** Returns the parts of the period that have passed since the last batch; a part earns as many ticks as a batch has tokens. */
+    /**
+     * Returns the parts of the period that have passed since the last batch. A part earns as many ticks as a batch has
+     * tokens.
+     */
     private long parts(long since) {
         return since == 0 ? 0 : quotient(since, perToken, stepNanos);
     }

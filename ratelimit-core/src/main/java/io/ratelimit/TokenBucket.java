@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@link #tryAcquire(long)} and {@link #decide} answer at once; {@code decide} also returns the retry time and
  *       what is left. {@code tryAcquire} allocates nothing.
  *   <li>{@link #tryAcquire(long, Duration)} and {@link #acquire(long, Duration)} wait for tokens that come in time,
- *       {@link #acquire(long)} as long as it takes.
- *       {@link #acquireAsync} does so without holding a thread.
+ *       {@link #acquire(long)} as long as it takes. {@link #acquireAsync} waits without holding a thread.
  *   <li>{@link #reserve(long)} takes tokens ahead, for callers that wait in their own way or may cancel.
  *   <li>{@link #giveBack} returns unused tokens, {@link #snapshot} shows the bucket, {@link #reconfigure} changes its
  *       rate and capacity.

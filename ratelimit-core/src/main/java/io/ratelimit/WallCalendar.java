@@ -1,12 +1,13 @@
 package io.ratelimit;
 
-/** A {@link CalendarClock} at the moments of a time source, which never goes back to an earlier period. Thread-safe. */
+/** A {@link CalendarClock} that follows a time source and never returns to an earlier period. Thread-safe. */
 final class WallCalendar {
     /*
      * What happens when the wall clock steps back. A batch must not come twice, so the calendar stands still at the
-     * beginning of the latest period until the wall clock is there again. If the wall clock is then more than a whole
-     * period behind, it had been ahead and was set right. The calendar would stand still for too long, so the clock's
-     * periods get higher numbers from then on (the shift), so that the one after the next is new.
+     * beginning of the latest period until the wall clock reaches that period again. If the wall clock is more than a
+     * whole period behind, it had been ahead and was corrected. The calendar would then stand still for too long.
+     * Therefore the periods of the wall clock get higher numbers from then on (the shift), such that the second period
+     * to begin is new.
      */
 
     private final CalendarClock calendar;
@@ -14,6 +15,12 @@ final class WallCalendar {
     private final long periodNanos;
     private volatile Latest latest;
 
+    /**
+     * The latest period.
+     *
+     * @param count the number of the latest period, with the shift
+     * @param shift the number that is added to the numbers of the wall clock's periods
+     */
     private record Latest(long count, long shift) {}
 
     WallCalendar(CalendarClock calendar, TimeSource time) {
@@ -32,12 +39,12 @@ final class WallCalendar {
         return micros(time.wallNanos() - (now - nanos));
     }
 
-    /** Returns the length of a period on the calendar's clock. */
+    /** Returns the length of a period on the calendar's clock, in nanoseconds. */
     long periodNanos() {
         return periodNanos;
     }
 
-    /** Returns the time of the calendar's clock at a moment of the time source. */
+    /** Returns the time of the calendar's clock at a moment of the time source, in nanoseconds. */
     long at(long nanos) {
         long now = time.nanoTime();
         long clock = calendar.at(wallMicros(nanos, now)) * 1_000;
@@ -59,7 +66,10 @@ final class WallCalendar {
         return latest;
     }
 
-    /** Returns the true time from a moment until a number of periods have begun that are new by then. */
+    /**
+     * Returns the true time from a moment until a number of periods have begun, in nanoseconds. Periods that began
+     * before the wall clock stepped back don't count again.
+     */
     long nanosUntil(long periods, long nanos) {
         long micros = wallMicros(nanos, time.nanoTime());
         long count = Math.floorDiv(calendar.at(micros), calendar.periodMicros());

@@ -22,8 +22,9 @@
  * <p><b>The backlog</b> ({@code Backlog}). A call that may wait takes its tokens ahead, and the bucket is then in debt.
  * <i>Waiting:</i> the debt is the wait, so it is known at once, and later calls wait longer. <i>Promises:</i> tokens
  * given back during a debt return only as far as no later waiting call depends on them. <i>Late returns:</i> tokens
- * given back after their moment return only as far as time has not brought them back already. {@code StripedBucket}
- * uses the same notion, that a take owns a stretch of the time line, to lend tokens to several threads.
+ * given back after their moment return only as far as time has not brought them back already. <i>Owed tokens:</i> a
+ * call that costs more than its estimate puts the bucket into debt as well, but no call waits for them. {@code
+ * StripedBucket} uses the same notion, that a take owns a stretch of the time line, to lend tokens to several threads.
  *
  * <p><b>Expiry</b> ({@code ExpiringBuckets}). A key may only be forgotten when its bucket is full, because a new key
  * gets a full bucket. An entry therefore lives for twice the time that its spec needs from empty to full, and use in the

@@ -10,13 +10,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * The demand of the keys of one policy or tier. Immutable.
  *
- * <p>For one key and one rate, the capacity needed is the largest excess of the cost over the refill, over all intervals of
- * time. It is the least capacity whose bucket would never deny the key (Cruz, <em>A Calculus for Network Delay</em>, 1991;
- * Tang and Tai, <em>Network Traffic Characterization Using Token Bucket Model</em>, INFOCOM 1999).
+ * <p>For one key and one rate, the capacity needed is the largest excess of the cost over the refill, over all
+ * intervals of time. It is the least capacity of a bucket that would never deny the key (Cruz, <em>A Calculus for
+ * Network Delay</em>, 1991; Tang and Tai, <em>Network Traffic Characterization Using Token Bucket Model</em>, INFOCOM
+ * 1999).
  *
- * <p>The keys are a uniform sample, or all if there are no more than its size. Each share of keys therefore has a
- * confidence interval, of 95 %, for the keys that there are and those to come. The heaviest keys are known beside the
- * sample, and count only where a limit is to touch no key.
+ * <p>The keys are a uniform sample, or all keys if the sample has room for them. Each share of keys therefore has a
+ * confidence interval of 95 %, for all present and future keys. The heaviest keys are known in addition to the sample,
+ * and count only where a limit is to touch no key.
  */
 public final class Demand {
 
@@ -137,8 +138,8 @@ public final class Demand {
      * An hour of the last week.
      *
      * @param keys the keys of the sample that sent requests
-     * @param p99 the capacity at the policy's own rate that suffices 99 % of them, rounded up to a power of two
-     * @param max the capacity that suffices all of them, rounded up to a power of two
+     * @param p99 the capacity that 99 % of these keys need at the policy's own rate, rounded up to a power of two
+     * @param max the capacity that all of these keys need, rounded up to a power of two
      */
     public record Hour(int keys, long p99, long max) {}
 
@@ -162,7 +163,7 @@ public final class Demand {
         return needed[0].length;
     }
 
-    /** Returns the number of keys in all, estimated if they are more than the sample. */
+    /** Returns the number of all keys, estimated if there are more keys than the sample has. */
     public long keys() {
         return keys;
     }
@@ -172,12 +173,12 @@ public final class Demand {
         return totals.all();
     }
 
-    /** Returns the time from the first to the last request, of at most the week that peaks are kept. */
+    /** Returns the time from the first to the last request, without requests that are older than a week. */
     public Duration measured() {
         return measured;
     }
 
-    /** Returns the last hours of at most a week, the latest first. */
+    /** Returns the hours of the last week that have ended, the latest first. */
     public List<Hour> hours() {
         return hours;
     }
@@ -193,8 +194,8 @@ public final class Demand {
     }
 
     /**
-     * Returns the capacity that suffices a share of the keys at a rate; for a share of 1 the maximum over the sample and the
-     * heaviest keys.
+     * Returns the capacity that a share of the keys needs at a rate; for a share of 1 the maximum over the sample and
+     * the heaviest keys. Returns 0 if the sample has no keys.
      *
      * @param rate the index in {@link #rates()}
      * @param share from 0 to 1
@@ -223,7 +224,7 @@ public final class Demand {
                 share >= 1 || upper > n ? Double.POSITIVE_INFINITY : sorted[upper - 1]);
     }
 
-    /** Returns how many keys a share of them are, rounded up, and free of the rounding of doubles. */
+    /** Returns the number of keys in a share of n keys, rounded up. The rounding error of doubles adds no key. */
     private static int rank(double share, int n) {
         return (int) Math.ceil(share * n - 1e-9);
     }

@@ -17,11 +17,11 @@ import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A listener that measures the demand of all policies, each of their tiers apart. Thread-safe.
+ * A listener that measures the demand of all policies, and of each tier separately. Thread-safe.
  *
- * <p>Demand is what was asked, also if it was denied. A request that another policy denied is no demand of a policy that
- * had the tokens. Keys whose limit an override or a resolver replaces aren't counted. After a change of its limit, a policy
- * or a tier is measured anew, since the measured rates are multiples of its own.
+ * <p>A request counts for each policy that allows or denies it. If another policy denies the request, it doesn't count
+ * for the policies that had the tokens. Keys whose limit an override or a resolver replaces aren't counted. After a
+ * change of its limit, a policy or a tier is measured anew, since the measured rates are multiples of its own.
  */
 public final class DemandListener implements ThrottleListener, AutoCloseable {
 
@@ -37,7 +37,9 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         this.time = time;
     }
 
-    /** Starts to end hours, so that maxima are forgotten after a week. Without it they are kept. */
+    /**
+     * Schedules the end of each hour, after which maxima older than a week are forgotten. Without a start all are kept.
+     */
     public synchronized void start() {
         scheduleHour(time.nanoTime() + HOUR_NANOS);
     }
@@ -46,7 +48,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         nextHour = time.maintainAt(due, () -> endHour(due));
     }
 
-    /** Ignores a call before its time: a clock makes all pending calls when it is closed. */
+    /** Ends an hour, unless the call is early: a clock makes all pending calls when it is closed. */
     private synchronized void endHour(long due) {
         long now = time.nanoTime();
         if (!closed && now - due >= 0) {
@@ -55,7 +57,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         }
     }
 
-    /** Stops to end hours. */
+    /** Schedules no more hours. */
     @Override
     public synchronized void close() {
         closed = true;
@@ -89,7 +91,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     /**
-     * Returns the demand of a policy, or of one of its tiers.
+     * Returns the demand of a policy, or of one of its tiers, since the last change of its limit.
      *
      * @param tier null for the keys without a tier
      * @return null if there is no such policy or tier

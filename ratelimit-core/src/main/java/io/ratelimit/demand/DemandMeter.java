@@ -19,19 +19,21 @@ import org.jspecify.annotations.Nullable;
  * Measures the demand of the keys of one policy or tier, in bounded memory: {@link #feed} it each request, and read
  * {@link #demand()}. Thread-safe. A request allocates nothing once its key is followed, or isn't in the sample.
  */
-public final class DemandMeter {
+final class DemandMeter {
 
     /** The number of keys in the default sample, with which a meter takes at most 200 KB. */
-    public static final int DEFAULT_SAMPLE = 700;
+    static final int DEFAULT_SAMPLE = 700;
 
     /*
-     * Which keys are followed? All would be exact, but there may be millions. A choice among the requests would prefer the
-     * keys that send many. Instead a secret hash orders the keys, and the sample has those with the smallest hashes: each
-     * distinct key has the same chance. A key outside the sample costs one comparison: a local bucket has its hash.
+     * Which keys are followed? All would be exact, but there may be millions. A choice among the requests would prefer
+     * the keys that send many. Instead a secret hash orders the keys, and the sample has the keys with the smallest
+     * hashes: each distinct key has the same chance. A key outside the sample costs one comparison: a local bucket has
+     * its hash.
      *
-     * A uniform sample of a million keys misses the one that sends a third of the requests. The key of one request in 32,
-     * chosen at random, is therefore counted, and the most frequent keys are followed too. A request of theirs represents
-     * itself; any other followed request represents as many as its key does.
+     * A uniform sample of a million keys misses a single key that sends a third of the requests. The key of one request
+     * in 32, chosen at random, is therefore counted, and the most frequent keys are followed too. A request of a
+     * frequent key represents itself. A request of another followed key represents as many requests as the key
+     * represents keys.
      */
     private static final int THINNING = 32;
 
@@ -52,16 +54,16 @@ public final class DemandMeter {
     private volatile Heaviest heaviest = new Heaviest(List.of());
 
     /** Creates a meter with the default sample. */
-    public DemandMeter(BucketSpec spec) {
+    DemandMeter(BucketSpec spec) {
         this(spec, DEFAULT_SAMPLE);
     }
 
     /**
      * @param spec the present limit; demand is measured at its rate times 1/16 to 16, and with its refill; that of
      *     a calendar as if its tokens came one by one
-     * @param sample the number of keys to follow at most, beside the heaviest
+     * @param sample the maximum number of keys to follow, in addition to the heaviest
      */
-    public DemandMeter(BucketSpec spec, int sample) {
+    DemandMeter(BucketSpec spec, int sample) {
         this(spec, sample, Keys::hash);
     }
 
@@ -80,11 +82,12 @@ public final class DemandMeter {
     /**
      * Adds a request.
      *
+     * @param key the key of the request's bucket
      * @param cost the tokens that the request costs
      * @param nanos the time by a clock of the caller's choice; a step back counts as no time. Buckets with interval refill
      *     get their tokens at whole periods of that clock
      */
-    public void feed(String key, long cost, long nanos) {
+    void feed(String key, long cost, long nanos) {
         FollowedKey followed = follow(key, hash(key));
         if (followed != null) {
             add(followed, cost, nanos);
@@ -150,7 +153,7 @@ public final class DemandMeter {
         return length <= MAX_KEY_LENGTH ? hash(bounded) : Long.parseLong(bounded, length - HASH_DIGITS, length, 16);
     }
 
-    /** Follows the keys that are the most frequent by now. */
+    /** Follows the keys that are the most frequent at present. */
     private synchronized void refreshHeaviest() {
         Heaviest before = heaviest;
         Heaviest after = new Heaviest(frequent.counts().entrySet().stream()
@@ -219,7 +222,7 @@ public final class DemandMeter {
     }
 
     /** Returns the demand up to the last request. */
-    public Demand demand() {
+    Demand demand() {
         RequestTotals sum = noTotals();
         Arrays.stream(totals).forEach(sum::add);
         if (!sample.isComplete()) {

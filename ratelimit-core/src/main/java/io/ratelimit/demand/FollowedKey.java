@@ -9,11 +9,11 @@ import java.util.Arrays;
 final class FollowedKey {
 
     /*
-     * Which deficits change? At each rate a request adds its price to what time has left of the deficit. A lower rate leaves
-     * at least as much, so if one rate leaves nothing, the higher ones don't either, and the deficit at all of them is the
-     * price. These idle rates share one entry, which follows those of the busy ones. The maxima fall from rate to rate as
-     * well, so a price that isn't above the last one is above none. A client that pauses between its requests costs one
-     * subtraction, and a burst one for each rate.
+     * Which deficits change? At each rate a request adds its price to what time has left of the deficit. A lower rate
+     * leaves at least as much as a higher one. So if nothing is left at one rate, nothing is left at the higher rates
+     * either, and the deficit at all of them is the price. These idle rates share one entry, which follows those of the
+     * busy rates. The maxima fall from rate to rate as well, so a price that isn't above the last maximum is above
+     * none. A client that pauses between its requests costs one subtraction, and a burst one for each rate.
      */
     final long hash;
 
@@ -109,10 +109,6 @@ final class FollowedKey {
     /** Sets whether the key is followed because it is frequent, so that its requests represent only themselves. */
     void setHeavy(boolean heavy) {
         this.heavy = heavy;
-    }
-
-    boolean isHeavy() {
-        return heavy;
     }
 
     /**

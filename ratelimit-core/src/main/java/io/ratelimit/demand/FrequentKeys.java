@@ -13,9 +13,9 @@ import java.util.stream.Stream;
  * at one set. In a full set, a new key replaces the key with the smallest count and inherits that count as its possible
  * error (Metwally, Agrawal and El Abbadi, <em>Efficient Computation of Frequent and Top-k Elements in Data Streams</em>).
  *
- * <p>The reported count of a key is its count minus the error. It is never above the real number. It is below by at most a
- * {@value #SLOTS}th of the counts of the set, which is about a thousandth of all counts with 64 sets. A key with more than
- * that is never replaced.
+ * <p>The reported count of a key is its count minus the error. It is never above the true number, and below it by at
+ * most a {@value #SLOTS}th of the counts of the set. With 64 sets this is about a thousandth of all counts. A key with
+ * a larger count is never replaced.
  */
 public final class FrequentKeys {
 

@@ -23,7 +23,7 @@ final class HourlyPeaks {
         return ended;
     }
 
-    /** Adds an hour, of whose keys each needed one of these capacities. */
+    /** Adds an hour. Each capacity is what one key needed in it, in tokens. */
     synchronized void end(double[] capacities) {
         char[] bins = new char[BINS];
         for (double capacity : capacities) {

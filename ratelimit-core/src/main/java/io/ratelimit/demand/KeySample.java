@@ -9,11 +9,11 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A uniform sample of the distinct keys: those with the smallest hashes. Thread-safe. Readers take no lock; a change may
- * hide a key from them for a moment, so {@link #enter} looks again.
+ * A uniform sample of the distinct keys: the keys with the smallest hashes. Thread-safe. Readers take no lock; a change
+ * may hide a key from readers for a moment, so {@link #enter} searches again.
  *
- * <p>The threshold is the smallest hash that was left out. While it falls, a key that was left out once stays out, so each
- * followed key is followed from its first request.
+ * <p>The threshold is the smallest hash that was left out. While it falls, a key that was left out once stays out. Each
+ * followed key is therefore followed from its first request.
  */
 final class KeySample {
 
@@ -82,8 +82,8 @@ final class KeySample {
     }
 
     /**
-     * Removes keys. If less than half of the sample is left, twice as many keys as before may enter. Of a key that could
-     * not enter before, only its later requests are followed.
+     * Removes keys. If less than half of the sample is left, twice as many keys as before may enter. A key that could
+     * not enter before is followed from its next request on.
      */
     synchronized void removeIf(Predicate<FollowedKey> condition) {
         all().stream().filter(condition).forEach(this::remove);
@@ -106,7 +106,7 @@ final class KeySample {
         size++;
     }
 
-    /** Removes a key, and moves later keys into the gap that no search would pass. */
+    /** Removes a key, and moves later keys into the gap, since a search ends at a gap. */
     private void remove(FollowedKey key) {
         int mask = table.length() - 1;
         int gap = home(key.hash);

@@ -11,9 +11,9 @@ import java.util.List;
 /**
  * The rates at which a policy's demand is measured: its own times 1/16 to 16. Immutable.
  *
- * <p>The deficit of a key at a rate is what a bucket without a bottom would be short of. Deficits are counted in parts of
- * a token, {@link #perToken}, such that the refill of one clock step is a whole number of parts, or a power of two of
- * one. Sums of them are therefore exact as long as they fit the 53 bits of a double.
+ * <p>The deficit of a key at a rate is the number of tokens missing from a bucket that never denies. Deficits are
+ * counted in parts of a token, {@link #perToken}, such that the refill of one clock step is a whole number of parts, or
+ * a power of two of one. Sums of them are therefore exact as long as they fit the 53 bits of a double.
  *
  * <p>For greedy refill the clock step is a nanosecond. For interval refill it is the period: a bucket that refills at
  * whole periods gets the same as a greedy one on a clock that moves once a period. A rate whose batch would not be a

@@ -2,15 +2,15 @@ package io.ratelimit.demand;
 
 /**
  * The weights of followed requests: of all, of those that the present limit denies, and for each rate by the deficit
- * after the request. The bins of deficits are half octaves; all deficits above 2^24 tokens are in the last. Its lock
- * guards it, and the keys whose requests it counts.
+ * after the request. The bins of deficits are half octaves; all deficits above 2^24 tokens are in the last bin. The
+ * lock of an instance guards the instance, and the keys whose requests it counts.
  */
 final class RequestTotals {
 
     private static final int BINS = 48;
     private static final int BITS_BELOW_BIN = 51;
 
-    /** For each bin one weight a rate. */
+    /** One weight for each bin and rate. */
     private final double[] bins;
 
     private final int rates;
@@ -29,11 +29,12 @@ final class RequestTotals {
         this.firstBin = key(perToken);
     }
 
+    /** Adds a followed request at one rate. The caller holds the lock, as for the other changes. */
     void addDeficit(int rate, double deficit, double weight) {
         bins[bin(deficit) * rates + rate] += weight;
     }
 
-    /** Adds a request whose deficit is the same at all rates from one on. */
+    /** Adds a followed request at a rate and all higher rates, at which its deficit is the same. */
     void addDeficits(int firstRate, double deficit, double weight) {
         int start = bin(deficit) * rates;
         for (int i = start + firstRate; i < start + rates; i++) {
@@ -41,6 +42,11 @@ final class RequestTotals {
         }
     }
 
+    /**
+     * Adds a followed request to the totals over all rates.
+     *
+     * @param isDenied whether a bucket under the present limit denies the request
+     */
     void add(boolean isDenied, double price, long nanos, double weight) {
         addMoments(nanos, nanos);
         addPrice(price);
@@ -108,7 +114,10 @@ final class RequestTotals {
         return Math.max(lastNanos - firstNanos, 0);
     }
 
-    /** Returns an upper bound of the weight of the requests whose deficit exceeds the given one: its whole bin counts. */
+    /**
+     * Returns an upper bound of the weight of the requests whose deficit exceeds a value: the whole bin of the value
+     * counts.
+     */
     double above(int rate, double deficit) {
         double sum = 0;
         for (int bin = Math.max(bin(deficit), 0); bin < BINS; bin++) {

@@ -22,8 +22,8 @@ import org.springframework.security.core.GrantedAuthority;
 import org.springframework.web.util.UriUtils;
 
 /**
- * A servlet request with the facts of a log entry. It notes each fact that is read and that the log doesn't contain, so
- * that a policy which needs the fact is not decided by a guess.
+ * A servlet request with the facts of a log entry. It records each fact that is read and that the log doesn't contain,
+ * so that a policy which needs the fact is not decided by a guess.
  */
 final class LoggedRequest extends HttpServletRequestWrapper {
 

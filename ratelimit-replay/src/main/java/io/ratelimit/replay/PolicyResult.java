@@ -15,7 +15,10 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** The decisions of one policy. Arrays have the figures of requests spread over a second, and of requests all at once. */
+/**
+ * The decisions of one policy. An array has one number for the requests spread evenly over each second, at index
+ * {@link #SPREAD}, and one for all requests of a second at its start, at index {@link #AT_ONCE}.
+ */
 final class PolicyResult {
 
     static final int SPREAD = 0;
@@ -27,9 +30,11 @@ final class PolicyResult {
     final long[] decided = new long[2];
     final long[] denied = new long[2];
     final KeyTable keys = new KeyTable();
-    /** The outcomes of denied requests, all at once. */
+
+    /** The outcomes of denied requests, for {@link #AT_ONCE}. */
     final Map<Outcome, Long> outcomes = new EnumMap<>(Outcome.class);
-    /** The facts that a log doesn't contain, and the requests that need them. */
+
+    /** The facts that a log doesn't contain, with the number of requests that need them. */
     final Map<String, Long> unlogged = new TreeMap<>();
 
     long undecided;
@@ -38,7 +43,7 @@ final class PolicyResult {
     private final Map<String, DeniedKey> deniedKeys = new HashMap<>();
     private long forgottenCount;
 
-    /** A key and its denied requests, all at once. */
+    /** A key and the number of its denied requests, for {@link #AT_ONCE}. */
     static final class DeniedKey {
         final String name;
         final long first;
@@ -98,7 +103,7 @@ final class PolicyResult {
         denied.last = entry.startNanos;
     }
 
-    /** Returns a key as people read it. The name of a host stands for the address that replaced it. */
+    /** Returns a key as people read it, with the name of a host in place of the address that replaced it. */
     private String name(String key, LogEntry entry) {
         String host = entry.host == null || !LoggedRequest.isName(entry.host) ? null : entry.host;
         List<String> names = new ArrayList<>();
@@ -123,7 +128,9 @@ final class PolicyResult {
         return forgottenCount == 0;
     }
 
-    /** Returns what the log lacks, such as {@code header X-Api-Key (12 requests)}; null if it lacks nothing. */
+    /**
+     * Returns the facts that the log lacks, such as {@code header X-Api-Key (12 requests)}; null if it lacks nothing.
+     */
     @Nullable
     String lacks() {
         return unlogged.isEmpty()

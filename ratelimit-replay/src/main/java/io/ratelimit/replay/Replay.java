@@ -31,8 +31,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Decides the requests of a log by real throttlers, in the order in which they began.
  *
- * <p>A log whose stamps are whole seconds doesn't tell when in its second a request began. It is decided twice, by throttlers
- * with clocks of their own: with the requests of each second spread evenly over it, and with all of them at its start.
+ * <p>A log whose stamps are whole seconds doesn't show when in its second a request began. Such a log is decided twice,
+ * by separate throttlers and clocks: with the requests of each second spread evenly over it, and with all of them at
+ * its start.
  */
 final class Replay {
 
@@ -48,10 +49,13 @@ final class Replay {
     private final boolean authenticates;
     private final Map<String, RequestPolicy> requestPolicies = new HashMap<>();
     private final Map<String, PolicyResult> results = new LinkedHashMap<>();
-    /** The requests of the window: those that were in order when they came, and the others. */
+
+    /** The requests of the window that were added in order. */
     private final ArrayDeque<LogEntry> ordered = new ArrayDeque<>();
 
+    /** The other requests of the window. */
     private final PriorityQueue<LogEntry> unordered = new PriorityQueue<>(Replay::compare);
+
     private final List<LogEntry> second = new ArrayList<>();
     private final boolean refunds;
     private final Bins bins;
@@ -68,7 +72,7 @@ final class Replay {
     private long late;
     private long latest = Long.MIN_VALUE;
 
-    /** Gets each decision; for tests. */
+    /** Receives each decision; for tests. */
     interface Observer {
         void decided(LogEntry entry, Decision decision);
     }
@@ -346,7 +350,7 @@ final class Replay {
         return bins;
     }
 
-    /** Returns the demand of a policy or of one of its tiers, all at once; null if there is none. */
+    /** Returns the demand of a policy or tier, with all requests of a second at its start; null if there is none. */
     @Nullable
     Demand demand(String policy, @Nullable String tier) {
         return atOnce == null ? null : atOnce.demand.demand(policy, tier);
@@ -362,12 +366,14 @@ final class Replay {
         return Math.max(latest, 0);
     }
 
-    /** Returns the decided requests. */
+    /** Returns the number of decided requests. */
     long requests() {
         return requests;
     }
 
-    /** Returns the denied requests, spread over their seconds and all at once. */
+    /**
+     * Returns the numbers of denied requests by arrangement: {@link PolicyResult#SPREAD}, {@link PolicyResult#AT_ONCE}.
+     */
     long[] denied() {
         return exactStamps ? new long[] {denied[PolicyResult.AT_ONCE], denied[PolicyResult.AT_ONCE]} : denied;
     }
@@ -385,7 +391,7 @@ final class Replay {
         return outsideContext;
     }
 
-    /** Returns the requests that began before others which had been decided; decided when their line was reached. */
+    /** Returns the number of requests that began before a request that was already decided. */
     long late() {
         return late;
     }

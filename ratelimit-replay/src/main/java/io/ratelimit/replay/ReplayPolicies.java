@@ -50,7 +50,7 @@ import org.springframework.web.util.pattern.PathPatternParser;
  * The policies of a configuration, read by Spring Boot and the library's own auto-configuration, without a server.
  *
  * @param requests the policies that limit requests
- * @param request the request by which they are asked
+ * @param request the request that they decide, which changes with each line of the log
  */
 record ReplayPolicies(
         RequestPolicies requests,

@@ -245,7 +245,7 @@ final class Report {
             rest.add("a rate beyond the measured ones may fit better");
         }
         if (properties.refunds(policy)) {
-            rest.add("an upper bound, since tokens that refund-on gives back count as kept");
+            rest.add("an upper bound, since tokens that refund-on gives back count as used");
         }
         return rest.isEmpty() ? "" : " (" + String.join("; ", rest) + ")";
     }

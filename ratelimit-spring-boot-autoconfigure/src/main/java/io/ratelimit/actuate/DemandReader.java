@@ -64,11 +64,11 @@ record DemandReader(DemandListener listener, double touch, Duration within, Pred
     private @Nullable String note(ThrottlePolicy policy) {
         List<String> notes = new ArrayList<>();
         if (policy.mode() != Mode.SHADOW) {
-            notes.add(
-                    "where a policy is enforced, clients may ask less often, or retry; shadow mode has no such effect");
+            notes.add("where a policy is enforced, clients may send fewer requests, or retry;"
+                    + " shadow mode has no such effect");
         }
         if (refunds.test(policy)) {
-            notes.add("this policy gives tokens back (refund-on), and the demand counts them as kept:"
+            notes.add("this policy gives tokens back (refund-on), and the demand counts them as used:"
                     + " capacities, touched keys and denied requests are upper bounds");
         }
         return notes.isEmpty() ? null : String.join("; ", notes);

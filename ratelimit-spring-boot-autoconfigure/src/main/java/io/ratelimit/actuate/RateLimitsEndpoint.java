@@ -77,7 +77,7 @@ public class RateLimitsEndpoint {
      * @param bucketFinder finds the bucket of a request's {@code key} parameters
      * @param deniedKeys the keys that each policy denies most
      * @param demand the demand of all policies; null if it isn't measured
-     * @param refunds whether a policy gives tokens back, which the demand counts as kept
+     * @param refunds whether a policy gives tokens back, which the demand counts as used
      * @param scopes describes the configuration of a policy
      * @param backend the remote backend; null if there is none
      * @param onBackend whether a policy has its buckets in the backend

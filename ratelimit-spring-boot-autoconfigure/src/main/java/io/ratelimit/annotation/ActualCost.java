@@ -18,8 +18,8 @@ package io.ratelimit.annotation;
 public interface ActualCost {
 
     /**
-     * Sets the actual cost of the request, in place of the estimate that was taken before the work. Of several costs, the
-     * last one before the response is complete counts.
+     * Sets the actual cost of the request, in place of the estimate that was taken before the work. If the method is
+     * called several times, the last cost before the response is complete counts.
      *
      * @param policy the name of a policy with {@code settle: code}
      * @param cost the tokens, from 0 to 10^12; more than the policy's {@code max-cost} counts as that

@@ -9,12 +9,14 @@ import org.springframework.core.ReactiveAdapter;
 import org.springframework.core.ReactiveAdapterRegistry;
 import reactor.core.publisher.Mono;
 
-/** The results of methods whose calls are settled: values, and values that come later. */
+/** The results of methods whose calls are settled: values, and values that arrive later. */
 final class SettledResult {
 
     private SettledResult() {}
 
-    /** Returns why the results of a type show no actual cost, as messages describe it; null if they may. */
+    /**
+     * Returns what a method of this return type returns in place of a value, for messages; null if it returns a value.
+     */
     static @Nullable String obstacle(Class<?> type) {
         if (type == void.class || type == Void.class) {
             return "nothing";
@@ -34,9 +36,10 @@ final class SettledResult {
     }
 
     /**
-     * Returns the result, and has its value settled: now, or once when it comes. A failure is not settled.
+     * Settles a call by the value of its result: at once, or when the value arrives. A failure is not settled.
      *
      * @param settle settles a call by its value
+     * @return the result for the caller of the method
      */
     static @Nullable Object of(@Nullable Object result, Consumer<@Nullable Object> settle) {
         if (result instanceof CompletionStage<?> stage) {
@@ -53,7 +56,7 @@ final class SettledResult {
         return result;
     }
 
-    /** All subclasses of Mono belong to its package, but for those that applications write. */
+    /** Returns whether a result is a {@code Mono} or of a subclass. Compares names, since Reactor may be missing. */
     private static boolean isReactive(Object result) {
         for (Class<?> type = result.getClass(); type != null; type = type.getSuperclass()) {
             if (isMono(type)) {
@@ -63,7 +66,7 @@ final class SettledResult {
         return false;
     }
 
-    /** Loaded only where Reactor is there. A second subscription repeats the work, but not the charge. */
+    /** Loaded only if Reactor is on the class path. A second subscription repeats the work, but not the settlement. */
     private static final class Monos {
 
         static Object settled(Object mono, Consumer<@Nullable Object> settle) {

@@ -10,7 +10,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 
-/** Configuration of the measurement of demand, imported where its property or an endpoint that shows it asks for it. */
+/** Configuration of the measurement of demand, imported if its property enables it or an endpoint shows the demand. */
 @Configuration(proxyBeanMethods = false)
 @ConditionalOnBooleanProperty(name = "ratelimit.demand.enabled", matchIfMissing = true)
 public class DemandConfiguration {

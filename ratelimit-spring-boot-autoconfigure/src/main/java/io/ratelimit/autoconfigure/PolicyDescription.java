@@ -56,8 +56,8 @@ abstract class PolicyDescription {
     public abstract String getLimit();
 
     /**
-     * Place of the actual cost, which replaces the cost when the response is complete: attribute:NAME (of the request),
-     * response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
+     * Source of the actual cost, which replaces the cost when the response is complete: attribute:NAME (of the
+     * request), response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
      */
     public abstract String getSettle();
 
@@ -160,7 +160,7 @@ abstract class PolicyDescription {
     public abstract BackendKind getBackend();
 
     /**
-     * Longest time for which an instance takes tokens from Redis ahead and decides requests by itself, such as 50ms.
+     * Longest time for which an instance takes tokens from Redis ahead, to decide requests by itself, such as 50ms.
      * Default: 0s, so Redis decides each request.
      */
     public abstract Duration getLease();

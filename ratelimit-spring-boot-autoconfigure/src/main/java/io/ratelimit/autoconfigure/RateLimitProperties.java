@@ -179,8 +179,8 @@ public record RateLimitProperties(
      *     the maximum. Default: none.
      * @param limit Source of a request's own rate and capacity: bean:NAME (a LimitResolver). It replaces the policy's
      *     limit and that of the tier, but not an override. Default: none.
-     * @param settle Place of the actual cost, which replaces the cost when the response is complete: attribute:NAME (of
-     *     the request), response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
+     * @param settle Source of the actual cost, which replaces the cost when the response is complete: attribute:NAME
+     *     (of the request), response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
      * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default:
      *     none.
      * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
@@ -219,7 +219,7 @@ public record RateLimitProperties(
      * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
      *     Default: enforce.
      * @param backend Location of the policy's buckets: local or redis. Default: the application's.
-     * @param lease Longest time for which an instance takes tokens from Redis ahead and decides requests by itself, such
+     * @param lease Longest time for which an instance takes tokens from Redis ahead, to decide requests by itself, such
      *     as 50ms. Default: 0s, so Redis decides each request.
      * @param onBackendFailure Decision while Redis is unavailable: local, allow or deny. Default: the application's.
      */

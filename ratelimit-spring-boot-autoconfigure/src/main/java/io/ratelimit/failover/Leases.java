@@ -3,44 +3,41 @@ package io.ratelimit.failover;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Expiry;
-import io.ratelimit.BucketSnapshot;
-import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.failover.LeasedBucket.Lease;
 import io.ratelimit.failover.LeasingBucketStore.Grant;
 import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The leases of this process: tokens of remote buckets that were taken ahead, and decide calls without a call of the backend.
+ * The leases of this process. A lease holds tokens that were taken ahead from a remote bucket; a call whose tokens are
+ * in a lease needs no call of the backend. Thread-safe.
  *
- * <p>A bucket whose last lease is two leases old is forgotten: at its next call it is cold, and takes one price. From then on
- * each request for a lease asks for the tokens that calls use in half a lease, but for at most twice the last number and an
- * eighth of the capacity. After a request that got fewer tokens than it asked for, calls are denied from memory for a quarter
- * of a lease once the tokens are used. Thread-safe.
+ * <p>A request for a lease is for as many tokens as calls use in half the time of a lease, but at most for twice the
+ * tokens of the last request and for an eighth of the capacity. A bucket without a request for two leases is forgotten,
+ * and its next call takes only its own cost. If a bucket has fewer tokens than a request is for, calls that find no
+ * lease are denied from memory for a quarter of a lease from the request on.
  */
 final class Leases {
 
-    /** The part of a lease that is used: a clock of this process may be slow by 1/1,000, compared with that of the backend. */
-    private static final double VALID_PART = 0.999;
-
-    /** The limit of buckets, of some hundred bytes each. Beyond it leases are dropped, and their tokens expire. */
+    /**
+     * The maximum number of buckets, of some hundred bytes each. Beyond it, leases are evicted without use of their
+     * tokens.
+     */
     private static final long MAX_BUCKETS = 100_000;
 
     private static final int THREADS = 4;
@@ -61,12 +58,16 @@ final class Leases {
         this.background = background;
         this.buckets = Caffeine.newBuilder()
                 .ticker(time::nanoTime)
-                .expireAfter(Expiry.<BucketKey, LeasedBucket>writing((key, bucket) -> bucket.lease.multipliedBy(2)))
+                .expireAfter(Expiry.<BucketKey, LeasedBucket>writing(
+                        (key, bucket) -> bucket.lease().multipliedBy(2)))
                 .maximumSize(MAX_BUCKETS)
                 .build();
     }
 
-    /** Returns a few threads for calls that renew leases. While all are busy, 1,000 calls wait at most. */
+    /**
+     * Returns a few threads for calls that renew leases. While all are busy, at most 1,000 calls wait; others are
+     * rejected.
+     */
     static Executor threads() {
         AtomicInteger number = new AtomicInteger();
         ThreadPoolExecutor threads = new ThreadPoolExecutor(
@@ -82,184 +83,6 @@ final class Leases {
     /** Takes charges from the store, with requests for leases. */
     interface Taker {
         Decision take(List<Charge> charges, List<LeaseRequest> requests);
-    }
-
-    /** Tokens taken ahead. Its value is the number of tokens that are left. */
-    private static final class Lease extends AtomicLong {
-
-        private static final long serialVersionUID = 1;
-
-        private final transient long tokens;
-        private final transient long since;
-        private final transient long until;
-        private final transient @Nullable Grant grant;
-
-        Lease(long tokens, long left, long since, long until, @Nullable Grant grant) {
-            super(left);
-            this.tokens = tokens;
-            this.since = since;
-            this.until = until;
-            this.grant = grant;
-        }
-
-        boolean isValid(long now) {
-            return now - until < 0;
-        }
-
-        /** Takes tokens at a moment that the caller read before; false if the lease hasn't so many or has ended. */
-        boolean take(long cost, long now) {
-            if (!isValid(now)) {
-                return false;
-            }
-            for (long left = get(); left >= cost; left = get()) {
-                if (compareAndSet(left, left - cost)) {
-                    return true;
-                }
-            }
-            return false;
-        }
-
-        Answer answer(Charge charge, long now) {
-            BucketSnapshot bucket = Objects.requireNonNull(grant).bucket();
-            long passed = now - since;
-            BucketSnapshot shown = new BucketSnapshot(
-                    bucket.capacity(),
-                    bucket.rate(),
-                    bucket.available() + get(),
-                    later(bucket.nextTokenAfter(), passed),
-                    later(bucket.resetAfter(), passed));
-            return Answer.allowed(charge, shown, Duration.ZERO).withReceipt(this);
-        }
-
-        /** Returns the receipt with which tokens of this lease go back to the store. */
-        Object receipt(long cost) {
-            return Objects.requireNonNull(grant).receipts().apply(cost);
-        }
-
-        private static Duration later(Duration moment, long passed) {
-            return moment.isZero() ? moment : Duration.ofNanos(Math.max(moment.toNanos() - passed, 1));
-        }
-    }
-
-    /** The leases of one bucket, and the result of the last request for one. Thread-safe. */
-    private static final class LeasedBucket {
-
-        private final BucketSpec spec;
-        private final Duration lease;
-        private final AtomicBoolean asking = new AtomicBoolean();
-        private volatile Lease current;
-        private volatile Lease previous;
-        /** The tokens of the previous lease when the current one began. */
-        private volatile long carried;
-
-        private volatile long deniedUntil;
-        private volatile long deniedCost = Long.MAX_VALUE;
-
-        LeasedBucket(Charge charge, long now) {
-            this.spec = charge.spec();
-            this.lease = charge.policy().lease();
-            this.current = new Lease(0, 0, now, now, null);
-            this.previous = current;
-        }
-
-        boolean isOf(Charge charge) {
-            return spec.equals(charge.spec()) && lease.equals(charge.policy().lease());
-        }
-
-        /** Returns the lease from which the tokens were taken; null if no lease has them. */
-        @Nullable
-        Lease take(long cost, long now) {
-            Lease older = previous;
-            if (older.get() > 0 && older.take(cost, now)) {
-                return older;
-            }
-            Lease latest = current;
-            return latest.take(cost, now) ? latest : null;
-        }
-
-        /** Returns whether the caller is the one that asks for a lease; it must {@linkplain #stopAsking stop}. */
-        boolean startAsking() {
-            return !asking.get() && asking.compareAndSet(false, true);
-        }
-
-        void stopAsking() {
-            asking.set(false);
-        }
-
-        boolean isMostlyUsed() {
-            Lease latest = current;
-            return latest.get() <= latest.tokens / 4;
-        }
-
-        boolean denies(long cost, long now) {
-            return cost >= deniedCost && now - deniedUntil < 0;
-        }
-
-        /** Returns the most tokens that the next request asks for. */
-        long wanted(long cost, long now) {
-            Lease last = current;
-            double age = Math.max(now - last.since, 1);
-            long used = last.tokens - last.get() + Math.max(carried - previous.get(), 0);
-            double rate = used / age;
-            long max = Math.min(2 * last.tokens, spec.capacity() / 8);
-            return Math.max(Math.min((long) (rate * lease.toNanos() / 2), max), cost);
-        }
-
-        /**
-         * Records the result of a request that took tokens.
-         *
-         * @param fewer whether the bucket had fewer tokens than the request asked for
-         */
-        synchronized void granted(long tokens, long left, boolean fewer, long since, @Nullable Grant grant) {
-            long until = since + (long) (lease.toNanos() * VALID_PART);
-            Lease before = current.get() > 0 ? current : previous;
-            if (before.grant != null && grant != null && hasEnded(before.grant, grant)) {
-                before.set(0);
-            }
-            previous = before;
-            carried = before.get();
-            current = new Lease(tokens, left, since, until, grant);
-            deniedUntil = since + lease.toNanos() / 4;
-            deniedCost = fewer ? 1 : Long.MAX_VALUE;
-        }
-
-        /** Returns whether a lease has ended by the backend's clock: the clock of a frozen machine may have stood still. */
-        private boolean hasEnded(Grant before, Grant after) {
-            return after.micros() - before.micros() >= lease.toNanos() / 1_000;
-        }
-
-        synchronized void denied(long cost, long since) {
-            deniedUntil = since + lease.toNanos() / 4;
-            deniedCost = cost;
-        }
-
-        synchronized void drop() {
-            previous.set(0);
-            current.set(0);
-        }
-
-        long tokens(long now) {
-            Lease older = previous;
-            Lease latest = current;
-            return (latest.isValid(now) ? latest.get() : 0) + (older != latest && older.isValid(now) ? older.get() : 0);
-        }
-
-        Answer denial(Charge charge, long now) {
-            Duration retry = Duration.ofNanos(Math.max(deniedUntil - now, 1));
-            Grant grant = current.grant;
-            return grant == null
-                    ? Answer.denied(charge, Outcome.DENIED, retry)
-                    : Answer.denied(
-                            charge,
-                            Outcome.DENIED,
-                            new BucketSnapshot(
-                                    grant.bucket().capacity(),
-                                    grant.bucket().rate(),
-                                    0,
-                                    retry,
-                                    grant.bucket().resetAfter()),
-                            retry);
-        }
     }
 
     /** Returns whether a lease may decide one of the charges. */
@@ -278,10 +101,12 @@ final class Leases {
     }
 
     /**
-     * Takes all of the charges or none: first from leases, which costs next to nothing, and then what no lease has from the
-     * store.
+     * Takes all of the charges or none: first from leases, and then from the store what no lease has. If a charge is
+     * denied, tokens that were taken from leases go back to them.
+     *
+     * @param taker takes the charges for which no lease has the tokens
      */
-    Decision take(List<Charge> charges, Taker others) {
+    Decision take(List<Charge> charges, Taker taker) {
         List<Answer> leased = new ArrayList<>(charges.size());
         List<Charge> rest = new ArrayList<>(0);
         for (int i = 0; i < charges.size(); i++) {
@@ -295,14 +120,14 @@ final class Leases {
                 return Decision.of(List.of(answer));
             }
         }
-        return rest.isEmpty() ? Decision.of(leased) : take(charges, leased, rest, others);
+        return rest.isEmpty() ? Decision.of(leased) : take(charges, leased, rest, taker);
     }
 
-    private Decision take(List<Charge> charges, List<Answer> leased, List<Charge> rest, Taker others) {
+    private Decision take(List<Charge> charges, List<Answer> leased, List<Charge> rest, Taker taker) {
         List<LeaseRequest> requests = new ArrayList<>(rest.size());
         try {
             rest.forEach(charge -> addRequest(charge, requests));
-            Decision decision = others.take(rest, requests);
+            Decision decision = taker.take(rest, requests);
             if (decision.allowed() && !leased.isEmpty()) {
                 return RoutingBucketStore.join(charges, leased, decision.answers());
             }
@@ -313,6 +138,7 @@ final class Leases {
         }
     }
 
+    /** Returns the answer of a lease or of a recent denial; null if the store has to decide. */
     private @Nullable Answer take(Charge charge) {
         LeasedBucket bucket = find(charge);
         if (bucket == null) {
@@ -323,7 +149,7 @@ final class Leases {
         if (lease == null) {
             return bucket.denies(charge.cost(), now) ? bucket.denial(charge, now) : null;
         }
-        if (bucket.isMostlyUsed() && !bucket.denies(1, now) && bucket.startAsking()) {
+        if (bucket.isMostlyUsed() && !bucket.denies(1, now) && bucket.startRequest()) {
             renew(bucket, charge);
         }
         return lease.answer(charge, now);
@@ -334,11 +160,12 @@ final class Leases {
         return bucket != null && bucket.isOf(charge) ? bucket : null;
     }
 
+    /** Adds a request for a lease of the charge's bucket, unless another thread has one under way. */
     private void addRequest(Charge charge, List<LeaseRequest> requests) {
         if (mayLease(charge)) {
             LeasedBucket bucket = findOrAdd(charge);
-            if (bucket.startAsking()) {
-                requests.add(new LeaseRequest(charge, bucket.wanted(charge.cost(), time.nanoTime())));
+            if (bucket.startRequest()) {
+                requests.add(new LeaseRequest(charge, bucket.maxTokens(charge.cost(), time.nanoTime())));
             }
         }
     }
@@ -358,7 +185,7 @@ final class Leases {
     private void release(LeaseRequest request) {
         LeasedBucket bucket = find(request.charge());
         if (bucket != null) {
-            bucket.stopAsking();
+            bucket.endRequest();
         }
     }
 
@@ -391,21 +218,22 @@ final class Leases {
                 try {
                     renewNow(bucket, charge);
                 } finally {
-                    bucket.stopAsking();
+                    bucket.endRequest();
                 }
             });
         } catch (RejectedExecutionException busy) {
-            bucket.stopAsking();
+            bucket.endRequest();
         }
     }
 
     private void renewNow(LeasedBucket bucket, Charge charge) {
         long since = time.nanoTime();
-        long wanted = bucket.wanted(1, since);
-        if (wanted > 1) {
-            LeaseRequest request = new LeaseRequest(charge, wanted);
+        long maxTokens = bucket.maxTokens(1, since);
+        if (maxTokens > 1) {
+            LeaseRequest request = new LeaseRequest(charge, maxTokens);
             calls.call(() -> {
                 store.lease(request);
+                // Without a grant the bucket is nearly empty, as after a denial.
                 record(request, 0, Answer.denied(charge, Outcome.DENIED, Duration.ZERO), since);
                 return true;
             });
@@ -437,7 +265,9 @@ final class Leases {
         buckets.put(BucketKey.of(charge), bucket);
     }
 
-    /** Returns whether a bucket has so few tokens that it gives no lease. It may give none for other reasons. */
+    /**
+     * Returns whether a bucket has so few tokens that the store grants no lease. It may grant none for other reasons.
+     */
     private static boolean isNearlyEmpty(Answer answer) {
         return answer.remaining()
                 <= answer.charge().spec().capacity() / 4 + 2 * answer.charge().cost();
@@ -448,8 +278,10 @@ final class Leases {
     }
 
     /**
-     * Gives tokens back to their lease. If it has ended, returns the answer with which the tokens can be given back to the
-     * store. The same holds for an answer of the store.
+     * Gives tokens back to their lease.
+     *
+     * @return null if that was done; otherwise the answer with which the store can give the tokens back, because the
+     *     lease has ended or the tokens weren't taken from one
      */
     @Nullable
     Answer giveBack(Answer answer) {
@@ -457,8 +289,10 @@ final class Leases {
     }
 
     /**
-     * Settles a call at its actual cost: the rest goes back to its lease. If the lease has ended, or the call costs more,
-     * returns the answer with which the call can be settled in the store. The same holds for an answer of the store.
+     * Settles a call at its actual cost: the rest goes back to its lease.
+     *
+     * @return null if that was done; otherwise the answer with which the store can settle the call, because the lease
+     *     has ended, the call costs more, or its tokens weren't taken from a lease
      */
     @Nullable
     Answer settle(Answer answer, long cost) {
@@ -473,7 +307,7 @@ final class Leases {
         return answer.withReceipt(lease.receipt(estimate));
     }
 
-    /** Drops the lease of a bucket. */
+    /** Drops the leases of a bucket. Their tokens come back to the remote bucket with time. */
     void forget(Charge charge) {
         LeasedBucket bucket = buckets.asMap().remove(BucketKey.of(charge));
         if (bucket != null) {

@@ -9,15 +9,16 @@ import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A bucket store from which this process can lease tokens: it takes more than a call costs and decides later calls by itself.
- * A token of a lease may be used from the start of the call of the store until the policy's {@link
- * io.ratelimit.ThrottlePolicy#lease} has passed. The store counts it so that it is within the limit at each of these moments.
+ * A bucket store from which this process can lease tokens: the process takes more tokens than a call costs, and decides
+ * later calls by itself. A token of a lease may be used from the start of the call of the store until the policy's
+ * {@link io.ratelimit.ThrottlePolicy#lease} has passed. The store counts the token so that it is within the limit at
+ * each moment of that time.
  */
 public interface LeasingBucketStore extends Deadline.Bounded {
 
     /**
-     * Takes all of the charges or none, as {@link #take(List)} does. Takes the lease of a charge with the charge, unless the
-     * bucket is nearly empty.
+     * Takes all of the charges or none, as {@link #take(List)} does. If they are allowed, takes the requested leases as
+     * well, except from buckets that are nearly empty.
      *
      * @param leases requests for charges of the list, with at most one for each bucket
      * @throws BackendException if the backend fails; some or all of the tokens may be taken then
@@ -25,7 +26,7 @@ public interface LeasingBucketStore extends Deadline.Bounded {
     Decision take(List<Charge> charges, List<LeaseRequest> leases);
 
     /**
-     * Takes a lease, but not the charge of the request; nothing if the bucket is nearly empty.
+     * Takes a lease, but not the charge of the request. Takes nothing if the bucket is nearly empty.
      *
      * @throws BackendException if the backend fails; the tokens may be taken then
      */
@@ -38,7 +39,7 @@ public interface LeasingBucketStore extends Deadline.Bounded {
         private final long maxTokens;
         private @Nullable Grant grant;
 
-        /** @param maxTokens the most tokens to take, with those of the charge if the charge is taken */
+        /** @param maxTokens the maximum number of tokens to take, with those of the charge if the charge is taken */
         public LeaseRequest(Charge charge, long maxTokens) {
             this.charge = charge;
             this.maxTokens = maxTokens;
@@ -49,12 +50,12 @@ public interface LeasingBucketStore extends Deadline.Bounded {
             return charge;
         }
 
-        /** Returns the most tokens to take, with those of the charge if the charge is taken. */
+        /** Returns the maximum number of tokens to take, with those of the charge if the charge is taken. */
         public long maxTokens() {
             return maxTokens;
         }
 
-        /** Sets the result. The store doesn't call it if it took no lease. */
+        /** Sets the result. The store calls this method only if it took a lease. */
         public void grant(Grant grant) {
             this.grant = grant;
         }

@@ -55,7 +55,10 @@ final class LocalShare {
         return share.multiply(BigDecimal.valueOf(whole)).longValue();
     }
 
-    /** Keeps the period and reduces the tokens. If less than one token is left, one token comes less often, but once a year. */
+    /**
+     * Returns a rate with the same period and fewer tokens. If that is less than one token, returns one token over a
+     * longer period, of at most a year.
+     */
     private Rate scaleBatches(Rate rate) {
         long tokens = part(rate.tokens());
         return tokens >= 1 ? new Rate(tokens, rate.period()) : new Rate(1, timeForOne(rate));

@@ -17,7 +17,9 @@ import java.util.function.Function;
  */
 public record KeyPart(String name, KeyResolver resolver, Availability availability, boolean chosenByClient) {
 
-    /** The moment from which a fact of a request is available; a policy that depends on the fact can't be asked before. */
+    /**
+     * The moment from which a fact of a request is available; a policy that depends on the fact can't decide before.
+     */
     public enum Availability {
         /** Before authentication: the request itself contains the fact. */
         IMMEDIATE,

@@ -16,12 +16,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes from single buckets, of which there are at most a few calls of Redis at a time for each bucket and cost. Takes that
- * come during these calls gather, and share the next call: it takes the cost as often as it fits, and the takes that came first
- * get it. So a hot bucket needs a few calls for each round trip, however many threads take from it. Thread-safe.
+ * Takes from single buckets, with at most a few calls of Redis at a time for each bucket and cost. Takes that come
+ * during these calls wait in a queue and share the next call. This call takes the cost as often as it fits, for the
+ * takes that came first. A hot bucket therefore needs a few calls for each round trip, however many threads take from
+ * it. Thread-safe.
  *
- * <p>One call at a time would be fewest. But each take that comes during a call would then wait for two round trips in place
- * of one, which halves the throughput of a few threads. With several calls the next one ends soon.
+ * <p>A single call at a time would make the fewest calls. But each take that comes during a call would then wait for
+ * two round trips instead of one, which halves the throughput of a few threads. With several calls the next one ends
+ * soon.
  */
 final class CombinedTakes {
 
@@ -29,12 +31,12 @@ final class CombinedTakes {
     static final int MAX_CALLS = 8;
 
     private final Calls calls;
-    private final Map<Bucket, Line> lines = new ConcurrentHashMap<>();
+    private final Map<Bucket, Queue> queues = new ConcurrentHashMap<>();
 
-    /** Script calls that takes of the same cost from the same bucket share. */
+    /** Makes script calls, each of which several takes of the same cost from the same bucket share. */
     interface Calls {
 
-        /** Starts a call that takes the cost of a charge so many times, or as often as it fits. */
+        /** Starts a call that takes the cost of a charge as often as it fits, and at most so many times. */
         Running start(Charge charge, int times);
 
         /** Starts a call again, with the text of the script. */
@@ -63,14 +65,17 @@ final class CombinedTakes {
 
         private final Charge charge;
         private volatile @Nullable Batch batch;
-        /** The place in the call that decided. */
+
+        /** The place of this take in the call that decided it. */
         private int place;
 
         Take(Charge charge) {
             this.charge = charge;
         }
 
-        /** Returns when the call was written to the connection, as {@link System#nanoTime}; 0 if it wasn't yet. */
+        /**
+         * Returns when the call was written to the connection, as {@link System#nanoTime}; 0 if it hasn't been written.
+         */
         long sentAt() {
             Batch shared = batch;
             return shared == null ? 0 : shared.call.sent().sentAt();
@@ -99,19 +104,20 @@ final class CombinedTakes {
         CLOSED
     }
 
-    /** The takes of one bucket that gather during calls. */
-    private static final class Line {
+    /** The takes of one bucket and cost that wait for the next call. */
+    private static final class Queue {
 
         private final BucketSpec spec;
         private List<Take> gathered = new ArrayList<>(0);
-        /** The calls under way; 0 if the line is closed. */
+
+        /** The calls under way; 0 if the queue is closed. */
         private int calls = 1;
 
-        Line(BucketSpec spec) {
+        Queue(BucketSpec spec) {
             this.spec = spec;
         }
 
-        /** Adds a take, to the next call or to one that the caller has to start. */
+        /** Adds a take to the next call, unless the caller has to start a call for it or this queue is closed. */
         synchronized Added add(Take take) {
             if (calls == 0) {
                 return Added.CLOSED;
@@ -124,7 +130,13 @@ final class CombinedTakes {
             return Added.GATHERED;
         }
 
-        /** Returns the takes of the next call, in place of one that has ended. A take that is late by now is left out. */
+        /**
+         * Returns the takes of the next call, which replaces a call that has ended. Leaves out takes that have timed
+         * out.
+         *
+         * @param undecided the takes of the ended call that it didn't decide
+         * @return empty if there is no next call; the queue is closed if it was the last one
+         */
         synchronized List<Take> next(List<Take> undecided) {
             if (undecided.isEmpty() && gathered.isEmpty()) {
                 calls--;
@@ -146,7 +158,8 @@ final class CombinedTakes {
     /**
      * Takes a charge at once.
      *
-     * @throws BackendException if the call failed, or its reply is late
+     * @return the answer, also if the charge is denied
+     * @throws BackendException if the call failed, or its reply is late; the tokens may be taken then
      */
     Answer take(Charge charge, Deadline.Call call) {
         Take take = new Take(charge);
@@ -163,20 +176,20 @@ final class CombinedTakes {
     private void join(Take take) {
         Bucket bucket = Bucket.of(take.charge);
         while (true) {
-            Line line = lines.get(bucket);
-            if (line == null) {
-                Line own = new Line(take.charge.spec());
-                if (lines.putIfAbsent(bucket, own) == null) {
-                    start(own, List.of(take));
+            Queue queue = queues.get(bucket);
+            if (queue == null) {
+                Queue created = new Queue(take.charge.spec());
+                if (queues.putIfAbsent(bucket, created) == null) {
+                    start(created, List.of(take));
                     return;
                 }
-            } else if (!line.spec.equals(take.charge.spec())) {
-                start(new Line(take.charge.spec()), List.of(take));
+            } else if (!queue.spec.equals(take.charge.spec())) {
+                start(new Queue(take.charge.spec()), List.of(take));
                 return;
             } else {
-                Added added = line.add(take);
+                Added added = queue.add(take);
                 if (added == Added.TO_START) {
-                    start(line, List.of(take));
+                    start(queue, List.of(take));
                 }
                 if (added != Added.CLOSED) {
                     return;
@@ -185,36 +198,36 @@ final class CombinedTakes {
         }
     }
 
-    private void start(Line line, List<Take> takes) {
+    private void start(Queue queue, List<Take> takes) {
         try {
-            await(line, takes, calls.start(takes.get(0).charge, takes.size()));
+            await(queue, takes, calls.start(takes.get(0).charge, takes.size()));
         } catch (RuntimeException | Error failed) {
-            proceed(line, takes, List.of());
+            proceed(queue, takes, List.of());
             takes.forEach(take -> take.completeExceptionally(failed));
         }
     }
 
-    private void await(Line line, List<Take> takes, Running call) {
+    private void await(Queue queue, List<Take> takes, Running call) {
         Batch batch = new Batch(takes, call);
         for (Take take : takes) {
             take.batch = batch;
         }
-        call.reply().whenComplete((reply, failure) -> completed(line, batch, reply, failure));
+        call.reply().whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
     }
 
-    private void completed(Line line, Batch batch, Reply reply, @Nullable Throwable failure) {
+    private void completed(Queue queue, Batch batch, Reply reply, @Nullable Throwable failure) {
         List<Take> takes = batch.takes;
         int decided = takes.size();
         try {
             if (failure instanceof RedisNoScriptException) {
-                await(line, takes, calls.startWithText(batch.call));
+                await(queue, takes, calls.startWithText(batch.call));
                 return;
             }
             decided = failure == null ? calls.decided(decided, reply) : decided;
         } catch (RuntimeException failed) {
             failure = failed;
         }
-        proceed(line, takes, takes.subList(decided, takes.size()));
+        proceed(queue, takes, takes.subList(decided, takes.size()));
         for (int i = 0; i < decided; i++) {
             if (failure == null) {
                 takes.get(i).complete(i, reply);
@@ -224,13 +237,13 @@ final class CombinedTakes {
         }
     }
 
-    /** Starts the next call of a line, or ends the line. */
-    private void proceed(Line line, List<Take> takes, List<Take> undecided) {
-        List<Take> next = line.next(undecided);
+    /** Starts the next call of a queue; removes the queue if it was closed. */
+    private void proceed(Queue queue, List<Take> takes, List<Take> undecided) {
+        List<Take> next = queue.next(undecided);
         if (!next.isEmpty()) {
-            start(line, next);
-        } else if (line.isClosed()) {
-            lines.remove(Bucket.of(takes.get(0).charge), line);
+            start(queue, next);
+        } else if (queue.isClosed()) {
+            queues.remove(Bucket.of(takes.get(0).charge), queue);
         }
     }
 }

@@ -45,6 +45,7 @@ final class RedisAnswers {
      *
      * @param before the ticks missing before the take
      * @param returned the ticks that had been given back
+     * @param now the moment of the take in microseconds, by the server's clock or by the calendar
      */
     static Answer taken(
             Charge charge,
@@ -60,7 +61,14 @@ final class RedisAnswers {
                 .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, now));
     }
 
-    /** Returns the receipt for tokens of a take at once that left the given ticks missing; these tokens are the last of it. */
+    /**
+     * Returns the receipt for a part of the tokens of a take at once.
+     *
+     * @param cost the tokens of this part, which counts as the last part of the take
+     * @param missing the ticks missing after the whole take
+     * @param returned the ticks that had been given back
+     * @param now the moment of the take in microseconds of the server's clock
+     */
     static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long now) {
         return Receipt.of(ticks, missing, missing - ticks.of(cost) + returned, now);
     }

@@ -214,9 +214,9 @@ record RedisBucketState(
     }
 
     /**
-     * Returns the state under another spec. Until the last promised moment or the end of the last lease the present spec
-     * counts; but a slower spec
-     * counts from the end of the debt, if fewer tokens are there then.
+     * Returns the state under another spec. The present spec counts until the last promised moment or the end of the
+     * last lease, whichever is later. But a slower spec counts from the end of the debt, if the bucket has fewer tokens
+     * then.
      */
     RedisBucketState under(RedisTickScale other) {
         if (other.equals(ticks)) {
@@ -377,7 +377,7 @@ record RedisBucketState(
         return behind < 0 ? 0 : Math.min(Math.max(price + kept + before - behind, 0), price);
     }
 
-    /** Returns the state after tokens were taken whether they are there or not. */
+    /** Returns the state after tokens were taken even if the bucket had too few. */
     RedisBucketState owe(long tokens) {
         long after = Math.max(ticks.missingAfterDebt(missing, tokens), missing);
         boolean inDebt = after > ticks.full() + advance;

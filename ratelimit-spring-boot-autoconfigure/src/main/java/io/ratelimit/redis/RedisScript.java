@@ -89,7 +89,7 @@ final class RedisScript {
                 : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept);
     }
 
-    /** Returns the arguments to take tokens from one bucket whether they are there or not. */
+    /** Returns the arguments to take tokens from one bucket even if it has too few. */
     static byte[] argumentsToOwe(RedisTickScale ticks, long tokens) {
         return arguments(ticks, tokens, NOT_RECORDED, 0, 0, OWED);
     }

@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A store that counts by a script in Redis. On a single server one script handles all charges of a call, all or nothing. A
- * cluster allows one key for each script. The buckets are then taken from one by one, in the order of the charges; when one
- * denies, tokens of the earlier buckets are given back if possible. Thread-safe.
+ * cluster allows one key for each script. The script is then called for one bucket after the other, in the order of the
+ * charges; when a bucket denies, tokens of the earlier buckets are given back if possible. Thread-safe.
  */
 final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBucketStore {
 
@@ -40,9 +40,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
     private final CombinedTakes combined;
-    private volatile boolean oneKeyPerScript;
-
     private final LongSupplier wallClock;
+    private volatile boolean oneKeyPerScript;
 
     /** The microseconds by which the server's clock is ahead of this machine's. */
     private volatile long serverAhead;
@@ -82,7 +81,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.combined = new CombinedTakes(sameTakes());
     }
 
-    /** Returns the calls for several takes of the same cost from the same bucket. */
+    /** Returns the calls that several takes of the same cost from the same bucket share. */
     CombinedTakes.Calls sameTakes() {
         return new SameTakes();
     }
@@ -111,6 +110,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             return tookOnce(reply) ? 1 : takes;
         }
 
+        /**
+         * Returns whether a call took the cost only once, as from a bucket with promises. It decides only its first
+         * take.
+         */
         private static boolean tookOnce(Reply reply) {
             return reply.missing(0) >= 0 && reply.leased(0) == 0;
         }
@@ -215,6 +218,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         return RedisScript.argumentsToLease(ticks(lease.charge()), cost, micros, lease.maxTokens());
     }
 
+    /** Passes the lease to its request, if the script took one. */
     private void reportGrant(LeaseRequest lease, Reply reply, int i) {
         if (reply.leased(i) > 0) {
             RedisTickScale ticks = ticks(lease.charge());
@@ -325,7 +329,9 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         return calendar == null ? arguments : RedisScript.withCalendar(calendar, serverMicros(), arguments);
     }
 
-    /** Returns the time of the server, as far as it is known. */
+    /**
+     * Returns the server's time in microseconds, as the last reply with a calendar showed it; before, this machine's.
+     */
     private long serverMicros() {
         return wallClock.getAsLong() + serverAhead;
     }
@@ -374,13 +380,13 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         if (missing < 0) {
             return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now, calendar);
         }
-        long before = missing - Math.max(reply.leased(i), ticks.of(charge.cost())); // leased tokens are still to be had
+        long before = missing - Math.max(reply.leased(i), ticks.of(charge.cost())); // leased tokens are still available
         return taken
                 ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, calendar)
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
     }
 
-    /** Returns the time of a bucket, and notes the server's time if it is that of a calendar. */
+    /** Returns the time of a bucket. If it is that of a calendar, records how far the server's clock is ahead. */
     private long now(Reply reply, int i, @Nullable CalendarClock calendar) {
         long now = reply.now(i);
         if (calendar != null) {
@@ -403,9 +409,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
     }
 
+    /** Starts one call for each answer, the last answer first. */
     private List<Running> startGivingBackEach(List<Answer> taken) {
         List<Running> gives = new ArrayList<>(taken.size());
-        for (int i = taken.size() - 1; i >= 0; i--) { // of two takes from one bucket the second is due later
+        for (int i = taken.size() - 1; i >= 0; i--) { // if two takes are from one bucket, the second is due later
             gives.add(startGivingBack(List.of(taken.get(i))));
         }
         return gives;

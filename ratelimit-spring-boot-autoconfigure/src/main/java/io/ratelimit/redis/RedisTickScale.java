@@ -203,7 +203,7 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
     }
 
     /**
-     * Returns the ticks missing after tokens were taken from a bucket whether they are there or not. The debt is at most
+     * Returns the ticks missing after tokens were taken from a bucket even if it had too few. The debt is at most
      * what comes back in 365 days.
      */
     long missingAfterDebt(long missing, long tokens) {

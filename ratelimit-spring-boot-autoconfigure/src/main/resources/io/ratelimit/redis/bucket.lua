@@ -1,17 +1,19 @@
 --[[
 Takes tokens from buckets, looks at buckets, or gives tokens back.
 
-State. A bucket is two numbers: what it lacks for being full (missing), and the moment of that count in microseconds of the
-server's clock (at). Time brings tokens, so missing shrinks by itself. A full bucket has no key. Both numbers are whole. The
-unit is the tick, chosen in Java for each spec so that a step of the clock is n ticks and a token is d ticks: no counting
-rounds. A spec is written "n/d/c/s": c is the capacity in tokens, s the microseconds of a step. A step is 1 microsecond; 1000
-if the rate fits no microsecond; the period if tokens come back in batches. The value of a key is
+State. A bucket is two numbers: the ticks that it has fewer than a full bucket (missing), and the moment of that count
+in microseconds of the server's clock (at). Time brings tokens, so missing shrinks by itself. A full bucket has no key.
+Both numbers are whole. The unit is the tick, chosen in Java for each spec so that a step of the clock is n ticks and a
+token is d ticks: nothing is rounded. A spec is written "n/d/c/s": c is the capacity in tokens, s the microseconds of a
+step. A step is 1 microsecond; 1000 if the rate fits no microsecond; the period if tokens come back in batches. The
+value of a key is
 
     at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance][ !][ ^leased@end]
 
-The first two are doubles, the numbers of Lua, with the highest byte first: to write and read digits would cost as much as all
-the rest. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value 1795000000000000, 250000, "1/100000/800/1"
-is a bucket that lacks two and a half tokens, and is full a quarter of a second after that moment.
+The first two are doubles, the numbers of Lua, with the highest byte first: writing and reading digits would cost as
+much as the rest of the script. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value
+1795000000000000, 250000, "1/100000/800/1" is a bucket that lacks two and a half tokens, and is full a quarter of a
+second after that moment.
 
 Take. A take adds the price of the tokens to missing, if the sum is at most a full bucket. A call that may wait takes ahead:
 the sum may exceed a full bucket by the ticks that come back within the wait. The excess is the debt of the bucket, and the
@@ -21,12 +23,12 @@ Give. A give subtracts the price from missing, but keeps all promises: later cal
 gone. Only the part beyond the later promises comes back. The debt then no longer shows how far the last promise reaches, so
 these ticks are kept in the value (promised), and shrink with time as missing does.
 
-A late give must not add to what time has brought already. Time first pays for what was missing before the take, then for the
-price of the tokens; only the unpaid part of the price comes back. Ticks given back since the take count as paid too, since
-they may have been missing before the take. Therefore the value counts all ticks given back (returned). A take replies this
-count, and the give of its tokens passes it. The count, and so the key, is kept until time has passed for missing and returned
-together; while the bucket is full, time reduces returned. The count isn't written if the bucket was full before the take and
-is full again.
+A late give must not add to the tokens that time has brought already. Time first pays for what was missing before the
+take, then for the price of the tokens; only the unpaid part of the price comes back. Ticks given back since the take
+count as paid too, since they may have been missing before the take. Therefore the value counts all ticks given back
+(returned). A take replies this count, and the give of its tokens passes it. The count, and so the key, is kept until
+time has passed for missing and returned together; while the bucket is full, time reduces returned. The count isn't
+written if the bucket was full before the take and is full again.
 
 A give may return a part of the tokens, because the call cost less than its estimate. The part that is kept then counts as the
 first part of the price: time pays for it before the rest.
@@ -46,27 +48,29 @@ A give moves the end of the time line back, and with it the stretches of leases.
 (leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
 leases are out. A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
 
-Another spec. A value written under another spec counts under that spec until the last promised moment or the end of the last
-lease, or until now. The
-tokens present then are kept, cut to the new capacity. But some of them may be tokens that were given back, and time brings
-those only until then: a slower spec counts from the end of the debt, if fewer tokens are there. After a promise, the moment is
-kept as promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
-come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs were denied in
-turn, the bucket would never refill.
-Batches. If tokens came one by one under one spec and in batches under another, and both counted in full, the two rates would
-add up. So a bucket with batches is worth its tokens plus the part of the next batch that the time since the last one has
-earned. A conversion keeps this worth, rounded down, up to the new capacity. A token in batches is d ticks, a power of two, and a
-batch is n ticks, so d divides n. The time since the last batch counts in d parts of the period. At the same part of the same
-period, what two specs have earned is whole for both, so specs that take turns lose no tokens. Between different periods a part
-that has begun counts as still to come for the old spec, and as passed for the new one. The tokens are kept as well: the part of the next
-batch that would count as earned already is missing, but calls may take it until that batch comes (advance). While calls wait,
-the advance is 0.
-The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing is
-missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a deployment,
-the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the bucket: tokens taken
-under the old spec can't be told from tokens taken since.
+Another spec. A value written under another spec counts under that spec until the latest of three moments: now, the last
+promised moment, and the end of the last lease. The tokens present at that moment are kept, cut to the new capacity. But
+some of them may be tokens that were given back, and the old rate brings those only until that moment. A slower spec
+therefore counts from the end of the debt, if the bucket has fewer tokens then. After a promise, the moment is kept as
+promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
+come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs were denied
+in turn, the bucket would never refill.
 
-A value of another form is an error. It isn't used and isn't overwritten.
+Batches. If tokens came one by one under one spec and in batches under another, and both counted in full, the two rates
+would add up. So a bucket with batches is worth its tokens plus the part of the next batch that the time since the last
+one has earned. A conversion keeps this worth, rounded down, up to the new capacity. A token in batches is d ticks, a
+power of two, and a batch is n ticks, so d divides n. The time since the last batch counts in d parts of the period. At
+the same part of the same period, what two specs have earned is whole for both, so specs that take turns lose no tokens.
+Between different periods a part that has begun counts as still to come for the old spec, and as passed for the new one.
+The tokens are kept as well: the part of the next batch that would count as earned already is missing, but calls may
+take it until that batch comes (advance). While calls wait, the advance is 0.
+
+The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing
+is missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a
+deployment, the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the
+bucket: tokens taken under the old spec can't be told from tokens taken since.
+
+A value of another form is an error. The script neither uses nor overwrites it.
 
 Numbers. Doubles are exact for whole numbers up to 2^53, about 9.007e15. Kept numbers are at most MOST. A product that could
 be larger is only compared with a smaller number, or limited by one: rounding keeps the order. The rounded quotient of two such
@@ -81,10 +85,11 @@ written by a denied take too, as otherwise each denial would repeat it.
 Everything is computed before the first write, so an error leaves nothing half done. A denial takes nothing and mostly writes
 nothing.
 
-Calendar. For a bucket with calendar refill, "the time" is that of a calendar on which all days, weeks or months have one
-length, longer than any true one: how many have begun since 1970, and the share of the present one that has passed. Apart from
-that it is a bucket with batches, kept under a key of its own. The arguments contain the beginnings of the periods around the
-server's time, as far as the caller knows it. Beyond them time stands still.
+Calendar. For a bucket with calendar refill, "the time" is that of a calendar on which all days, weeks or months have
+one length, longer than any true one: how many have begun since 1970, and the share of the present one that has passed.
+Apart from that it is a bucket with batches, kept under a key of its own. The arguments contain the beginnings of the
+periods around the server's time, as far as the caller knows it. Outside these periods the time of the calendar stands
+still.
 
 KEYS     the buckets; one may occur twice
 ARGV     for each bucket numbers as in a value, followed by the spec
@@ -136,9 +141,10 @@ local function time_and_arguments(argument)
     return count * period + math.min(math.max(share, 0), period - 1), string.sub(argument, 57)
 end
 
--- The most frequent case: a take at once from a bucket under the same spec. It has the arithmetic of the code below without
--- its tables and functions, and is more than twice as fast. Returns the value to write and its time to live; only the reply if
--- the tokens are short; nothing if the code below has to decide. All it needs are parameters, since upvalues cost Lua more.
+-- The most frequent case: a take at once from a bucket under the same spec. This function has the arithmetic of the
+-- code below without its tables and functions, and is more than twice as fast. Returns the value to write and its time
+-- to live; only the reply if the tokens are short; nothing if the code below has to decide. All inputs are parameters,
+-- since upvalues cost Lua more.
 local function take_at_once(key, wanted, now, slack)
     local pack, unpack = struct.pack, struct.unpack
     local n, s, full, price, wait = unpack('>ddddd', wanted)
@@ -405,7 +411,7 @@ local function write(key, bucket)
     redis.call('SET', key, value, 'PX', math.ceil(micros / 1000) + SLACK)
 end
 
--- Takes tokens whether they are there or not.
+-- Takes tokens even if the bucket has too few.
 local function owe(bucket, tokens)
     local _, own_d = numbers(bucket.spec)
     local most = math.min(bucket.full + math.floor(LONGEST_DEBT / bucket.s) * bucket.n, MOST)
@@ -417,8 +423,8 @@ local function owe(bucket, tokens)
     end
 end
 
--- Takes up to the given ticks, more than the price, ahead of their use. Returns the ticks; nothing if only the price is to be
--- taken.
+-- Takes more ticks than the price, up to the given number, ahead of their use. Returns the ticks taken; nothing if it
+-- took none and only the price is to be taken.
 local function lease(bucket, price, micros, most)
     if bucket.advance > 0 or last_promise(bucket) > 0 then
         return
@@ -447,7 +453,7 @@ local buckets = {}
 local changed = {}
 
 if operation == 'give' then
-    for i = #KEYS, 1, -1 do -- of two takes from one bucket the second is due later
+    for i = #KEYS, 1, -1 do -- if two takes are from one bucket, the second is due later
         local argument
         now, argument = time_and_arguments(ARGV[i])
         local key, spec = KEYS[i], string.sub(argument, 41)

@@ -66,7 +66,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
      * @param keys the number of keys, estimated if they are more than the sample
      * @param measuredSeconds the whole seconds from the first to the last request
      * @param global whether all requests have one key
-     * @param refunds whether the policy gives tokens back, which the demand counts as kept
+     * @param refunds whether the policy gives tokens back, which the demand counts as used
      * @param suggestions the tightest limits for 100, 99.9, 99, 95 and 90 % of the keys; null where there is none
      */
     record LimitDemand(

@@ -5,7 +5,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import org.jspecify.annotations.Nullable;
 
-/** The place of a request's actual cost, which is known when the work is done. Immutable. */
+/** The source of a request's actual cost, which is known when the work is done. Immutable. */
 public final class Settle {
 
     private static final String CODE = "code";
@@ -23,7 +23,7 @@ public final class Settle {
     /**
      * Parses {@code attribute:NAME}, {@code response-header:NAME} or {@code code}.
      *
-     * @throws IllegalArgumentException if the text is none of them, or a header has no valid name
+     * @throws IllegalArgumentException if the text has another form, or a header has no valid name
      */
     public static Settle of(String text) {
         String stripped = text.strip();
@@ -48,7 +48,7 @@ public final class Settle {
     }
 
     /**
-     * Returns the value that should be the actual cost of a request; null if there is none.
+     * Returns the value that is read as the actual cost of a request; null if there is none.
      *
      * @param reported the cost that the application's code set
      */
@@ -60,7 +60,7 @@ public final class Settle {
         return text.startsWith(ATTRIBUTE) ? request.getAttribute(name) : response.getHeader(name);
     }
 
-    /** Returns the place as it is configured. */
+    /** Returns the source as it is configured. */
     @Override
     public String toString() {
         return text;

@@ -9,7 +9,10 @@ const DEMAND_HEIGHT = 230;
 const DEMAND_CHAR_WIDTH = 6.5;
 const DEMAND_MARGIN = { left: 52, right: 46, top: 10, bottom: 34 };
 
-/** Returns the bounds of a share of which a sample shows k of n, at 95 % (Wilson); for none 3 of n. */
+/**
+ * Returns the upper bound of a share of which a sample shows k of n, at 95 %: 3 / n for none, else Wilson's. The endpoint's
+ * bound is that of Clopper and Pearson, which is a little higher.
+ */
 function demandShareAtMost(k, n) {
   if (k === 0) return Math.min(3 / n, 1);
   const z = 1.96;
@@ -244,7 +247,7 @@ class DemandChart {
             + `${suggestion.outermost ? '; a rate beyond those of this chart may fit better' : ''}.`
         : `none yet, since each takes longer than ${measured} from empty to full.`)
         + ` Measured for ${measured}.`
-        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as kept: its numbers are upper bounds.' : '');
+        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as used: its numbers are upper bounds.' : '');
     this.tryIt.hidden = !suggestion;
     this.reset.hidden = !this.chosen;
     for (const [key, value] of Object.entries({ 'aria-label': 'The limit', 'aria-valuemin': 0, 'aria-valuemax': rates.length - 1,

@@ -70,11 +70,6 @@ final class RedisClusterProcesses implements AutoCloseable {
         return replicas.get(i);
     }
 
-    /** Waits until the replicas have the data of the primaries. */
-    void awaitReplication() {
-        primaries.forEach(node -> node.ask(redis -> redis.waitForReplication(1, 1_000)));
-    }
-
     /** Returns the value for spring.data.redis.cluster.nodes. */
     String nodes() {
         return all().map(node -> "127.0.0.1:" + node.port()).toList().toString();
