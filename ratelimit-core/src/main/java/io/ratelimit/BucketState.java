@@ -390,6 +390,24 @@ final class BucketState {
                 : new Origin(scale, seen, current.withoutOrigin(), 0);
     }
 
+    /*
+     * How a state converts to another spec. The limit of a key was 10/s with a capacity of 5, and its next call comes
+     * under 2/s with a capacity of 4. The bucket is full in 250 ms, so it is missing 2.5 of 5 tokens, and has 2.5. These
+     * are kept. Under the new spec the bucket is missing 1.5 of 4 tokens, and a token takes 500 ms: it is full in 750 ms.
+     * With 4.5 tokens it would be cut to 4 tokens, and be full. Three things make this less simple.
+     *
+     * Promises. If calls wait, the old spec counts until the last of them is due, so each waits as long as it was told.
+     * The tokens of that moment are kept, and what the new rate brings until that moment is missing in addition.
+     *
+     * Fractions. 2.5 tokens may be no whole number of the new ticks; the rest is cut off. If calls under two specs took
+     * turns and all were denied, such a bucket would never fill. So the state before the conversion is kept, as the
+     * origin, until a call takes tokens. The next conversion starts from the origin.
+     *
+     * Batches. With interval refill the time since the last batch has earned a part of the next one, and this part is
+     * taken off that batch. The clock of the new state is ahead by so many ticks until the batch comes: this is the
+     * advance, explained at TickScale.
+     */
+
     /**
      * A state before its conversion to another spec. If every call on the converted state was denied, the next
      * conversion starts from the origin instead. So the fraction of a token that the first conversion cut off isn't
