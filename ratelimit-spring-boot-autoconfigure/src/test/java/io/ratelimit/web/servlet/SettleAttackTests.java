@@ -169,9 +169,10 @@ class SettleAttackTests {
         try (RawHttp.Connection connection = server.http().open()) {
             connection.write(RawHttp.text("GET", "/code/stream"));
             assertThat(connection.readHead().status()).isEqualTo(200);
+            Awaitility.await().until(() -> server.bean(Api.class).pieces > 10);
         }
         Awaitility.await().until(() -> events().contains("code SETTLED"));
-        assertThat(server.bean(Api.class).pieces).isPositive();
+        assertThat(server.bean(Api.class).pieces).isGreaterThan(10);
         assertThat(server.available("code")).isEqualTo(1_000_000 - server.bean(Api.class).pieces);
     }
 
