@@ -3,8 +3,6 @@ package io.ratelimit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -15,14 +13,8 @@ class MemoryBoundTests {
 
     @Test
     void tenMillionKeysFitIn256MegabytesAndRefillNoDrainedKey() throws IOException, InterruptedException {
-        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        Process process = new ProcessBuilder(
-                        java, "-Xmx256m", "-cp", System.getProperty("java.class.path"), Spray.class.getName())
-                .redirectErrorStream(true)
-                .start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String output = ChildProcess.output("-Xmx256m", Spray.class);
 
-        assertThat(process.waitFor()).as(output).isZero();
         assertThat(output).contains("victim allowed 5 of " + KEYS / 1000 + " more");
         assertThat(output.lines().filter(line -> line.startsWith("buckets")).findFirst())
                 .hasValueSatisfying(line -> assertThat(Long.parseLong(line.substring("buckets ".length())))
@@ -31,14 +23,8 @@ class MemoryBoundTests {
 
     @Test
     void aMillionLimitsThatCodeInventsCostNoMoreMemoryThanTheOnesInUse() throws IOException, InterruptedException {
-        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        Process process = new ProcessBuilder(
-                        java, "-Xmx48m", "-cp", System.getProperty("java.class.path"), InventedLimits.class.getName())
-                .redirectErrorStream(true)
-                .start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String output = ChildProcess.output("-Xmx48m", InventedLimits.class);
 
-        assertThat(process.waitFor()).as(output).isZero();
         assertThat(output).contains("kept 10000 specs");
         assertThat(output.lines()
                         .filter(line -> line.startsWith("bytes a spec "))

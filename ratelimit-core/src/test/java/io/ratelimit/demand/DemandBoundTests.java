@@ -3,9 +3,8 @@ package io.ratelimit.demand;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.ChildProcess;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,14 +18,8 @@ class DemandBoundTests {
 
     @Test
     void aMeterTakesAtMost200KilobytesWhateverTheNumberOfKeys() throws IOException, InterruptedException {
-        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        Process process = new ProcessBuilder(
-                        java, "-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"), Flood.class.getName())
-                .redirectErrorStream(true)
-                .start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String output = ChildProcess.output("-XX:+UseSerialGC", Flood.class);
 
-        assertThat(process.waitFor()).as(output).isZero();
         assertThat(Long.parseLong(output.strip())).isBetween(100_000L, 200_000L);
     }
 
