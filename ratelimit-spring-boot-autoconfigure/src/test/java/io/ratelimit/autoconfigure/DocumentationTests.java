@@ -103,6 +103,23 @@ class DocumentationTests {
                 .containsExactly("implementation(\"" + group + ":" + artifact + ":" + version + "\")\n");
     }
 
+    @Test
+    void noPageHasTheMarkersOfAMergeConflict() throws IOException {
+        try (Stream<Path> pages = Files.walk(ROOT.resolve("docs"))) {
+            List<Path> checked = Stream.concat(
+                            pages,
+                            Stream.of("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+                                    .map(ROOT::resolve))
+                    .filter(page -> page.toString().endsWith(".md"))
+                    .toList();
+            for (Path page : checked) {
+                assertThat(Files.readAllLines(page))
+                        .as("%s", page)
+                        .noneMatch(line -> line.matches("(<{7}|={7}|>{7})( .*)?"));
+            }
+        }
+    }
+
     /** Returns the text of the first element of the name. */
     private static String element(String name, String xml) {
         return xml.substring(xml.indexOf("<" + name + ">") + name.length() + 2, xml.indexOf("</" + name + ">"));
