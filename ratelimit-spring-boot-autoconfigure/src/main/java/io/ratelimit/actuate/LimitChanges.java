@@ -228,8 +228,10 @@ public final class LimitChanges implements SmartLifecycle {
                         "the change may be taken back nevertheless");
         BucketSpec configured = limit.in(throttlers.get(policy).configured());
         synchronized (this) {
-            current.remove(limit);
-            reconfigure(limit, configured);
+            if (!followed.containsKey(limit.text())) { // otherwise a later change for all instances is in force
+                current.remove(limit);
+                reconfigure(limit, configured);
+            }
         }
         return forAll;
     }

@@ -2,6 +2,7 @@ package io.ratelimit.actuate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
@@ -11,11 +12,12 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.LimitChanges.Kept;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -38,7 +40,7 @@ class LimitChangesTests {
     private static final class DelayedReplies implements LimitChanges.Shared {
 
         private final Map<String, String> values = new HashMap<>();
-        private final List<Runnable> replies = new ArrayList<>();
+        private final List<Runnable> replies = new CopyOnWriteArrayList<>();
         private Instant now = START;
         private boolean delayed;
         private boolean unavailable;
@@ -180,6 +182,39 @@ class LimitChangesTests {
         shared.values.clear();
         time.advance(READING);
         assertThat(spec()).isEqualTo(BucketSpec.of("1/1d"));
+    }
+
+    /** Another instance changes the limit while the reply to the removal is on its way. */
+    @Test
+    void takingAChangeBackLeavesALaterChangeForAllInstances() throws Exception {
+        changeForAll("7", null);
+        takeBackWhile(() -> {
+            shared.values.put("api", "rate=3/1d capacity=9 since=2026-11-22T14:00:01Z");
+            time.advance(READING);
+        });
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void takingAChangeBackHoldsAlsoIfAReadingSeesItFirst() throws Exception {
+        changeForAll("7", null);
+        takeBackWhile(() -> time.advance(READING));
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    /** Takes the change of the limit back; the reply of the shared place follows what happens meanwhile. */
+    private void takeBackWhile(Runnable meanwhile) throws Exception {
+        changes.start();
+        shared.delayed = true;
+        CompletableFuture<Boolean> taking = CompletableFuture.supplyAsync(() -> changes.takeBack("api", null));
+        await().until(() -> shared.replies.size() == 1);
+        Runnable reply = shared.replies.remove(0);
+        shared.delayed = false;
+        meanwhile.run();
+        reply.run();
+        assertThat(taking.get(10, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test
