@@ -224,7 +224,7 @@ final class CombinedTakes {
                 return;
             }
             decided = failure == null ? calls.decided(decided, reply) : decided;
-        } catch (RuntimeException failed) {
+        } catch (RuntimeException | Error failed) {
             failure = failed;
         }
         proceed(queue, takes, takes.subList(decided, takes.size()));

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
@@ -13,11 +14,16 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.Deadline;
+import io.ratelimit.redis.RedisBucketStore.TimedArguments;
+import io.ratelimit.redis.RedisScript.Reply;
+import io.ratelimit.redis.RedisScript.Running;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -232,5 +238,41 @@ class CombinedTakesTests {
 
     private static Deadline.Call call(Duration timeout) {
         return Deadline.Call.within(timeout, RedisFailures::of);
+    }
+
+    /** Otherwise the takes would wait until their deadline, and the queue would stay for ever. */
+    @Test
+    void anErrorOfACallThatIsStartedAgainEndsItsTakes() {
+        Charge charge = charge("hot", 1);
+        CombinedTakes takes = new CombinedTakes(new CombinedTakes.Calls() {
+
+            @Override
+            public Running start(Charge charge, int times) {
+                return new Running(
+                        arguments -> {},
+                        CompletableFuture.failedFuture(new RedisNoScriptException("NOSCRIPT")),
+                        new TimedArguments());
+            }
+
+            @Override
+            public Running startWithText(Running call) {
+                throw new StackOverflowError();
+            }
+
+            @Override
+            public int decided(int takes, Reply reply) {
+                return takes;
+            }
+
+            @Override
+            public Answer answer(Charge charge, int place, Reply reply) {
+                return Answer.allowed(charge);
+            }
+        });
+        for (int i = 0; i <= CombinedTakes.MAX_CALLS; i++) {
+            assertThatThrownBy(
+                            () -> takes.take(charge, Deadline.Call.within(Duration.ofSeconds(60), RedisFailures::of)))
+                    .hasRootCauseInstanceOf(StackOverflowError.class);
+        }
     }
 }
