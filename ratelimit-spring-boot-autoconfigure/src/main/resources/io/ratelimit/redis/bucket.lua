@@ -40,9 +40,9 @@ is kept as promised, with a mark (!) at the end of the value. The next take remo
 Lease. A lease takes tokens that one instance uses by itself until the end of the lease. In other words, the tokens that a
 take at time t takes own a stretch of the bucket's time line: from the later of t and the moment at which the bucket was full
 before, to the moment at which it is full after. Stretches never overlap, so the grants of any time of length D own stretches
-within D plus the time to full: these are at most the capacity and the refill of D. That needs each token to be used between
-the time to full before the end of its stretch and the beginning of its stretch. A lease is used later than it is taken.
-Therefore its stretch begins at its end or later: missing is raised at least to the ticks that come back until then (the hold),
+within D plus the time to full: these are at most the capacity and the refill of D. Two things
+must hold for each token: it is used no later than its stretch begins, and the stretch ends within the time to full after the use.
+The tokens of a lease are used after they are taken. Therefore their stretch begins at the end of the lease or later: missing is raised at least to the ticks that come back until then (the hold),
 and the tokens come on top. Half of the remaining tokens at most are leased; the last ones are taken one price at a time.
 A give moves the end of the time line back, and with it the stretches of leases. Therefore a second level counts leases alone
 (leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
@@ -521,7 +521,7 @@ for i, key in ipairs(KEYS) do
         old_wait = tokens > old_c and math.huge or short <= bucket.advance and 0 or micros_until(bucket, short)
         convert(bucket, spec)
     elseif bucket.ran_ahead and not seen then
-        bucket.anyway = bucket.missing
+        bucket.anyway = {missing = bucket.missing, leased = bucket.leased, lease_end = bucket.lease_end}
     end
     local limit = full
     if wait > 0 then
@@ -544,7 +544,7 @@ for i, key in ipairs(KEYS) do
     else
         all = false
         if old_wait and not seen and price <= full and micros_until(bucket, missing + price - full) < old_wait then
-            bucket.anyway = missing
+            bucket.anyway = {missing = missing, leased = bucket.leased, lease_end = bucket.lease_end}
         end
         if price > full and missing <= full + bucket.advance then
             missing = math.max(missing - bucket.advance, 0)
@@ -558,7 +558,7 @@ if operation ~= 'look' then
             bucket.owes = false
             write(key, bucket)
         elseif bucket.anyway then
-            bucket.missing = bucket.anyway
+            bucket.missing, bucket.leased, bucket.lease_end = bucket.anyway.missing, bucket.anyway.leased, bucket.anyway.lease_end
             write(key, bucket)
         end
     end

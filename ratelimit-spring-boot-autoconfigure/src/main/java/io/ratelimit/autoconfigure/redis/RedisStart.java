@@ -1,13 +1,16 @@
 package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.redis.RedisStorage;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -105,7 +108,11 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
     }
 
     private static void warnAboutLease(ThrottlePolicy policy) {
-        Duration free = policy.spec().timeToFull().dividedBy(MIN_LEASES_TO_FULL);
+        Duration shortest = Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .map(BucketSpec::timeToFull)
+                .min(Comparator.naturalOrder())
+                .orElseThrow();
+        Duration free = shortest.dividedBy(MIN_LEASES_TO_FULL);
         if (policy.lease().compareTo(free) > 0) {
             logger.warn("Throttle policy '" + policy.name() + "' has a 'lease' of " + Rate.format(policy.lease())
                     + ": while leases are out, the tokens that come back within that time are missing from bursts, which is"

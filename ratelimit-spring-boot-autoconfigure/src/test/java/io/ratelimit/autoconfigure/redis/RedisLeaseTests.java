@@ -31,6 +31,13 @@ class RedisLeaseTests {
               policies:
                 hot: { rate: 400/1d, lease: 1m }
                 costly: { rate: 100/1m, lease: 10s, paths: /nobody }
+                tiered:
+                  rate: 100/1d
+                  lease: 1m
+                  paths: /nobody
+                  key: user
+                  tier: role
+                  tiers: { fast: { rate: 100/10m } }
             """;
 
     private final RedisProcess redis = RedisProcess.started();
@@ -58,6 +65,8 @@ class RedisLeaseTests {
                             "Throttle policy 'costly' has a 'lease' of 10s: while leases are out, the tokens that come"
                                     + " back within that time are missing from bursts, which is more than 5 % of the capacity."
                                     + " Set a lease of at most 3s, or a larger capacity")
+                    .contains("Throttle policy 'tiered' has a 'lease' of 1m: ")
+                    .contains(" Set a lease of at most 30s, or a larger capacity")
                     .doesNotContain("'hot' has a 'lease'");
             assertThat(meters.gauge("ratelimit.leased", "hot")).isZero();
             long calls = redis.calls();
