@@ -2,6 +2,7 @@ package io.ratelimit.failover;
 
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
@@ -30,10 +31,7 @@ final class LeasedBucket {
     /** The tokens that were left in the previous lease when the current one began. */
     private volatile long carried;
 
-    /** The moment until which calls are denied that cost at least {@link #deniedCost} and find no lease. */
-    private volatile long deniedUntil;
-
-    private volatile long deniedCost = Long.MAX_VALUE;
+    private volatile @Nullable Shortage shortage;
 
     LeasedBucket(Charge charge, long now) {
         this.spec = charge.spec();
@@ -81,9 +79,19 @@ final class LeasedBucket {
         return latest.get() <= latest.tokens / 4;
     }
 
-    /** Returns whether a call is denied if no lease has its tokens. */
-    boolean denies(long cost, long now) {
-        return cost >= deniedCost && now - deniedUntil < 0;
+    /** Returns whether the last request showed a bucket that is too empty for another one. */
+    boolean isShort(long now) {
+        Shortage latest = shortage;
+        return latest != null && latest.isValid(now);
+    }
+
+    /** Returns the denial of a charge for which no lease has the tokens; null if the remote bucket may have them. */
+    @Nullable
+    Answer denial(Charge charge, long now) {
+        Shortage latest = shortage;
+        return latest != null && latest.isValid(now) && charge.cost() >= latest.minCost
+                ? latest.denial(charge, now)
+                : null;
     }
 
     /**
@@ -100,25 +108,53 @@ final class LeasedBucket {
     }
 
     /**
-     * Records a request that took tokens.
+     * Records a request that was granted a lease.
      *
-     * @param tokens the tokens taken
-     * @param left the tokens taken, without those of the charge
-     * @param fewer whether the bucket had fewer tokens than the request was for
+     * @param left the tokens granted, without those of the charge
+     * @param fewer whether the request was for more tokens
      * @param since the moment before the request was sent, from which the lease counts
-     * @param grant what the store granted; null if only the charge was taken
      */
-    synchronized void granted(long tokens, long left, boolean fewer, long since, @Nullable Grant grant) {
-        long until = since + (long) (lease.toNanos() * VALID_PART);
-        Lease before = current.get() > 0 ? current : previous;
-        if (before.grant != null && grant != null && hasEnded(before.grant, grant)) {
-            before.set(0);
+    synchronized void granted(Grant grant, long left, boolean fewer, long since) {
+        replace(new Lease(grant.tokens(), left, since, end(since), grant));
+        shortage = fewer ? shortage(1, grant.bucket(), since) : null;
+    }
+
+    /** Records a request of which the store took the charge alone. */
+    synchronized void taken(long cost, long since) {
+        replace(new Lease(cost, 0, since, end(since), null));
+        shortage = null;
+    }
+
+    /**
+     * Records that a request was granted no lease, because the bucket is nearly empty.
+     *
+     * @param minCost the smallest cost for which the bucket has too few tokens
+     * @param bucket the bucket after the request
+     */
+    synchronized void lacks(long minCost, BucketSnapshot bucket, long since) {
+        shortage = shortage(minCost, bucket, since);
+    }
+
+    private Shortage shortage(long minCost, BucketSnapshot bucket, long since) {
+        return new Shortage(minCost, bucket, since, since + lease.toNanos() / 4);
+    }
+
+    private long end(long since) {
+        return since + (long) (lease.toNanos() * VALID_PART);
+    }
+
+    /** Keeps the latest lease that has tokens beside a new one. */
+    private void replace(Lease next) {
+        Grant grant = next.grant;
+        Lease kept = current.get() > 0 ? current : previous;
+        Lease other = kept == current ? previous : current;
+        other.end();
+        if (kept.grant != null && grant != null && hasEnded(kept.grant, grant)) {
+            kept.end();
         }
-        previous = before;
-        carried = before.get();
-        current = new Lease(tokens, left, since, until, grant);
-        deniedUntil = since + lease.toNanos() / 4;
-        deniedCost = fewer ? 1 : Long.MAX_VALUE;
+        previous = kept;
+        carried = kept.get();
+        current = next;
     }
 
     /** Returns whether a lease has ended by the backend's clock: the clock of a frozen machine may have stood still. */
@@ -126,16 +162,10 @@ final class LeasedBucket {
         return after.micros() - before.micros() >= lease.toNanos() / 1_000;
     }
 
-    /** Records a request that took no tokens. */
-    synchronized void denied(long cost, long since) {
-        deniedUntil = since + lease.toNanos() / 4;
-        deniedCost = cost;
-    }
-
     /** Drops the leased tokens. They come back to the remote bucket with time. */
     synchronized void drop() {
-        previous.set(0);
-        current.set(0);
+        previous.end();
+        current.end();
     }
 
     /** Returns the leased tokens that may still be used. */
@@ -145,22 +175,45 @@ final class LeasedBucket {
         return (latest.isValid(now) ? latest.get() : 0) + (older != latest && older.isValid(now) ? older.get() : 0);
     }
 
-    /** Returns the denial of a charge that {@link #denies} is true for. */
-    Answer denial(Charge charge, long now) {
-        Duration retry = Duration.ofNanos(Math.max(deniedUntil - now, 1));
-        Grant grant = current.grant;
-        return grant == null
-                ? Answer.denied(charge, Outcome.DENIED, retry)
-                : Answer.denied(
-                        charge,
-                        Outcome.DENIED,
-                        new BucketSnapshot(
-                                grant.bucket().capacity(),
-                                grant.bucket().rate(),
-                                0,
-                                retry,
-                                grant.bucket().resetAfter()),
-                        retry);
+    /**
+     * The remote bucket at the last request, which had too few tokens. Until a moment, calls of at least the cost are
+     * denied without a call of the backend.
+     */
+    private record Shortage(long minCost, BucketSnapshot bucket, long since, long until) {
+
+        boolean isValid(long now) {
+            return now - until < 0;
+        }
+
+        /** Returns a denial until the bucket has the tokens, or until the backend is called again if it has them. */
+        Answer denial(Charge charge, long now) {
+            long passed = now - since;
+            long retry = Math.max(nanosUntil(charge.cost(), charge.spec()) - passed, until - now);
+            BucketSnapshot present = new BucketSnapshot(
+                    bucket.capacity(),
+                    bucket.rate(),
+                    Math.min(bucket.available(), charge.cost() - 1),
+                    remaining(bucket.nextTokenAfter(), passed),
+                    remaining(bucket.resetAfter(), passed));
+            return Answer.denied(charge, Outcome.DENIED, present, Duration.ofNanos(retry));
+        }
+
+        /** Returns the nanoseconds from the request until the bucket has the tokens. */
+        private long nanosUntil(long tokens, BucketSpec spec) {
+            long missing = tokens - bucket.available();
+            if (missing <= 0) {
+                return 0;
+            }
+            long next = spec.refill() == Refill.INTERVAL ? spec.rate().tokens() : 1;
+            Duration rest = missing <= next
+                    ? Duration.ZERO
+                    : spec.withCapacity(missing - next).timeToFull();
+            return bucket.nextTokenAfter().plus(rest).toNanos();
+        }
+    }
+
+    private static Duration remaining(Duration wait, long passed) {
+        return wait.isZero() ? wait : Duration.ofNanos(Math.max(wait.toNanos() - passed, 1));
     }
 
     /** Tokens taken ahead of their use. The value is the number of tokens that are left. */
@@ -170,8 +223,8 @@ final class LeasedBucket {
 
         private final transient long tokens;
         private final transient long since;
-        private final transient long until;
         private final transient @Nullable Grant grant;
+        private transient volatile long until;
 
         Lease(long tokens, long left, long since, long until, @Nullable Grant grant) {
             super(left);
@@ -183,6 +236,12 @@ final class LeasedBucket {
 
         boolean isValid(long now) {
             return now - until < 0;
+        }
+
+        /** Ends this lease: its tokens, and those that are returned later, are not used. */
+        void end() {
+            until = since;
+            set(0);
         }
 
         /** Takes tokens at a moment that the caller has read. Returns false if the lease has too few or has ended. */
@@ -214,10 +273,6 @@ final class LeasedBucket {
         /** Returns the receipt with which tokens of this lease go back to the store. */
         Object receipt(long cost) {
             return Objects.requireNonNull(grant).receipts().apply(cost);
-        }
-
-        private static Duration remaining(Duration wait, long passed) {
-            return wait.isZero() ? wait : Duration.ofNanos(Math.max(wait.toNanos() - passed, 1));
         }
     }
 }

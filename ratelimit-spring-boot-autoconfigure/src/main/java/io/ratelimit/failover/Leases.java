@@ -3,6 +3,9 @@ package io.ratelimit.failover;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Expiry;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
@@ -29,16 +32,18 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A request for a lease is for as many tokens as calls use in half the time of a lease, but at most for twice the
  * tokens of the last request and for an eighth of the capacity. A bucket without a request for two leases is forgotten,
- * and its next call takes only its own cost. If a bucket has fewer tokens than a request is for, calls that find no
- * lease are denied from memory for a quarter of a lease from the request on.
+ * and its next call takes only its own cost. If a request is granted fewer tokens than it is for, calls that find no
+ * lease are denied from memory for a quarter of a lease from the request on. If it is granted none, the same holds for
+ * calls that cost more than the remote bucket has.
  */
 final class Leases {
 
     /**
-     * The maximum number of buckets, of some hundred bytes each. Beyond it, leases are evicted without use of their
-     * tokens.
+     * The limit in bytes, about. Beyond it, leases are evicted without use of their tokens.
      */
-    private static final long MAX_BUCKETS = 100_000;
+    private static final long MAX_WEIGHT = 40_000_000;
+
+    private static final int WEIGHT_OF_BUCKET = 800;
 
     private static final int THREADS = 4;
 
@@ -60,7 +65,9 @@ final class Leases {
                 .ticker(time::nanoTime)
                 .expireAfter(Expiry.<BucketKey, LeasedBucket>writing(
                         (key, bucket) -> bucket.lease().multipliedBy(2)))
-                .maximumSize(MAX_BUCKETS)
+                .maximumWeight(MAX_WEIGHT)
+                .weigher((BucketKey key, LeasedBucket bucket) ->
+                        WEIGHT_OF_BUCKET + 2 * key.key().length())
                 .build();
     }
 
@@ -97,6 +104,7 @@ final class Leases {
 
     private static boolean mayLease(Charge charge) {
         return !charge.policy().lease().isZero()
+                && charge.spec().refill() != Refill.CALENDAR
                 && charge.cost() <= charge.spec().capacity();
     }
 
@@ -147,9 +155,13 @@ final class Leases {
         long now = time.nanoTime();
         Lease lease = bucket.take(charge.cost(), now);
         if (lease == null) {
-            return bucket.denies(charge.cost(), now) ? bucket.denial(charge, now) : null;
+            Answer denial = bucket.denial(charge, now);
+            lease = denial == null ? null : bucket.take(charge.cost(), now); // the denial may follow a new lease
+            if (lease == null) {
+                return denial;
+            }
         }
-        if (bucket.isMostlyUsed() && !bucket.denies(1, now) && bucket.startRequest()) {
+        if (bucket.isMostlyUsed() && !bucket.isShort(now) && bucket.startRequest()) {
             renew(bucket, charge);
         }
         return lease.answer(charge, now);
@@ -232,9 +244,8 @@ final class Leases {
         if (maxTokens > 1) {
             LeaseRequest request = new LeaseRequest(charge, maxTokens);
             calls.call(() -> {
-                store.lease(request);
-                // Without a grant the bucket is nearly empty, as after a denial.
-                record(request, 0, Answer.denied(charge, Outcome.DENIED, Duration.ZERO), since);
+                BucketSnapshot after = store.lease(request);
+                record(request, 0, Answer.denied(charge, Outcome.DENIED, after, Duration.ZERO), since);
                 return true;
             });
         }
@@ -250,27 +261,31 @@ final class Leases {
         Charge charge = request.charge();
         LeasedBucket bucket = find(charge);
         Grant grant = request.grant();
-        if (bucket == null) {
+        if (bucket == null || grant == null && answer == null) {
             return;
         }
         if (grant != null) {
-            bucket.granted(grant.tokens(), grant.tokens() - cost, grant.tokens() < request.maxTokens(), since, grant);
-        } else if (answer == null) {
-            return;
-        } else if (answer.allowed()) {
-            bucket.granted(cost, 0, cost < request.maxTokens() && isNearlyEmpty(answer), since, null);
+            bucket.granted(grant, grant.tokens() - cost, grant.tokens() < request.maxTokens(), since);
         } else {
-            bucket.denied(Math.max(cost, 1), since);
+            if (answer.allowed()) {
+                bucket.taken(cost, since);
+            }
+            if (!answer.allowed() || cost < request.maxTokens()) {
+                bucket.lacks(answer.remaining() + 1, after(answer), since);
+            }
         }
         buckets.put(BucketKey.of(charge), bucket);
     }
 
-    /**
-     * Returns whether a bucket has so few tokens that the store grants no lease. It may grant none for other reasons.
-     */
-    private static boolean isNearlyEmpty(Answer answer) {
-        return answer.remaining()
-                <= answer.charge().spec().capacity() / 4 + 2 * answer.charge().cost();
+    /** Returns the bucket of an answer. */
+    private static BucketSnapshot after(Answer answer) {
+        BucketSpec spec = answer.charge().spec();
+        return new BucketSnapshot(
+                spec.capacity(),
+                spec.rate(),
+                answer.remaining(),
+                Duration.ofNanos(answer.nextTokenNanos()),
+                Duration.ofNanos(answer.resetNanos()));
     }
 
     private void returnToLeases(List<Answer> leased) {

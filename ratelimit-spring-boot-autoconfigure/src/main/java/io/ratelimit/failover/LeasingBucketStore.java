@@ -28,9 +28,10 @@ public interface LeasingBucketStore extends Deadline.Bounded {
     /**
      * Takes a lease, but not the charge of the request. Takes nothing if the bucket is nearly empty.
      *
+     * @return the bucket after the call
      * @throws BackendException if the backend fails; the tokens may be taken then
      */
-    void lease(LeaseRequest lease);
+    BucketSnapshot lease(LeaseRequest lease);
 
     /** A request for a lease, and its result. For one thread. */
     final class LeaseRequest {

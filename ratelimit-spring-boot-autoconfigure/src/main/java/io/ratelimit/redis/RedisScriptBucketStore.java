@@ -165,14 +165,15 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     }
 
     @Override
-    public void lease(LeaseRequest lease) {
-        call(call -> {
+    public BucketSnapshot lease(LeaseRequest lease) {
+        return call(call -> {
             Charge charge = lease.charge();
             byte[] arguments = leaseArguments(lease, 0);
             Reply reply =
                     script.result(start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments}), call);
             reportGrant(lease, reply, 0);
-            return true;
+            long missing = reply.missing(0) >= 0 ? reply.missing(0) : -reply.missing(0) - 1;
+            return RedisAnswers.snapshot(charge, ticks(charge), missing, reply.now(0), null);
         });
     }
 

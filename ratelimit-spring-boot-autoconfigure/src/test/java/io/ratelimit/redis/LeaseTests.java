@@ -14,6 +14,7 @@ import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
+import java.time.ZoneOffset;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -377,13 +378,42 @@ class LeaseTests {
         takeAll();
         Decision denied = take(1);
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
-        assertThat(denied.retryAfter()).isBetween(Duration.ofNanos(1), LEASE.dividedBy(4));
+        assertThat(denied.retryAfter()).isEqualTo(LEASE.dividedBy(4));
         int calls = redis.calls;
         advance(LEASE.dividedBy(4).minusNanos(1));
         assertThat(take(1).allowed()).isFalse();
         assertThat(redis.calls).isEqualTo(calls);
         advance(Duration.ofNanos(1));
         assertThat(take(1).allowed()).isTrue();
+    }
+
+    @Test
+    void aDenialFromMemoryContainsTheTimeUntilTheBucketHasTheTokens() {
+        warmUp(20);
+        while (redis.take(List.of(Charge.of(POLICY, "", 1))).allowed()) {} // by another instance
+        busy = true;
+        while (take(1).allowed()) {}
+        int calls = redis.calls;
+        advance(Duration.ofMillis(5));
+        Decision denied = take(100);
+        assertThat(redis.calls).isEqualTo(calls);
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofMillis(245));
+        assertThat(denied.resetAfter()).isEqualTo(Duration.ofMillis(995));
+        assertThat(denied.remaining()).isZero();
+    }
+
+    @Test
+    void aDenialFromMemoryContainsTheTimeUntilADebtIsPaid() {
+        Decision first = take(1);
+        store.settle(first.taken().get(0), 1_000);
+        assertThat(take(1).allowed()).isFalse();
+        int calls = redis.calls;
+        Decision denied = take(1);
+        assertThat(redis.calls).isEqualTo(calls);
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofNanos(601 * 2_500_000L));
+        assertThat(denied.resetAfter()).isEqualTo(Duration.ofMillis(2_500));
+        advance(Duration.ofMillis(20));
+        assertThat(take(1).retryAfter()).isEqualTo(Duration.ofNanos(593 * 2_500_000L));
     }
 
     @Test
@@ -398,18 +428,90 @@ class LeaseTests {
 
     /** A lease would reach into the next period, when the bucket may be full again: Redis gives none, but has tokens. */
     @Test
-    void beforeTheEndOfAPeriodTokensAreTakenOneByOne() {
+    void beforeTheEndOfAPeriodAllTokensAreTakenOneByOne() {
         ThrottlePolicy batches = POLICY.withSpec(BucketSpec.of("400/1s").withRefill(BucketSpec.Refill.INTERVAL));
-        advance(Duration.ofMillis(950));
-        for (int i = 0; i < 100; i++) {
-            assertThat(store.take(List.of(Charge.of(batches, "", 1))).allowed()).isTrue();
+        List<Charge> charge = List.of(Charge.of(batches, "", 1));
+        advance(Duration.ofMillis(800));
+        while (store.leased(batches) <= 20) {
+            assertThat(store.take(charge).allowed()).isTrue();
+        }
+        advance(Duration.ofMillis(150));
+        assertThat(store.leased(batches)).as("ended").isZero();
+        for (int i = 0; i < 200; i++) {
+            assertThat(store.take(charge).allowed()).isTrue();
         }
         assertThat(store.leased(batches)).isZero();
         advance(Duration.ofMillis(100));
         for (int i = 0; i < 100; i++) {
-            assertThat(store.take(List.of(Charge.of(batches, "", 1))).allowed()).isTrue();
+            assertThat(store.take(charge).allowed()).isTrue();
         }
         assertThat(store.leased(batches)).isPositive();
+    }
+
+    /** A lease lasts for a time of Redis's clock, and such a bucket counts by days. */
+    @Test
+    void aBucketWithCalendarRefillIsNeverLeased() {
+        ThrottlePolicy daily = POLICY.withSpec(BucketSpec.of("100000/1d").withCalendar(ZoneOffset.UTC));
+        for (int i = 0; i < 50; i++) {
+            assertThat(store.take(List.of(Charge.of(daily, "", 1))).allowed()).isTrue();
+        }
+        assertThat(redis.asked).isEmpty();
+        assertThat(redis.calls).isEqualTo(50);
+    }
+
+    @Test
+    void tokensOfADroppedLeaseGoBackToRedis() {
+        warmUp(20);
+        Decision taken = take(5);
+        store.reset(Charge.of(POLICY, "", 1));
+        warmUp(20);
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        store.giveBack(taken.taken());
+        assertThat(redis.calls).isEqualTo(calls + 1);
+        assertThat(store.leased(POLICY)).isEqualTo(leased);
+    }
+
+    /** Tokens of the lease before the last two would be out of reach, and missing until they come back with time. */
+    @Test
+    void tokensOfAReplacedLeaseGoBackToRedis() {
+        warmUp(20);
+        Decision taken = take(5);
+        busy = true;
+        for (int i = 0; i < 2; i++) {
+            while (store.leased(POLICY) > 0) {
+                assertThat(take(1).allowed()).isTrue();
+            }
+            assertThat(take(1).allowed()).isTrue();
+        }
+        long leased = store.leased(POLICY);
+        int calls = redis.calls;
+        store.giveBack(taken.taken());
+        assertThat(redis.calls).isEqualTo(calls + 1);
+        assertThat(store.leased(POLICY)).isEqualTo(leased);
+    }
+
+    /** A denied call of two buckets writes a bucket whose clock ran ahead, as it was before the call's lease. */
+    @Test
+    void aDenialThatCorrectsABucketAheadOfTheClockKeepsItsLeases() {
+        warmUp(20);
+        long before = missing();
+        String text = KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1))));
+        micros.addAndGet(-3_600_000_000L);
+        Charge charge = Charge.of(POLICY, "", 1);
+        Charge tooMuch = Charge.of(ThrottlePolicy.of("narrow", BucketSpec.of("1/1d")), "", 1);
+        redis.take(List.of(tooMuch));
+        assertThat(redis.take(List.of(charge, tooMuch), List.of(new LeaseRequest(charge, 50)))
+                        .allowed())
+                .isFalse();
+        assertThat(missing()).isEqualTo(before);
+        assertThat(leasedTicks(
+                        KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(charge)))))
+                .isEqualTo(leasedTicks(text));
+    }
+
+    private static String leasedTicks(String value) {
+        return value.substring(value.indexOf('^'), value.indexOf('@'));
     }
 
     @Test

@@ -61,10 +61,11 @@ final class ObservedStore implements LeasingBucketStore {
     }
 
     @Override
-    public void lease(LeaseRequest lease) {
+    public BucketSnapshot lease(LeaseRequest lease) {
         begin();
-        redis.lease(seen(lease));
+        BucketSnapshot after = redis.lease(seen(lease));
         end();
+        return after;
     }
 
     /** Returns the request, or another one if its result is to be lost. */

@@ -9,12 +9,18 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.failover.Deadline;
+import io.ratelimit.failover.FailoverBucketStore;
+import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -114,6 +120,47 @@ class RedisClusterTests {
                     RedisBucketStore.script(connections, new RedisKeys("ratelimit", ""), TestRedis.deadline(TIMEOUT)));
         }
         assertThat(output).doesNotContain("is a cluster behind a single address");
+    }
+
+    /** Each bucket has a script call of its own, also if it takes a lease; a denial by one leaves the leases of the other. */
+    @Test
+    void instancesWithLeasesGrantWhatTheBucketsHave() {
+        AtomicLong micros = new AtomicLong(1_795_000_000_000_000L);
+        ManualTimeSource time = new ManualTimeSource();
+        RedisKeys keys = TestRedis.keys();
+        Duration lease = Duration.ofSeconds(10);
+        ThrottlePolicy wide = ThrottlePolicy.of("wide", BucketSpec.of("2/1s").withCapacity(2_000))
+                .withLease(lease);
+        ThrottlePolicy narrow = ThrottlePolicy.of(
+                        "narrow", BucketSpec.of("1/1s").withCapacity(1_000))
+                .withLease(lease);
+        List<Charge> both = List.of(Charge.of(wide, "", 1), Charge.of(narrow, "", 1));
+        List<FailoverBucketStore> instances = Stream.generate(() -> new FailoverBucketStore(
+                        "Redis",
+                        redis.scriptStore(keys, TIMEOUT, true, micros::get),
+                        BucketStore.local(time),
+                        1,
+                        policy -> FailureRule.DENY,
+                        new Deadline(time, TIMEOUT),
+                        Runnable::run))
+                .limit(3)
+                .toList();
+        long taken = 0;
+        for (int i = 0; i < 3_000; i++) {
+            taken += instances.get(i % 3).take(both).allowed() ? 1 : 0;
+        }
+        assertThat(instances).allMatch(instance -> instance.leased(wide) > 0);
+        Duration waiting = Duration.ofSeconds(3);
+        for (int i = 0; i < 20; i++) {
+            time.advance(waiting);
+            micros.addAndGet(waiting.toNanos() / 1_000);
+            for (int j = 0; j < 300; j++) {
+                taken += instances.get(j % 3).take(both).allowed() ? 1 : 0;
+            }
+        }
+        assertThat(taken).isBetween(1_000L, 1_060L);
+        assertThat(instances.get(0).snapshot(Charge.of(wide, "", 1)).available())
+                .isLessThanOrEqualTo(2_000 - taken + 120);
     }
 
     @Test
