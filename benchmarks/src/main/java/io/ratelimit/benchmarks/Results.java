@@ -3,6 +3,7 @@ package io.ratelimit.benchmarks;
 import static io.ratelimit.benchmarks.Markdown.number;
 import static io.ratelimit.benchmarks.Markdown.ratio;
 
+import io.ratelimit.benchmarks.OwnLimitBenchmark.Limits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /**
@@ -27,6 +29,8 @@ import java.util.stream.Stream;
  * @param annotation calls of annotated methods
  * @param listener decisions, by their listeners
  * @param demand decisions, by whether the demand of their keys is measured
+ * @param settle decisions, by whether they are settled
+ * @param plans decisions, by the limits of the customers
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
@@ -44,6 +48,8 @@ record Results(
         List<Measurement> annotation,
         List<Measurement> listener,
         List<Measurement> demand,
+        List<Measurement> settle,
+        List<Measurement> plans,
         Samples memory,
         Samples http,
         Samples shaping,
@@ -69,6 +75,8 @@ record Results(
                 Measurement.read(directory.resolve("annotation.json")),
                 Measurement.read(directory.resolve("listener.json")),
                 Measurement.read(directory.resolve("demand.json")),
+                Measurement.read(directory.resolve("settle.json")),
+                Measurement.read(directory.resolve("plans.json")),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
@@ -105,8 +113,10 @@ record Results(
         filter(text);
         growth(text);
         annotation(text);
-        beyondNone(text, "The listeners of a decision of two policies", listener);
-        beyondNone(text, "The measurement of demand, by the key of the decision", demand);
+        beyond(text, "The listeners of a decision of two policies", listener, one -> none(listener, one));
+        beyond(text, "The measurement of demand, by the key of the decision", demand, one -> none(demand, one));
+        beyond(text, "The settlement of a decision", settle, one -> Measurement.of(settle, "decided"));
+        beyond(text, "A customer's own limit", plans, one -> Measurement.of(plans, "decide", Limits.THE_POLICYS));
         memory(text);
         http(text);
         shaping(text);
@@ -266,25 +276,31 @@ record Results(
         }
     }
 
-    private static void beyondNone(Markdown text, String title, List<Measurement> decisions) {
+    /** @param base returns the decision that another one is compared with */
+    private static void beyond(
+            Markdown text, String title, List<Measurement> decisions, UnaryOperator<Measurement> base) {
         if (decisions.isEmpty()) {
             return;
         }
-        text.table(title, "decision", "ns", "±", "beyond none", "bytes");
+        text.table(title, "decision", "ns", "±", "beyond the plain decision", "to it", "bytes");
         for (Measurement one : decisions) {
             text.row(
                     one.label(),
                     number(one.nanos(), 1),
                     number(one.error(), 1),
-                    number(beyondNone(decisions, one), 0),
+                    number(one.nanos() - base.apply(one).nanos(), 0),
+                    ratio(one.ratioTo(base.apply(one))),
                     number(one.bytes(), 0));
         }
     }
 
+    private static Measurement none(List<Measurement> decisions, Measurement decision) {
+        return Measurement.of(decisions, decision.name(), Listening.NONE);
+    }
+
     /** Returns the nanoseconds that the listeners add to a decision. */
     static double beyondNone(List<Measurement> decisions, Measurement decision) {
-        return decision.nanos()
-                - Measurement.of(decisions, decision.name(), Listening.NONE).nanos();
+        return decision.nanos() - none(decisions, decision).nanos();
     }
 
     private void memory(Markdown text) {

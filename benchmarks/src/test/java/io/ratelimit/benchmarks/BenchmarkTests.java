@@ -2,6 +2,8 @@ package io.ratelimit.benchmarks;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.benchmarks.DemandBenchmark.Measured;
+import io.ratelimit.benchmarks.OwnLimitBenchmark.Limits;
 import java.nio.file.Path;
 import java.util.Collection;
 import org.junit.jupiter.api.Test;
@@ -28,6 +30,9 @@ class BenchmarkTests {
         assertThat(run("GrowthBenchmark", "growth-paths.json")).hasSize(4);
         assertThat(run("AnnotationBenchmark", "annotation.json")).hasSize(4);
         assertThat(run("ListenerBenchmark", "listener.json")).hasSize(2 * Listening.values().length);
+        assertThat(run("DemandBenchmark", "demand.json")).hasSize(Measured.values().length);
+        assertThat(run("SettleBenchmark", "settle.json")).hasSize(3);
+        assertThat(run("OwnLimitBenchmark", "plans.json")).hasSize(Limits.values().length);
 
         assertThat(Results.read(directory).toMarkdown())
                 .containsPattern("one bucket, one thread, allowed \\| .* \\| [0-9.]+ ×")
@@ -38,6 +43,9 @@ class BenchmarkTests {
                 .containsPattern("constantKey \\| .*")
                 .containsPattern("\\| 1000, ratelimit, zipf \\| .* \\| [0-9.]+ × \\| .*")
                 .containsPattern("allowed, 8 \\| 2 \\| .* \\| [0-9.]+ ×")
+                .containsPattern("\\| decide, outside \\| .* \\| [0-9.]+ × \\|")
+                .containsPattern("\\| settledBelow \\| .* \\| [0-9.]+ × \\|")
+                .containsPattern("\\| decide, each_customers_own \\| .* \\| [0-9.]+ × \\|")
                 .contains("start-up | 60 ms more than without | – ms");
     }
 
