@@ -261,11 +261,13 @@ final class Leases {
         Charge charge = request.charge();
         LeasedBucket bucket = find(charge);
         Grant grant = request.grant();
-        if (bucket == null || grant == null && answer == null) {
+        if (bucket == null) {
             return;
         }
         if (grant != null) {
             bucket.granted(grant, grant.tokens() - cost, grant.tokens() < request.maxTokens(), since);
+        } else if (answer == null) {
+            return;
         } else {
             if (answer.allowed()) {
                 bucket.taken(cost, since);
