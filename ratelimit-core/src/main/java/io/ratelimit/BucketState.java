@@ -231,8 +231,8 @@ final class BucketState {
      *   <li>Without a receipt: at most until the bucket is full, and none while calls wait for tokens.
      *   <li>With the receipt of a take from this state: the tokens that time hasn't brought back yet. While calls wait,
      *       no more than was taken beyond the promises made after the take.
-     *   <li>With the receipt of a state that this one replaced: less the most that the fastest spec since then could
-     *       have brought, and less the tokens by which the capacity fell; none while calls wait.
+     *   <li>With the receipt of a state that this one replaced: the tokens, reduced by what the fastest spec since then
+     *       can have brought and by the tokens by which the capacity fell; none while calls wait.
      * </ul>
      *
      * @return false if this state was closed

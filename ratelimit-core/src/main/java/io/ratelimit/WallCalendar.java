@@ -6,8 +6,8 @@ final class WallCalendar {
      * What happens when the wall clock steps back. A batch must not come twice, so the calendar stands still at the
      * beginning of the latest period until the wall clock reaches that period again. If the wall clock is more than a
      * whole period behind, it had been ahead and was corrected. The calendar would then stand still for too long.
-     * Therefore the periods of the wall clock get higher numbers from then on (the shift), such that the second period
-     * to begin is new.
+     * Therefore the periods of the wall clock get higher numbers from then on (the shift). The next period to begin gets
+     * the number of the latest period, whose batch has come already. The period after that gets a new number.
      */
 
     private final CalendarClock calendar;
