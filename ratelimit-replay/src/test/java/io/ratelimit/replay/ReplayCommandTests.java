@@ -1,11 +1,14 @@
 package io.ratelimit.replay;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.BufferedOutputStream;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -419,6 +422,57 @@ class ReplayCommandTests {
         Path endpoints = Files.writeString(directory.resolve("endpoints"), "items\n");
         assertThat(run("--endpoints", endpoints.toString())).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
         assertThat(errors()).contains("GET /items/{id}", "'items'");
+    }
+
+    @Test
+    void aReportThatCannotBeWrittenIsAFailure() throws IOException {
+        Files.writeString(log, line("10.0.0.1"));
+        assumeTrue(Files.isWritable(Path.of("/dev/full")));
+
+        assertThat(run("--json", "/dev/full")).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Can't read or write: ", "No space left on device");
+        assertThat(run("--html=/dev/full")).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Can't read or write: ", "No space left on device");
+    }
+
+    @Test
+    void aFullStandardOutputIsAFailure() throws IOException {
+        Files.writeString(log, line("10.0.0.1"));
+        List<String> decided = List.of(log.toString(), "--config", config.toString());
+
+        assertThat(runWithFullOutput(decided)).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Can't write to the standard output");
+        assertThat(runWithFullOutput(List.of("--help"))).isEqualTo(ReplayCommand.NOT_DECIDED);
+    }
+
+    private int runWithFullOutput(List<String> arguments) {
+        PrintStream full = new PrintStream(new BufferedOutputStream(new OutputStream() {
+            @Override
+            public void write(int value) throws IOException {
+                throw new IOException("No space left on device");
+            }
+        }));
+        err.reset();
+        return new ReplayCommand(InputStream.nullInputStream(), full, new PrintStream(err, true)).run(arguments);
+    }
+
+    /** Neither the code of a wrong command line nor that of too many denied requests, which the JVM uses by default. */
+    @Test
+    void aFailureDuringTheReplayHasItsOwnCode() {
+        for (RuntimeException failure :
+                List.of(new IllegalArgumentException("broken"), new IllegalStateException("broken"))) {
+            InputStream input = new InputStream() {
+                @Override
+                public int read() {
+                    throw failure;
+                }
+            };
+            err.reset();
+            assertThat(new ReplayCommand(input, new PrintStream(out, true), new PrintStream(err, true))
+                            .run(List.of("-", "--config", config.toString())))
+                    .isEqualTo(ReplayCommand.NOT_DECIDED);
+            assertThat(errors()).contains("The replay failed: ", "broken");
+        }
     }
 
     @Test
