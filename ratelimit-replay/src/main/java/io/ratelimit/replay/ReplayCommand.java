@@ -128,10 +128,7 @@ public final class ReplayCommand {
         Replay replay = new Replay(policies, options.authentication);
         UnreadLines unread = new UnreadLines();
         try (LogReader reader = new LogReader(options.files, in)) {
-            List<String> sample = new ArrayList<>();
-            for (String line = reader.next(); line != null; line = sample.size() < SAMPLE ? reader.next() : null) {
-                sample.add(line);
-            }
+            List<String> sample = sample(reader);
             LogFormat format = mostFrequent(formats, sample);
             if (format == null) {
                 err.print(unread.explain(options, sample, reader));
@@ -160,6 +157,18 @@ public final class ReplayCommand {
             }
             return exitCode(options, reader, replay);
         }
+    }
+
+    /** Returns the first lines, as far as they fit in memory. */
+    private static List<String> sample(LogReader reader) {
+        List<String> sample = new ArrayList<>();
+        int bytes = 0;
+        for (String line = reader.next(); line != null; ) {
+            sample.add(line);
+            bytes += line.length();
+            line = sample.size() < SAMPLE && bytes < ParsedLines.MAX_BYTES ? reader.next() : null;
+        }
+        return sample;
     }
 
     private static void add(Object line, long number, LogClock clock, Replay replay, UnreadLines unread) {
