@@ -180,9 +180,9 @@ final class Replay {
         requests++;
         bins.add(0, entry.startNanos);
         request.begin(entry, usersLogged, sessionsLogged);
-        List<Charge> early = charges(Phase.BEFORE_AUTHENTICATION);
+        List<Charge> early = charges(Phase.BEFORE_AUTHENTICATION, entry);
         boolean passes = !authenticates || entry.status != 401 && !isRejectedByFirewall(entry);
-        Call call = new Call(entry, early, passes ? charges(Phase.AFTER_AUTHENTICATION) : List.of());
+        Call call = new Call(entry, early, passes ? charges(Phase.AFTER_AUTHENTICATION, entry) : List.of());
         atOnce.decide(call, entry.startNanos);
         if (spread != atOnce) {
             spread.decide(call, spreadNanos);
@@ -195,7 +195,7 @@ final class Replay {
     }
 
     /** Returns the charges of a phase. A policy that needs a fact which the log lacks is left out, and counted. */
-    private List<Charge> charges(Phase phase) {
+    private List<Charge> charges(Phase phase, LogEntry entry) {
         List<Charge> charges = new ArrayList<>();
         for (RequestPolicy policy : policies.all()) {
             PolicyResult result =
@@ -212,6 +212,9 @@ final class Replay {
                     result.countUndecided(unlogged);
                 } else if (charge != null) {
                     charges.add(charge);
+                    boolean byStatus =
+                            policy.refundOn() != null && !policy.refundOn().isAuthenticated();
+                    result.withoutStatus += byStatus && entry.status == 0 ? 1 : 0;
                 }
             }
         }
