@@ -47,6 +47,7 @@ public final class FailoverBucketStore implements BucketStore {
     public static final Charge PROBE_CHARGE = Charge.of(PROBE_POLICY, Keys.reserved(""), 1);
 
     private final BucketStore store;
+    private final Deadline deadline;
     private final ResilientCalls calls;
     private final FallbackBuckets fallback;
     private final RememberedDenials denials;
@@ -90,6 +91,7 @@ public final class FailoverBucketStore implements BucketStore {
             Deadline deadline,
             Executor background) {
         this.store = store;
+        this.deadline = deadline;
         this.calls = new ResilientCalls(
                 name, deadline, store instanceof Deadline.Bounded, () -> store.take(List.of(PROBE_CHARGE)));
         this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
@@ -185,7 +187,7 @@ public final class FailoverBucketStore implements BucketStore {
         if (left == null) {
             return true;
         }
-        Boolean settled = calls.call(() -> store.settle(left, cost));
+        Boolean settled = deadline.settling(() -> calls.call(() -> store.settle(left, cost)));
         denials.forget(taken.charge());
         if (settled == null) {
             throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");
