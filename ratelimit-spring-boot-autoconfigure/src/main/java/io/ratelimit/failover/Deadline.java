@@ -75,7 +75,7 @@ public final class Deadline {
     }
 
     /** Makes a settlement in the time for all settlements of this request. */
-    <T> T settling(Supplier<T> settlement) {
+    <T extends @Nullable Object> T settling(Supplier<T> settlement) {
         Request request = requests.get();
         if (request == null) {
             return settlement.get();

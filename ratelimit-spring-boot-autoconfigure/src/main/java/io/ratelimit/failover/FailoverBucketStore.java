@@ -52,6 +52,7 @@ public final class FailoverBucketStore implements BucketStore {
     private final FallbackBuckets fallback;
     private final RememberedDenials denials;
     private final @Nullable Leases leases;
+    private final SettlementThreads settlements = new SettlementThreads();
 
     /**
      * Creates a store that renews leases on a few threads of its own, which end when they are idle.
@@ -193,6 +194,20 @@ public final class FailoverBucketStore implements BucketStore {
             throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");
         }
         return settled;
+    }
+
+    /** Returns threads of this store, since the store may be slow. */
+    @Override
+    public Executor settlements(ThrottlePolicy policy) {
+        return settlements;
+    }
+
+    /**
+     * Waits for the settlements that other threads make, but for at most two seconds. Call this before the store's
+     * connections are closed.
+     */
+    public void awaitSettlements() {
+        settlements.await();
     }
 
     /**
