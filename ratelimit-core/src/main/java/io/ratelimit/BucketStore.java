@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
 import java.util.List;
+import java.util.concurrent.Executor;
 
 /**
  * A place for buckets: this process, or a remote backend. Use {@link #local}, or implement it for another backend.
@@ -84,6 +85,14 @@ public interface BucketStore {
                 || reserve(List.of(charge.withCost(reserved).withMaxWait(ThrottlePolicy.LONGEST_WAIT)))
                                 .allowed()
                         && reserved == more;
+    }
+
+    /**
+     * Returns the executor for settlements on threads that must not wait for the store. The default runs them at once.
+     * The executor rejects settlements that it can't make.
+     */
+    default Executor settlements(ThrottlePolicy policy) {
+        return Runnable::run;
     }
 
     /**

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
  * The throttlers of several policies over one store. Thread-safe.
@@ -239,8 +240,7 @@ public final class Throttlers {
      * @throws IllegalArgumentException if the cost is outside its range, or the answer is a denial
      */
     public boolean settle(Answer taken, long cost) {
-        check(cost >= 0 && cost <= MAX_SETTLED_COST, "cost", "between 0 and " + MAX_SETTLED_COST, cost);
-        check(taken.allowed(), "the outcome of a settled answer", "ALLOWED", taken.outcome());
+        checkSettlement(taken, cost);
         try {
             boolean settled = store.settle(taken, cost);
             listener.eventOccurred(
@@ -250,6 +250,27 @@ public final class Throttlers {
             listener.eventOccurred(taken.policy(), ThrottleListener.Event.BACKEND_FAILURE);
             return false;
         }
+    }
+
+    /**
+     * Like {@link #settle}, for threads that must not wait, such as the one that completes a future: a bucket in memory
+     * is settled at once, and one in a remote store on another thread. If too many settlements wait for such a thread,
+     * the estimate stands, and the listener gets the event of a failed backend.
+     *
+     * @throws IllegalArgumentException if the cost is outside its range, or the answer is a denial
+     */
+    public void settleLater(Answer taken, long cost) {
+        checkSettlement(taken, cost);
+        try {
+            store.settlements(taken.policy()).execute(() -> settle(taken, cost));
+        } catch (RejectedExecutionException busy) {
+            listener.eventOccurred(taken.policy(), ThrottleListener.Event.BACKEND_FAILURE);
+        }
+    }
+
+    private static void checkSettlement(Answer taken, long cost) {
+        check(cost >= 0 && cost <= MAX_SETTLED_COST, "cost", "between 0 and " + MAX_SETTLED_COST, cost);
+        check(taken.allowed(), "the outcome of a settled answer", "ALLOWED", taken.outcome());
     }
 
     /**

@@ -13,6 +13,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
@@ -281,6 +283,43 @@ class ThrottlersTests {
                     .isThrownBy(() -> throttlers.settle(other, cost))
                     .withMessage("cost must be between 0 and 1000000000000, but was " + cost);
         }
+    }
+
+    @Test
+    void aCallThatIsSettledLaterIsSettledByTheStoresExecutor() {
+        List<String> events = new ArrayList<>();
+        List<Runnable> waiting = new ArrayList<>();
+        Throttlers throttlers = listening(
+                new Plain(BucketStore.local(time)) {
+                    @Override
+                    public Executor settlements(ThrottlePolicy policy) {
+                        return settlement -> {
+                            if (!waiting.isEmpty()) {
+                                throw new RejectedExecutionException();
+                            }
+                            waiting.add(settlement);
+                        };
+                    }
+                },
+                events);
+        Throttler alice = throttlers.get("per-user").forKey("alice");
+        throttlers.settleLater(alice.decide(1).taken().get(0), 0);
+        assertThat(events).isEmpty();
+        throttlers.settleLater(alice.decide(1).taken().get(0), 0);
+        assertThat(events).as("one settlement waits").containsExactly("per-user BACKEND_FAILURE");
+        waiting.get(0).run();
+        assertThat(events).containsExactly("per-user BACKEND_FAILURE", "per-user SETTLED");
+        assertThat(alice.snapshot().available()).as("one estimate stands").isEqualTo(2);
+    }
+
+    @Test
+    void aBucketInMemoryIsSettledAtOnceAlsoLater() {
+        Throttlers throttlers = throttlers(USER);
+        Throttler alice = throttlers.get("per-user").forKey("alice");
+        Answer taken = alice.decide(2).taken().get(0);
+        throttlers.settleLater(taken, 1);
+        assertThat(alice.snapshot().available()).isEqualTo(2);
+        assertThatIllegalArgumentException().isThrownBy(() -> throttlers.settleLater(taken, -1));
     }
 
     @Test

@@ -138,8 +138,8 @@ public final class Demand {
      * An hour of the last week.
      *
      * @param keys the keys of the sample that sent requests
-     * @param p99 the capacity that 99 % of these keys need at the policy's own rate, rounded up to a power of two
-     * @param max the capacity that all of these keys need, rounded up to a power of two
+     * @param p99 the capacity that 99 % of these keys needed at the policy's own rate, in whole tokens, rounded up
+     * @param max the capacity that all of these keys needed, in whole tokens, rounded up
      */
     public record Hour(int keys, long p99, long max) {}
 
@@ -225,7 +225,7 @@ public final class Demand {
     }
 
     /** Returns the number of keys in a share of n keys, rounded up. The rounding error of doubles adds no key. */
-    private static int rank(double share, int n) {
+    static int rank(double share, int n) {
         return (int) Math.ceil(share * n - 1e-9);
     }
 

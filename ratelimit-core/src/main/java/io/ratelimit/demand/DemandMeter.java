@@ -50,6 +50,7 @@ final class DemandMeter {
     private final ToLongFunction<String> hash;
     private final RequestTotals[] totals;
     private final HourlyPeaks hours = new HourlyPeaks();
+    private volatile int endedHours;
     private volatile FrequentKeys frequent = new FrequentKeys(FREQUENT_SETS);
     private volatile Heaviest heaviest = new Heaviest(List.of());
 
@@ -122,7 +123,7 @@ final class DemandMeter {
     }
 
     private FollowedKey create(long hash) {
-        return new FollowedKey(hash, totals[(int) hash & STRIPES - 1], grid.size(), hours.ended());
+        return new FollowedKey(hash, totals[(int) hash & STRIPES - 1], grid.size(), endedHours);
     }
 
     private long hash(String key) {
@@ -207,16 +208,16 @@ final class DemandMeter {
      */
     synchronized void endHour(long nanos) {
         List<FollowedKey> all = sample.all();
+        endedHours++;
         hours.end(all.stream()
-                .mapToDouble(key -> key.endHour(hours.ended() + 1, HourlyPeaks.KEPT) / grid.perToken())
-                .filter(peak -> peak > 0)
-                .toArray());
+                .mapToDouble(key -> key.endHour(endedHours, HourlyPeaks.KEPT) / grid.perToken())
+                .filter(peak -> peak > 0));
         long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
         sample.removeIf(key -> key.lastStep() < weekAgo);
         Arrays.stream(totals)
                 .forEach(stripe -> stripe.forgetBefore(
                         nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos()));
-        if (hours.ended() % HourlyPeaks.KEPT == 0) {
+        if (endedHours % HourlyPeaks.KEPT == 0) {
             frequent = new FrequentKeys(FREQUENT_SETS);
         }
     }

@@ -30,7 +30,7 @@ final class FollowedKey {
 
     private long lastStep;
     private int startHour;
-    private float hourPeak;
+    private double hourPeak;
     private volatile boolean heavy;
 
     /** @param totals the totals that requests are added to; its lock guards this key */
@@ -57,7 +57,7 @@ final class FollowedKey {
             boolean denied = addToLevel(grid, price, step);
             addToDeficits(grid, price, step, weight);
             lastStep = step;
-            hourPeak = Math.max(hourPeak, (float) parts[Math.min(grid.own(), busy)]);
+            hourPeak = Math.max(hourPeak, parts[Math.min(grid.own(), busy)]);
             totals.add(denied, price, nanos, weight);
         }
     }
@@ -115,9 +115,9 @@ final class FollowedKey {
      * Returns the maximum of the deficit at the policy's own rate since the last call. Forgets the other maxima once they
      * are older than the given hours.
      */
-    float endHour(int hour, int maxHours) {
+    double endHour(int hour, int maxHours) {
         synchronized (totals) {
-            float peak = hourPeak;
+            double peak = hourPeak;
             hourPeak = 0;
             if (hour - startHour >= maxHours) {
                 Arrays.fill(parts, parts.length / 2, parts.length, 0);

@@ -97,7 +97,7 @@ class DemandListenerTests {
         ask(3, Charge.of(SHADOW, "alice", 1));
         time.advance(Duration.ofHours(2));
         assertThat(demand.demand("shadow", null).hours())
-                .containsExactly(new Demand.Hour(0, 1, 1), new Demand.Hour(1, 4, 4));
+                .containsExactly(new Demand.Hour(0, 0, 0), new Demand.Hour(1, 3, 3));
         demand.close();
         time.advance(Duration.ofHours(2));
         assertThat(demand.demand("shadow", null).hours()).hasSize(2);

@@ -416,9 +416,25 @@ class DemandMeterTests {
             meter.endHour((i + 1) * hour);
         }
         Demand demand = meter.demand();
-        assertThat(demand.hours()).hasSize(168).first().isEqualTo(new Demand.Hour(1, 4, 4));
-        assertThat(demand.hours().get(99)).isEqualTo(new Demand.Hour(1, 64, 64));
+        assertThat(demand.hours()).hasSize(168).first().isEqualTo(new Demand.Hour(1, 3, 3));
+        assertThat(demand.hours().get(99)).isEqualTo(new Demand.Hour(1, 50, 50));
         assertThat(demand.needed(4)).containsExactly(3);
+    }
+
+    /** A float would have rounded the second one down. */
+    @Test
+    void theMaximaOfAnHourAreExact() {
+        DemandMeter meter = new DemandMeter(BucketSpec.of("1000000000/1s").withCapacity(1_000_000_000_000L));
+        for (long cost : new long[] {(1 << 24) - 1, (1 << 24) + 1, 123_456_789_013L}) {
+            meter.feed("key", cost, 0);
+            meter.endHour(Duration.ofHours(1).toNanos());
+        }
+        assertThat(meter.demand().hours())
+                .extracting(Demand.Hour::max)
+                .containsExactly(123_456_789_013L + (1 << 25), 1L << 25, (1L << 24) - 1);
+        IntStream.rangeClosed(1, 200).forEach(key -> meter.feed("key" + key, key, 0));
+        meter.endHour(Duration.ofHours(1).toNanos());
+        assertThat(meter.demand().hours().get(0)).isEqualTo(new Demand.Hour(200, 198, 200));
     }
 
     @Test

@@ -9,6 +9,9 @@ final class LogEntry {
 
     private static final long NANOS = 1_000_000_000L;
 
+    /** The bytes that the strings of a header take in addition to their text. */
+    private static final int HEADER_BYTES = 100;
+
     /** Null where the format has no such fact, or the line has no value. */
     @Nullable
     String host;
@@ -56,6 +59,9 @@ final class LogEntry {
 
     long startNanos;
 
+    /** About the number of bytes that the entry takes while it waits. */
+    int bytes;
+
     boolean hasRequest() {
         return !path.isEmpty();
     }
@@ -91,6 +97,11 @@ final class LogEntry {
     String header(String name) {
         int index = headers.indexOf(name.toLowerCase(Locale.ROOT));
         return index < 0 ? null : headerValues[index];
+    }
+
+    /** Sets the size from the line that this entry was read from. */
+    void sizeAs(String line) {
+        bytes = line.length() + HEADER_BYTES * headerValues.length;
     }
 
     /** Sets the moment of the stamp, read with this offset. */

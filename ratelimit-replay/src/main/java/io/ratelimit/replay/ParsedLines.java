@@ -9,12 +9,19 @@ import org.jspecify.annotations.Nullable;
 /** The lines of a log, which a thread reads and parses while another thread decides the requests before them. */
 final class ParsedLines {
 
+    /** The bytes of text that may wait at one place: unparsed, in batches, or to be put in order. */
+    static final int MAX_BYTES = 16 << 20;
+
     private static final int BATCH = 1024;
     private static final int BATCHES = 4;
+
+    /** One batch more is being filled, and one is being decided. */
+    private static final int MAX_BATCH_BYTES = MAX_BYTES / (BATCHES + 2);
 
     private final BlockingQueue<List<Object>> batches = new ArrayBlockingQueue<>(BATCHES);
     private final LogFormat format;
     private List<Object> batch = new ArrayList<>();
+    private int batchBytes;
     private volatile @Nullable Throwable failure;
 
     /** @param first the lines that were already read */
@@ -46,10 +53,18 @@ final class ParsedLines {
 
     private void add(String line) throws InterruptedException {
         LogEntry entry = format.read(line);
-        batch.add(entry == null ? line : entry);
-        if (batch.size() == BATCH) {
+        if (entry == null) {
+            batch.add(line);
+            batchBytes += line.length();
+        } else {
+            entry.sizeAs(line);
+            batch.add(entry);
+            batchBytes += entry.bytes;
+        }
+        if (batch.size() == BATCH || batchBytes >= MAX_BATCH_BYTES) {
             batches.put(batch);
-            batch = new ArrayList<>(BATCH);
+            batch = new ArrayList<>();
+            batchBytes = 0;
         }
     }
 

@@ -39,6 +39,10 @@ final class PolicyResult {
 
     long undecided;
     long overflows;
+
+    /** The requests whose tokens would come back by a status that the log lacks. */
+    long withoutStatus;
+
     final int bin;
     private final Map<String, DeniedKey> deniedKeys = new HashMap<>();
     private long forgottenCount;

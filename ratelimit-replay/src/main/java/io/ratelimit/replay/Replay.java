@@ -37,7 +37,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class Replay {
 
-    /** The lines among which requests are put in order. A log is written in the order in which requests end. */
+    /**
+     * The most lines among which requests are put in order, as far as they take no more than
+     * {@link ParsedLines#MAX_BYTES}. A log is written in the order in which requests end.
+     */
     private static final int WINDOW = 1 << 14;
 
     private static final Pattern FIREWALL = Pattern.compile("(?i)[;\\\\]|//|/\\.|%(?:00|2[5ef]|3b|5c)");
@@ -56,7 +59,9 @@ final class Replay {
     /** The other requests of the window. */
     private final PriorityQueue<LogEntry> unordered = new PriorityQueue<>(Replay::compare);
 
+    private long windowBytes;
     private final List<LogEntry> second = new ArrayList<>();
+    private long secondBytes;
     private final boolean refunds;
     private final Bins bins;
     private final long[] denied = new long[2];
@@ -107,7 +112,8 @@ final class Replay {
         }
         boolean inOrder = ordered.isEmpty() || ordered.getLast().startNanos <= entry.startNanos;
         (inOrder ? ordered : unordered).add(entry);
-        if (ordered.size() + unordered.size() > WINDOW) {
+        windowBytes += entry.bytes;
+        while (ordered.size() + unordered.size() > WINDOW || windowBytes > ParsedLines.MAX_BYTES) {
             decideFirst();
         }
     }
@@ -134,6 +140,7 @@ final class Replay {
         LogEntry other = unordered.peek();
         boolean takesOther = next == null || other != null && compare(other, next) < 0;
         LogEntry entry = takesOther ? unordered.remove() : ordered.remove();
+        windowBytes -= entry.bytes;
         if (entry.startNanos < latest) {
             late++;
         }
@@ -141,11 +148,13 @@ final class Replay {
         boolean sameSecond = !second.isEmpty()
                 && !exactStamps
                 && second.size() < WINDOW
+                && secondBytes < ParsedLines.MAX_BYTES
                 && second.get(0).startNanos / NANOS == entry.startNanos / NANOS;
         if (!sameSecond) {
             decideSecond();
         }
         second.add(entry);
+        secondBytes += entry.bytes;
     }
 
     private void decideSecond() {
@@ -154,6 +163,7 @@ final class Replay {
             decide(entry, entry.startNanos + (exactStamps ? 0 : i * NANOS / second.size()));
         }
         second.clear();
+        secondBytes = 0;
     }
 
     private void decide(LogEntry entry, long spreadNanos) {
@@ -170,9 +180,9 @@ final class Replay {
         requests++;
         bins.add(0, entry.startNanos);
         request.begin(entry, usersLogged, sessionsLogged);
-        List<Charge> early = charges(Phase.BEFORE_AUTHENTICATION);
+        List<Charge> early = charges(Phase.BEFORE_AUTHENTICATION, entry);
         boolean passes = !authenticates || entry.status != 401 && !isRejectedByFirewall(entry);
-        Call call = new Call(entry, early, passes ? charges(Phase.AFTER_AUTHENTICATION) : List.of());
+        Call call = new Call(entry, early, passes ? charges(Phase.AFTER_AUTHENTICATION, entry) : List.of());
         atOnce.decide(call, entry.startNanos);
         if (spread != atOnce) {
             spread.decide(call, spreadNanos);
@@ -185,7 +195,7 @@ final class Replay {
     }
 
     /** Returns the charges of a phase. A policy that needs a fact which the log lacks is left out, and counted. */
-    private List<Charge> charges(Phase phase) {
+    private List<Charge> charges(Phase phase, LogEntry entry) {
         List<Charge> charges = new ArrayList<>();
         for (RequestPolicy policy : policies.all()) {
             PolicyResult result =
@@ -202,6 +212,9 @@ final class Replay {
                     result.countUndecided(unlogged);
                 } else if (charge != null) {
                     charges.add(charge);
+                    boolean byStatus =
+                            policy.refundOn() != null && !policy.refundOn().isAuthenticated();
+                    result.withoutStatus += byStatus && entry.status == 0 ? 1 : 0;
                 }
             }
         }
@@ -283,7 +296,8 @@ final class Replay {
         private void refund(LogEntry entry, Decision decision, List<Answer> taken) {
             int status = decision.allowed() ? entry.status : rejectionStatus(decision);
             long end = clock.nanoTime() + (decision.allowed() ? Math.max(entry.durationNanos, 0) : 0);
-            Predicate<RequestPolicy> refunded = policy -> policy.refunds(status, entry.user != null);
+            boolean authenticated = entry.user != null;
+            Predicate<RequestPolicy> refunded = policy -> policy.refunds(status, authenticated);
             if (end > clock.nanoTime()) {
                 clock.callAt(end, () -> giveBack(taken, refunded));
             } else {

@@ -25,6 +25,7 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         return thread;
     });
     private volatile long nanos;
+    private volatile @Nullable Throwable failure;
     private long scheduled;
 
     ReplayClock(long nanos) {
@@ -42,26 +43,46 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         return nanos;
     }
 
-    /** Moves the time forward through all timers; a moment in the past doesn't move it. */
+    /**
+     * Moves the time forward through all timers; a moment in the past doesn't move it.
+     *
+     * @throws IllegalStateException if a call or a request failed
+     */
     void advanceTo(long moment) {
         for (Timer timer = timers.peek(); timer != null && timer.moment <= moment; timer = timers.peek()) {
             timers.remove();
             nanos = Math.max(nanos, timer.moment);
             timer.run();
+            checkFailure();
         }
         nanos = Math.max(nanos, moment);
     }
 
-    /** Runs a request that may wait. Returns when it has ended or waits. */
+    /**
+     * Runs a request that may wait. Returns when it has ended or waits.
+     *
+     * @throws IllegalStateException if it failed
+     */
     void run(Runnable request) {
         waiting.execute(() -> {
             try {
                 request.run();
+            } catch (Throwable thrown) {
+                failure = thrown;
             } finally {
                 log.release();
             }
         });
         log.acquireUninterruptibly();
+        checkFailure();
+    }
+
+    private void checkFailure() {
+        Throwable thrown = failure;
+        if (thrown != null) {
+            failure = null;
+            throw new IllegalStateException(thrown);
+        }
     }
 
     @Override
@@ -82,7 +103,11 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         return timer;
     }
 
-    /** Ends all requests that wait. */
+    /**
+     * Ends all requests that wait.
+     *
+     * @throws IllegalStateException if a call or a request failed
+     */
     @Override
     public void close() {
         while (!timers.isEmpty()) {
@@ -93,6 +118,7 @@ final class ReplayClock implements TimeSource, AutoCloseable {
             }
         }
         waiting.shutdown();
+        checkFailure();
     }
 
     /** Upkeep has no effect on decisions: a cache that the log outlives needs none. */
@@ -104,7 +130,8 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         return timer;
     }
 
-    private static final class Timer extends FutureTask<@Nullable Void> {
+    /** A call in the future. Its failure is the clock's, since no caller waits for the result. */
+    private final class Timer extends FutureTask<@Nullable Void> {
 
         private final long moment;
         private final long number;
@@ -114,6 +141,12 @@ final class ReplayClock implements TimeSource, AutoCloseable {
             super(call, null);
             this.moment = moment;
             this.number = number;
+        }
+
+        @Override
+        protected void setException(Throwable thrown) {
+            failure = thrown;
+            super.setException(thrown);
         }
     }
 }

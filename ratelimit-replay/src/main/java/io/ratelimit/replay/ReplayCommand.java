@@ -22,6 +22,8 @@ public final class ReplayCommand {
     static final int TOO_MANY_DENIED = 1;
     static final int WRONG_COMMAND_LINE = 2;
     static final int WRONG_CONFIGURATION = 3;
+
+    /** Nothing or not all was decided, or a report can't be written. */
     static final int NOT_DECIDED = 4;
 
     /** The lines that must contain one of the format. */
@@ -56,18 +58,32 @@ public final class ReplayCommand {
             err.println(wrong.getMessage() + ". '--help' lists the options.");
             return WRONG_COMMAND_LINE;
         }
-        if (options.help) {
-            out.print(ReplayOptions.USAGE);
-            return DECIDED;
-        }
-        try (ReplayPolicies policies = policies(options)) {
-            return policies == null ? WRONG_CONFIGURATION : replay(options, formats, policies);
-        } catch (IllegalArgumentException wrong) {
+        try {
+            if (options.help) {
+                print(ReplayOptions.USAGE);
+                return DECIDED;
+            }
+            try (ReplayPolicies policies = policies(options)) {
+                return policies == null ? WRONG_CONFIGURATION : replay(options, formats, policies);
+            }
+        } catch (ReplayPolicies.WrongEndpointException wrong) {
             err.println(wrong.getMessage());
             return WRONG_COMMAND_LINE;
         } catch (IOException failure) {
             err.println("Can't read or write: " + failure);
             return NOT_DECIDED;
+        } catch (RuntimeException | Error failure) {
+            err.print("The replay failed: ");
+            failure.printStackTrace(err);
+            return NOT_DECIDED;
+        }
+    }
+
+    /** Prints a text. A stream keeps its failures to itself until it is asked. */
+    private void print(String text) throws IOException {
+        out.print(text);
+        if (out.checkError()) {
+            throw new IOException("Can't write to the standard output");
         }
     }
 
@@ -77,7 +93,7 @@ public final class ReplayCommand {
         try {
             policies = ReplayPolicies.read(options.properties, options.endpoints, options.authentication);
         } catch (ReplayPolicies.WrongEndpointException wrong) {
-            throw new IllegalArgumentException(wrong.getMessage(), wrong);
+            throw wrong;
         } catch (RuntimeException stopped) {
             for (Throwable cause = stopped; cause != null; cause = cause.getCause()) {
                 if (cause instanceof YAMLException malformed) {
@@ -112,10 +128,7 @@ public final class ReplayCommand {
         Replay replay = new Replay(policies, options.authentication);
         UnreadLines unread = new UnreadLines();
         try (LogReader reader = new LogReader(options.files, in)) {
-            List<String> sample = new ArrayList<>();
-            for (String line = reader.next(); line != null; line = sample.size() < SAMPLE ? reader.next() : null) {
-                sample.add(line);
-            }
+            List<String> sample = sample(reader);
             LogFormat format = mostFrequent(formats, sample);
             if (format == null) {
                 err.print(unread.explain(options, sample, reader));
@@ -135,7 +148,7 @@ public final class ReplayCommand {
             replay.finish();
             progress.end();
             Report report = new Report(options, reader, format, clock, unread, replay, policies.properties());
-            out.print(report.text());
+            print(report.text());
             if (options.json != null) {
                 Files.writeString(options.json, report.json());
             }
@@ -144,6 +157,18 @@ public final class ReplayCommand {
             }
             return exitCode(options, reader, replay);
         }
+    }
+
+    /** Returns the first lines, as far as they fit in memory. */
+    private static List<String> sample(LogReader reader) {
+        List<String> sample = new ArrayList<>();
+        int bytes = 0;
+        for (String line = reader.next(); line != null; ) {
+            sample.add(line);
+            bytes += line.length();
+            line = sample.size() < SAMPLE && bytes < ParsedLines.MAX_BYTES ? reader.next() : null;
+        }
+        return sample;
     }
 
     private static void add(Object line, long number, LogClock clock, Replay replay, UnreadLines unread) {

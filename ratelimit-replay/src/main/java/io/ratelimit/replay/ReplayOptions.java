@@ -40,7 +40,7 @@ final class ReplayOptions {
               --quiet               no progress bar
 
             Exit codes: 0 decided; 1 more denied than --fail-above; 2 wrong command line; 3 the configuration stops the
-            start; 4 nothing could be decided, or a file is damaged.
+            start; 4 nothing could be decided, a file is damaged, the replay failed, or a report can't be written.
             """;
 
     final List<String> files = new ArrayList<>();

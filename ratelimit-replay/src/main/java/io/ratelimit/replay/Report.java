@@ -101,6 +101,45 @@ final class Report {
         return !replay.hasExactStamps() && figures[PolicyResult.SPREAD] != figures[PolicyResult.AT_ONCE];
     }
 
+    /** Returns why the numbers of denied requests and keys of a policy may be too high; empty if nothing was denied. */
+    private List<String> doubts(PolicyResult result) {
+        List<String> doubts = new ArrayList<>();
+        if (result.denied[PolicyResult.SPREAD] + result.denied[PolicyResult.AT_ONCE] == 0) {
+            return doubts;
+        }
+        note(doubts, replay.late(), "request", "requests", " began before others that had already been decided");
+        note(
+                doubts,
+                result.overflows,
+                "request",
+                "requests",
+                " shared an overflow bucket");
+        note(
+                doubts,
+                result.withoutStatus,
+                "request keeps its",
+                "requests keep their",
+                " tokens, since the log lacks their status (refund-on)");
+        RateLimitProperties.Policy policy = properties.policies().get(result.policy.name());
+        if (policy != null && policy.settle() != null) {
+            doubts.add("a log has no actual costs (settle), so each request keeps its estimate");
+        }
+        return doubts;
+    }
+
+    /** Returns why the number of all denied requests may be too high. */
+    private List<String> doubts() {
+        return replay.results().stream()
+                .filter(result -> result.policy.mode() != Mode.SHADOW)
+                .flatMap(result -> doubts(result).stream())
+                .distinct()
+                .toList();
+    }
+
+    private static String text(List<String> doubts) {
+        return doubts.isEmpty() ? "" : "; may be too high: " + String.join("; ", doubts);
+    }
+
     private long[] deniedKeys(PolicyResult result) {
         return exact(result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
     }
@@ -177,7 +216,7 @@ final class Report {
         notAsked().forEach((name, reason) -> out.printf("%n%s: not decided, %s.%n", name, reason));
         long[] denied = replay.denied();
         String share = percent(Math.max(denied[0], denied[1]), replay.requests());
-        out.printf("%nDenied in all: %s, %s.%n", range(denied, "request"), share);
+        out.printf("%nDenied in all: %s, %s%s.%n", range(denied, "request"), share, text(doubts()));
         return text.toString();
     }
 
@@ -195,7 +234,7 @@ final class Report {
         if (!policy.isGlobal()) {
             out.printf(" of %s (%s)", range(keys, "key"), percent(Math.max(keys[0], keys[1]), result.keys.size()));
         }
-        out.println();
+        out.println(text(doubts(result)));
         if (result.undecided > 0) {
             out.printf("  not decided: %s, the log lacks %s%n", count(result.undecided, "request"), result.lacks());
         }
@@ -209,7 +248,8 @@ final class Report {
             }
         });
         for (PolicyResult.DeniedKey key : result.deniedMost(KEYS_IN_TEXT)) {
-            out.printf("  %,7d denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
+            String format = result.countsAreExact() ? "%,7d" : "at most %,d";
+            out.printf("  " + format + " denied: %s, %s to %s%n", key.count, key.name, time(key.first), time(key.last));
         }
         policy.tiers().keySet().forEach(tier -> printSuggestion(out, policy, tier));
         printSuggestion(out, policy, null);
@@ -277,6 +317,7 @@ final class Report {
         tree.put("notes", notes());
         tree.put("unreadable", unread.first());
         tree.put("denied", replay.denied());
+        tree.put("mayBeTooHigh", doubts());
         tree.put("notDecided", notAsked());
         tree.put("binMillis", replay.bins().widthNanos() / 1_000_000);
         tree.put("binStart", replay.firstNanos() / 1_000_000);
@@ -300,6 +341,7 @@ final class Report {
         tree.put("global", policy.isGlobal());
         tree.put("decided", result.decided[PolicyResult.AT_ONCE]);
         tree.put("denied", exact(result.denied));
+        tree.put("mayBeTooHigh", doubts(result));
         tree.put("keys", result.keys.size());
         tree.put("keysAreAll", !result.keys.isFull());
         tree.put("deniedKeys", deniedKeys(result));

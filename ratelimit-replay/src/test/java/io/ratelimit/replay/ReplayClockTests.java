@@ -1,6 +1,7 @@
 package io.ratelimit.replay;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.TokenBucket;
@@ -25,6 +26,44 @@ class ReplayClockTests {
             assertThat(bucket.tryAcquire(1)).isFalse();
             clock.advanceTo(nanos("2026-01-31T23:00:00Z"));
             assertThat(bucket.tryAcquire(1)).isTrue();
+        }
+    }
+
+    /** A refund that fails would otherwise be missing in the counts. */
+    @Test
+    void aCallThatFailsStopsTheReplay() {
+        try (ReplayClock clock = new ReplayClock(0)) {
+            clock.callAt(10, () -> {
+                throw new IllegalArgumentException("no such bucket");
+            });
+            clock.advanceTo(9);
+            assertThatThrownBy(() -> clock.advanceTo(10)).hasRootCauseMessage("no such bucket");
+        }
+    }
+
+    @Test
+    void aCallThatFailsAtTheEndStopsTheReplay() {
+        ReplayClock clock = new ReplayClock(0);
+        clock.callAt(10, () -> {
+            throw new IllegalArgumentException("no such bucket");
+        });
+        assertThatThrownBy(clock::close).hasRootCauseMessage("no such bucket");
+    }
+
+    @Test
+    void aRequestThatFailsBeforeOrAfterItWaitedStopsTheReplay() {
+        try (ReplayClock clock = new ReplayClock(0)) {
+            assertThatThrownBy(() -> clock.run(() -> {
+                        throw new IllegalArgumentException("at once");
+                    }))
+                    .hasRootCauseMessage("at once");
+        }
+        try (ReplayClock clock = new ReplayClock(0)) {
+            clock.run(() -> {
+                clock.parkUntil(10);
+                throw new IllegalArgumentException("later");
+            });
+            assertThatThrownBy(() -> clock.advanceTo(10)).hasRootCauseMessage("later");
         }
     }
 }

@@ -1,11 +1,14 @@
 package io.ratelimit.replay;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.BufferedOutputStream;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -395,7 +398,52 @@ class ReplayCommandTests {
 
         assertThat(report())
                 .contains("1 request began before others that had already been decided")
-                .contains("20,001 requests of 100 keys; denies 1 request");
+                .contains("20,001 requests of 100 keys; denies 1 request")
+                .contains("; may be too high: 1 request began before others that had already been decided");
+    }
+
+    @Test
+    void aCountThatMayBeTooHighIsMarked() throws IOException {
+        Path json = directory.resolve("report.json");
+        Files.writeString(log, line("10.0.0.1").repeat(2));
+        run("--json", json.toString());
+        assertThat(report()).contains("Denied in all: 1 request, 50.00 %.").doesNotContain("too high", "at most 1 denied");
+        assertThat(Files.readString(json)).contains("\"denied\":[1,1],\"mayBeTooHigh\":[]");
+
+        policy("{ key: ip, rate: 1/1m, max-keys: 1 }");
+        Files.writeString(log, line("10.0.0.1") + line("10.0.0.2").repeat(9));
+        run("--json", json.toString());
+        String shared = "9 requests shared an overflow bucket";
+        assertThat(report())
+                .contains("denies 8 requests (80.00 %) of 1 key (50.00 %); may be too high: " + shared)
+                .contains("Denied in all: 8 requests, 80.00 %; may be too high: " + shared);
+        assertThat(Files.readString(json)).contains("\"denied\":[8,8],\"mayBeTooHigh\":[\"" + shared);
+
+        policy("{ key: ip, rate: 1/1m, settle: 'response-header:X-Cost' }");
+        Files.writeString(log, line("10.0.0.1").repeat(2));
+        run();
+        assertThat(report())
+                .contains("may be too high: a log has no actual costs (settle), so each request keeps its estimate");
+
+        policy("{ key: ip, rate: 1/1m, refund-on: 5xx }");
+        run("--format", "%h %l %u %t \"%r\"");
+        assertThat(report()).contains("may be too high: 2 requests keep their tokens, since the log lacks their status");
+        run();
+        assertThat(report()).doesNotContain("too high");
+    }
+
+    /** More denied keys than are counted one by one. */
+    @Test
+    void theCountsOfKeysThatMayBeTooHighAreMarked() throws IOException {
+        StringBuilder lines = new StringBuilder();
+        for (int key = 0; key < 20_001; key++) {
+            lines.append(line("10.0." + key / 256 + "." + key % 256).repeat(2));
+        }
+        Files.writeString(log, lines);
+
+        run();
+
+        assertThat(report()).contains("at most 2 denied: 10.0.78.32");
     }
 
     @Test
@@ -419,6 +467,57 @@ class ReplayCommandTests {
         Path endpoints = Files.writeString(directory.resolve("endpoints"), "items\n");
         assertThat(run("--endpoints", endpoints.toString())).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
         assertThat(errors()).contains("GET /items/{id}", "'items'");
+    }
+
+    @Test
+    void aReportThatCannotBeWrittenIsAFailure() throws IOException {
+        Files.writeString(log, line("10.0.0.1"));
+        assumeTrue(Files.isWritable(Path.of("/dev/full")));
+
+        assertThat(run("--json", "/dev/full")).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Can't read or write: ", "No space left on device");
+        assertThat(run("--html=/dev/full")).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Can't read or write: ", "No space left on device");
+    }
+
+    @Test
+    void aFullStandardOutputIsAFailure() throws IOException {
+        Files.writeString(log, line("10.0.0.1"));
+        List<String> decided = List.of(log.toString(), "--config", config.toString());
+
+        assertThat(runWithFullOutput(decided)).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("Can't write to the standard output");
+        assertThat(runWithFullOutput(List.of("--help"))).isEqualTo(ReplayCommand.NOT_DECIDED);
+    }
+
+    private int runWithFullOutput(List<String> arguments) {
+        PrintStream full = new PrintStream(new BufferedOutputStream(new OutputStream() {
+            @Override
+            public void write(int value) throws IOException {
+                throw new IOException("No space left on device");
+            }
+        }));
+        err.reset();
+        return new ReplayCommand(InputStream.nullInputStream(), full, new PrintStream(err, true)).run(arguments);
+    }
+
+    /** Neither the code of a wrong command line nor that of too many denied requests, which the JVM uses by default. */
+    @Test
+    void aFailureDuringTheReplayHasItsOwnCode() {
+        for (RuntimeException failure :
+                List.of(new IllegalArgumentException("broken"), new IllegalStateException("broken"))) {
+            InputStream input = new InputStream() {
+                @Override
+                public int read() {
+                    throw failure;
+                }
+            };
+            err.reset();
+            assertThat(new ReplayCommand(input, new PrintStream(out, true), new PrintStream(err, true))
+                            .run(List.of("-", "--config", config.toString())))
+                    .isEqualTo(ReplayCommand.NOT_DECIDED);
+            assertThat(errors()).contains("The replay failed: ", "broken");
+        }
     }
 
     @Test

@@ -588,8 +588,8 @@ public class RateLimitsEndpoint {
      * An hour.
      *
      * @param keys the keys of the sample that sent requests
-     * @param p99 the capacity at the present rate for 99 % of them, rounded up to a power of two
-     * @param max the capacity for all of them, rounded up to a power of two
+     * @param p99 the capacity at the present rate that 99 % of them needed
+     * @param max the capacity that all of them needed
      */
     record HourDescriptor(int keys, long p99, long max) {}
 

@@ -99,8 +99,12 @@ record MethodCharge(
         return limit.key().charge(policy(), keyTexts(key, arguments), tokens, current, tierName);
     }
 
-    /** Settles a call with this result, if the annotation has an actual cost. */
-    void settle(Answer taken, @Nullable Object[] argumentsAndResult, Throttlers throttlers) {
+    /**
+     * Settles a call with this result, if the annotation has an actual cost.
+     *
+     * @param mayWait whether this thread may wait for a remote store
+     */
+    void settle(Answer taken, @Nullable Object[] argumentsAndResult, Throttlers throttlers, boolean mayWait) {
         Settle actual = settle;
         if (actual != null) {
             limit.cost()
@@ -109,6 +113,7 @@ record MethodCharge(
                             () -> actual.value().value(argumentsAndResult),
                             "the actual cost of " + annotation,
                             throttlers,
+                            mayWait,
                             limit.failures());
         }
     }

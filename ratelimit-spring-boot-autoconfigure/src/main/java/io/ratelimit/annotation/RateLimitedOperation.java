@@ -79,14 +79,14 @@ final class RateLimitedOperation {
     /** Returns the result of a call, and settles the call when its value is there. */
     @Nullable
     Object settled(@Nullable Object result, @Nullable Object[] arguments, Decision decision, Throttlers throttlers) {
-        return SettledResult.of(result, value -> {
+        return SettledResult.of(result, (value, mayWait) -> {
             @Nullable Object[] all = Arrays.copyOf(arguments, arguments.length + 1);
             all[arguments.length] = value;
             for (Answer taken : decision.taken()) {
                 methodCharges.stream()
                         .filter(charge ->
                                 charge.policy().name().equals(taken.policy().name()))
-                        .forEach(charge -> charge.settle(taken, all, throttlers));
+                        .forEach(charge -> charge.settle(taken, all, throttlers, mayWait));
             }
         });
     }

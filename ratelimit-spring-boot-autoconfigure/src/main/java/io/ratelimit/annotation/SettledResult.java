@@ -3,7 +3,6 @@ package io.ratelimit.annotation;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.ReactiveAdapter;
 import org.springframework.core.ReactiveAdapterRegistry;
@@ -35,23 +34,33 @@ final class SettledResult {
         return type.getName().equals("reactor.core.publisher.Mono");
     }
 
+    /** Settles a call. */
+    interface Settlement {
+
+        /**
+         * Settles the call by its value.
+         *
+         * @param mayWait whether this thread may wait for a remote store; not if it brings the value of another thread
+         */
+        void settle(@Nullable Object value, boolean mayWait);
+    }
+
     /**
      * Settles a call by the value of its result: at once, or when the value arrives. A failure is not settled.
      *
-     * @param settle settles a call by its value
      * @return the result for the caller of the method
      */
-    static @Nullable Object of(@Nullable Object result, Consumer<@Nullable Object> settle) {
+    static @Nullable Object of(@Nullable Object result, Settlement settlement) {
         if (result instanceof CompletionStage<?> stage) {
             stage.whenComplete((value, failure) -> {
                 if (failure == null) {
-                    settle.accept(value);
+                    settlement.settle(value, false);
                 }
             });
         } else if (result != null && isReactive(result)) {
-            return Monos.settled(result, settle);
+            return Monos.settled(result, settlement);
         } else {
-            settle.accept(result);
+            settlement.settle(result, true);
         }
         return result;
     }
@@ -69,11 +78,11 @@ final class SettledResult {
     /** Loaded only if Reactor is on the class path. A second subscription repeats the work, but not the settlement. */
     private static final class Monos {
 
-        static Object settled(Object mono, Consumer<@Nullable Object> settle) {
+        static Object settled(Object mono, Settlement settlement) {
             AtomicBoolean isSettled = new AtomicBoolean();
             return ((Mono<?>) mono).doOnNext(value -> {
                 if (isSettled.compareAndSet(false, true)) {
-                    settle.accept(value);
+                    settlement.settle(value, false);
                 }
             });
         }

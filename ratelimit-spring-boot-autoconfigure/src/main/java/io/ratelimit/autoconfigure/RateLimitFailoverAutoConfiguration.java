@@ -68,7 +68,7 @@ public final class RateLimitFailoverAutoConfiguration {
             return ClassUtils.getShortName(ClassUtils.getUserClass(store));
         }
 
-        @Bean(name = CUSTOM_STORE, defaultCandidate = false)
+        @Bean(name = CUSTOM_STORE, defaultCandidate = false, destroyMethod = "awaitSettlements")
         FailoverBucketStore rateLimitCustomStore(
                 BucketStore store, RateLimitProperties properties, TimeSource time, Deadline deadline) {
             rejectLeases(store, properties);

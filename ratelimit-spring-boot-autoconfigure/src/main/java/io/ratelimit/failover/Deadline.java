@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * #open opens} and {@link #close closes} the request; a call outside a request has the whole time. Thread-safe.
  *
  * <p>A call has the time that the earlier calls of its request left. Once the time is used up, or a call has failed, the
- * request makes no further calls.
+ * request makes no further calls. The {@linkplain #settling settlements} of a request have the same time once more, since a
+ * call that isn't settled counts a wrong cost.
  */
 public final class Deadline {
 
@@ -36,6 +38,14 @@ public final class Deadline {
     private static final class Request {
         private long spentNanos;
         private boolean failed;
+        private @Nullable Request settlements;
+
+        /** Returns the time of the settlements. One that failed doesn't prevent others, as it may concern its bucket alone. */
+        Request settlements() {
+            settlements = settlements == null ? new Request() : settlements;
+            settlements.failed = false;
+            return settlements;
+        }
     }
 
     /** A bucket store that ends each call by the deadline itself: a later answer proves that this process is slow. */
@@ -62,6 +72,20 @@ public final class Deadline {
 
     TimeSource time() {
         return time;
+    }
+
+    /** Makes a settlement in the time for all settlements of this request. */
+    <T extends @Nullable Object> T settling(Supplier<T> settlement) {
+        Request request = requests.get();
+        if (request == null) {
+            return settlement.get();
+        }
+        requests.set(request.settlements());
+        try {
+            return settlement.get();
+        } finally {
+            requests.set(request);
+        }
     }
 
     /** Returns whether a call of this request has failed, so that no further call may be made. */

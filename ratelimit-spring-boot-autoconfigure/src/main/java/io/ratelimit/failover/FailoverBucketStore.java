@@ -47,10 +47,12 @@ public final class FailoverBucketStore implements BucketStore {
     public static final Charge PROBE_CHARGE = Charge.of(PROBE_POLICY, Keys.reserved(""), 1);
 
     private final BucketStore store;
+    private final Deadline deadline;
     private final ResilientCalls calls;
     private final FallbackBuckets fallback;
     private final RememberedDenials denials;
     private final @Nullable Leases leases;
+    private final SettlementThreads settlements = new SettlementThreads();
 
     /**
      * Creates a store that renews leases on a few threads of its own, which end when they are idle.
@@ -90,6 +92,7 @@ public final class FailoverBucketStore implements BucketStore {
             Deadline deadline,
             Executor background) {
         this.store = store;
+        this.deadline = deadline;
         this.calls = new ResilientCalls(
                 name, deadline, store instanceof Deadline.Bounded, () -> store.take(List.of(PROBE_CHARGE)));
         this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
@@ -185,12 +188,26 @@ public final class FailoverBucketStore implements BucketStore {
         if (left == null) {
             return true;
         }
-        Boolean settled = calls.call(() -> store.settle(left, cost));
+        Boolean settled = deadline.settling(() -> calls.call(() -> store.settle(left, cost)));
         denials.forget(taken.charge());
         if (settled == null) {
             throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");
         }
         return settled;
+    }
+
+    /** Returns threads of this store, since the store may be slow. */
+    @Override
+    public Executor settlements(ThrottlePolicy policy) {
+        return settlements;
+    }
+
+    /**
+     * Waits for the settlements that other threads make, but for at most two seconds. Call this before the store's
+     * connections are closed.
+     */
+    public void awaitSettlements() {
+        settlements.await();
     }
 
     /**

@@ -9,6 +9,7 @@ import io.ratelimit.ThrottlePolicy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 
 /**
@@ -112,6 +113,11 @@ public final class RoutingBucketStore implements BucketStore {
     @Override
     public boolean settle(Answer taken, long cost) {
         return storeOf(taken.policy()).settle(taken, cost);
+    }
+
+    @Override
+    public Executor settlements(ThrottlePolicy policy) {
+        return storeOf(policy).settlements(policy);
     }
 
     @Override

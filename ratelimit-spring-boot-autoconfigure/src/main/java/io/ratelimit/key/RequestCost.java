@@ -150,6 +150,8 @@ public final class RequestCost {
      * @param taken the answer that the call took its tokens with
      * @param actual returns the actual cost: a number or its text; null or a blank text if there is none
      * @param name the actual cost as messages name it
+     * @param mayWait whether this thread may wait for a remote store; otherwise the call is {@linkplain
+     *     Throttlers#settleLater settled later}
      * @param failures receives a call for each value that is no actual cost
      */
     public void settle(
@@ -157,6 +159,7 @@ public final class RequestCost {
             Callable<? extends @Nullable Object> actual,
             String name,
             Throttlers throttlers,
+            boolean mayWait,
             FailureListener failures) {
         String policy = taken.policy().name();
         String fact = name + ", so the estimate stands";
@@ -168,7 +171,7 @@ public final class RequestCost {
             }
             BigDecimal number = NumberText.read(value.toString());
             if (number != null && number.signum() >= 0 && number.compareTo(MAX_SETTLED) <= 0) {
-                throttlers.settle(taken, capped(NumberText.ceiling(number)));
+                settle(taken, capped(NumberText.ceiling(number)), throttlers, mayWait);
                 return;
             }
             failures.failed(policy, fact, "it must be a number between 0 and " + Throttlers.MAX_SETTLED_COST);
@@ -176,6 +179,14 @@ public final class RequestCost {
             failures.failed(policy, fact, failure);
         }
         throttlers.listener().eventOccurred(taken.policy(), ThrottleListener.Event.SETTLE_FAILURE);
+    }
+
+    private static void settle(Answer taken, long cost, Throttlers throttlers, boolean mayWait) {
+        if (mayWait) {
+            throttlers.settle(taken, cost);
+        } else {
+            throttlers.settleLater(taken, cost);
+        }
     }
 
     /** Caps a cost that was computed elsewhere at this cost's maximum. */

@@ -1,13 +1,16 @@
 package io.ratelimit.failover;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.ratelimit.Backend.Condition;
+import io.ratelimit.BackendException;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.failover.Deadline.CongestedException;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Decisions after the time of a request is used up, and in a process that is too busy to call the backend. */
@@ -41,6 +44,42 @@ class RequestDeadlineTests extends FailoverScenario {
         assertThat(deadline.hasFailed()).isTrue();
         deadline.close();
         assertThat(deadline.hasFailed()).isFalse();
+    }
+
+    @Test
+    void theSettlementsOfARequestShareATimeOfTheirOwn() {
+        redis.slowDown(Duration.ofMillis(60));
+        deadline.open();
+        List<Answer> taken = List.of(answer(2), answer(3));
+        assertThat(deadline.hasFailed()).as("its time is used up").isTrue();
+        redis.calls();
+        assertThat(store.settle(taken.get(0), 1)).isTrue();
+        assertThat(store.settle(taken.get(1), 1)).isTrue();
+        assertThat(redis.calls()).isEqualTo(2);
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.settle(taken.get(1), 1));
+        assertThat(redis.calls()).as("the time for settlements is used up").isZero();
+        assertThat(take(LOCAL, 1).answers()).as("other calls get no new time").allMatch(Answer::fallback);
+
+        deadline.close();
+        Answer next = answer(2);
+        redis.calls();
+        assertThat(store.settle(next, 1)).isTrue();
+        assertThat(redis.calls()).isEqualTo(1);
+    }
+
+    @Test
+    void aSettlementThatFailsLeavesTimeForTheNext() {
+        deadline.open();
+        Answer taken = answer(5);
+        redis.breakDown();
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.settle(taken, 6));
+        redis.mend();
+        assertThat(store.settle(taken, 1)).isTrue();
+        assertThat(take(LOCAL, 1).answers()).as("nor does it fail other calls").noneMatch(Answer::fallback);
+    }
+
+    private Answer answer(long cost) {
+        return take(LOCAL, cost).answers().get(0);
     }
 
     @Test

@@ -82,6 +82,7 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
     @Override
     public void stop() {
         running = false;
+        store.awaitSettlements();
         storage.stop();
     }
 

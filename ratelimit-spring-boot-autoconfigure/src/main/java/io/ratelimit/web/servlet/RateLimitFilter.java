@@ -116,20 +116,28 @@ public class RateLimitFilter extends OncePerRequestFilter {
         } finally {
             if (failed) {
                 int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
-                complete(ledger, response.isCommitted() ? response.getStatus() : status, request, response);
+                complete(ledger, response.isCommitted() ? response.getStatus() : status, request, response, true);
+            } else if (request.isAsyncStarted()) {
+                Runnable onCompletion = () -> complete(ledger, response.getStatus(), request, response, false);
+                request.getAsyncContext().addListener(new CompletionListener(onCompletion));
             } else {
-                CompletionListener.onCompletion(
-                        request, () -> complete(ledger, response.getStatus(), request, response));
+                complete(ledger, response.getStatus(), request, response, true);
             }
         }
     }
 
-    private void complete(RequestLedger ledger, int status, HttpServletRequest request, HttpServletResponse response) {
+    /** @param mayWait whether this thread may wait for the settlements; not if it can be any thread of the application */
+    private void complete(
+            RequestLedger ledger,
+            int status,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            boolean mayWait) {
         if (policies.get().refunds()) {
             ledger.refund(throttlers, status);
         }
         if (policies.get().settles()) {
-            ledger.settle(throttlers, request, response);
+            ledger.settle(throttlers, request, response, mayWait);
         }
     }
 
@@ -185,16 +193,8 @@ public class RateLimitFilter extends OncePerRequestFilter {
         return onceAttribute;
     }
 
-    /** Runs an action when a request is complete: at once, or at the end of its asynchronous work. */
+    /** Runs an action at the end of the asynchronous work of a request. */
     private record CompletionListener(Runnable action) implements AsyncListener {
-
-        static void onCompletion(HttpServletRequest request, Runnable action) {
-            if (request.isAsyncStarted()) {
-                request.getAsyncContext().addListener(new CompletionListener(action));
-            } else {
-                action.run();
-            }
-        }
 
         @Override
         public void onComplete(AsyncEvent event) {

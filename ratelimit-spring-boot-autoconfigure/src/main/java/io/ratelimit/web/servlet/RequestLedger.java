@@ -164,8 +164,13 @@ final class RequestLedger {
         return current;
     }
 
-    /** Settles the request by the policies that find its actual cost. Their tokens can't be given back any more. */
-    void settle(Throttlers throttlers, HttpServletRequest request, HttpServletResponse response) {
+    /**
+     * Settles the request by the policies that find its actual cost. Their tokens can't be given back any more.
+     *
+     * @param mayWait whether this thread may wait for a remote store
+     */
+    void settle(
+            Throttlers throttlers, HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
         RequestPolicies policies = this.policies;
         if (policies == null) {
             return;
@@ -182,6 +187,7 @@ final class RequestLedger {
                                 () -> settle.find(request, response, cost),
                                 "its actual cost, " + settle,
                                 throttlers,
+                                mayWait,
                                 policy.failures());
             }
         }

@@ -41,10 +41,11 @@ final class RedisApplication implements AutoCloseable {
         this.context = context;
     }
 
-    static RedisApplication start(int redisPort, String yaml) {
+    static RedisApplication start(int redisPort, String yaml, Class<?>... sources) {
         String where = "spring:\n  application.name: shop\n  data.redis: { host: 127.0.0.1, port: " + redisPort
                 + " }\n  autoconfigure.exclude: " + WithoutSecurity.EXCLUDED + "\n";
         return new RedisApplication(new SpringApplicationBuilder(Api.class)
+                .sources(sources)
                 .bannerMode(Banner.Mode.OFF)
                 .properties("server.port=0", "server.tomcat.threads.max=60")
                 .initializers(starting -> {

@@ -1,0 +1,60 @@
+package io.ratelimit.failover;
+
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * A few threads for settlements of calls whose results come later. The thread that brings a result can be one that reads
+ * the replies of the backend, so it must not wait for one. While all threads are busy, at most 10,000 settlements wait;
+ * others are rejected. Thread-safe.
+ */
+final class SettlementThreads implements Executor {
+
+    static final int THREADS = 16;
+    static final int MAX_WAITING = 10_000;
+
+    private static final Duration IDLE = Duration.ofSeconds(10);
+    private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
+
+    private final AtomicInteger number = new AtomicInteger();
+    private final AtomicReference<ThreadPoolExecutor> threads = new AtomicReference<>(start());
+
+    private ThreadPoolExecutor start() {
+        ThreadPoolExecutor started = new ThreadPoolExecutor(
+                THREADS,
+                THREADS,
+                IDLE.toNanos(),
+                TimeUnit.NANOSECONDS,
+                new LinkedBlockingQueue<>(MAX_WAITING),
+                settlement -> {
+                    Thread thread = new Thread(settlement, "ratelimit-settlement-" + number.incrementAndGet());
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        started.allowCoreThreadTimeOut(true);
+        return started;
+    }
+
+    /** @throws RejectedExecutionException if too many settlements wait */
+    @Override
+    public void execute(Runnable settlement) {
+        threads.get().execute(settlement);
+    }
+
+    /** Waits until the settlements that were passed before are made, but for at most two seconds. */
+    void await() {
+        ThreadPoolExecutor before = threads.getAndSet(start());
+        before.shutdown();
+        try {
+            before.awaitTermination(MAX_AWAIT.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
