@@ -38,7 +38,8 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     /**
-     * Schedules the end of each hour, after which maxima older than a week are forgotten. Without a start all are kept.
+     * Schedules the end of each hour and each week. At the end of a week the maxima of the week before it are forgotten.
+     * Without a start all are kept.
      */
     public synchronized void start() {
         scheduleHour(time.nanoTime() + HOUR_NANOS);

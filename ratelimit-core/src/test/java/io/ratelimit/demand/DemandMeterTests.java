@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
@@ -418,7 +419,135 @@ class DemandMeterTests {
         Demand demand = meter.demand();
         assertThat(demand.hours()).hasSize(168).first().isEqualTo(new Demand.Hour(1, 3, 3));
         assertThat(demand.hours().get(99)).isEqualTo(new Demand.Hour(1, 50, 50));
-        assertThat(demand.needed(4)).containsExactly(3);
+        assertThat(demand.needed(4)).containsExactly(50);
+    }
+
+    /** The peak of 50 tokens is in the given hour of the first week. All other hours need three tokens. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 100, 166, 167})
+    void aPeakIsKeptForAtLeastOneWeekAndAtMostTwo(int peakHour) {
+        DemandMeter meter = new DemandMeter(spec);
+        for (int i = 0; i < 4 * 168; i++) {
+            for (int n = 0; n < (i == peakHour ? 50 : 3); n++) {
+                meter.feed("key", 1, hours(i));
+            }
+            meter.endHour(hours(i + 1));
+            int age = i - peakHour;
+            if (age >= 0 && age < 168) {
+                assertThat(meter.demand().needed(4)).as("after %d hours", age).containsExactly(50);
+                assertThat(meter.demand().touched().requests()).isPositive();
+            } else if (age > 2 * 168) {
+                assertThat(meter.demand().needed(4)).as("after %d hours", age).containsExactly(3);
+                assertThat(meter.demand().touched().requests()).isZero();
+                assertThat(meter.demand().requests()).isBetween(168.0 * 3, 2 * 168.0 * 3);
+            }
+        }
+    }
+
+    private static long hours(int hours) {
+        return Duration.ofHours(hours).toNanos();
+    }
+
+    /** A bucket that is refilled once a month gives no reason to forget the key, but the key sent nothing for weeks. */
+    @Test
+    void aKeyOfALongPeriodIsForgottenWithItsPeaks() {
+        DemandMeter meter = new DemandMeter(BucketSpec.of("1000/30d").withRefill(Refill.INTERVAL));
+        meter.feed("key", 9, 0);
+        for (int i = 1; i <= 2 * 168; i++) {
+            meter.endHour(hours(i));
+            assertThat(meter.demand().sample()).as("after %d hours", i).isEqualTo(i < 2 * 168 ? 1 : 0);
+        }
+        assertThat(meter.demand().requests()).isZero();
+    }
+
+    @Test
+    void costsThatRequestsHadTwoWeeksAgoAreForgotten() {
+        DemandMeter meter = new DemandMeter(spec);
+        meter.feed("key", 5, 0);
+        meter.feed("key", 1, 0);
+        for (int i = 1; i <= 2 * 168; i++) {
+            meter.endHour(hours(i));
+        }
+        for (int i = 0; i < 12; i++) {
+            meter.feed("key", 1, hours(2 * 168));
+        }
+        assertThat(meter.demand().touched(4, 11).requests()).isEqualTo(2.0 / 12);
+    }
+
+    /** The heaviest key stops after the first week. It isn't in the sample. */
+    @Test
+    void aHeavyKeyIsKeptForAtLeastOneWeekAndAtMostTwo() {
+        DemandMeter meter = new DemandMeter(spec, 50, key -> key.equals("scraper") ? -1 : Keys.hash(key));
+        for (int i = 0; i < 4 * 168; i++) {
+            for (int n = 0; n < 200; n++) {
+                meter.feed("key" + n, 1, hours(i));
+            }
+            for (int n = 0; n < 2_000 && (i == 0 || i == 160); n++) {
+                meter.feed("scraper", 1, hours(i));
+            }
+            meter.demand();
+            meter.endHour(hours(i + 1));
+            int age = i - 160;
+            if (age >= 0 && age < 168) {
+                assertThat(meter.demand().heaviest()).as("after %d hours", age).satisfiesOnlyOnce(heavy -> {
+                    assertThat(heavy.key()).isEqualTo("scraper");
+                    assertThat(heavy.capacity()).isEqualTo(2_000);
+                });
+                assertThat(meter.demand().capacity(4, 1)).isEqualTo(2_000);
+            } else if (age > 2 * 168) {
+                assertThat(meter.demand().heaviest())
+                        .as("after %d hours", age)
+                        .noneMatch(heavy -> heavy.key().equals("scraper"));
+                assertThat(meter.demand().capacity(4, 1)).isLessThan(11);
+            }
+        }
+    }
+
+    @Test
+    void aPeakOfAKeyThatStaysHeavyIsKeptForAtMostTwoWeeks() {
+        DemandMeter meter = new DemandMeter(spec, 50, key -> key.equals("scraper") ? -1 : Keys.hash(key));
+        for (int i = 0; i < 3 * 168; i++) {
+            for (int n = 0; n < 200; n++) {
+                meter.feed("key" + n, 1, hours(i));
+                meter.feed("scraper", i == 160 ? 10 : 1, hours(i));
+            }
+            meter.demand();
+            meter.endHour(hours(i + 1));
+        }
+        assertThat(meter.demand().heaviest().get(0).key()).isEqualTo("scraper");
+        assertThat(meter.demand().heaviest().get(0).capacity()).isEqualTo(200);
+        assertThat(meter.demand().capacity(4, 1)).isEqualTo(200);
+    }
+
+    /** The capacities of a past week are rounded up, but not to more whole tokens than a key needed. */
+    @Test
+    void peaksOfThePastWeekAreNeverTooLow() {
+        BucketSpec spec = BucketSpec.of("7/3s");
+        DemandMeter meter = new DemandMeter(spec);
+        DemandMeter exact = new DemandMeter(spec);
+        var random = new SplittableRandom(1);
+        for (int key = 0; key < 500; key++) {
+            long nanos = 0;
+            for (int i = 0; i < 4; i++) {
+                long cost = random.nextLong(1, 1L << random.nextInt(1, 40));
+                nanos += random.nextLong(3_000_000_000L);
+                meter.feed("key" + key, cost, nanos);
+                exact.feed("key" + key, cost, nanos);
+            }
+        }
+        for (int i = 0; i < 168; i++) {
+            meter.endHour(0);
+        }
+        for (int rate = 0; rate < RateGrid.SIZE; rate++) {
+            double[] rounded = meter.demand().needed(rate);
+            double[] needed = exact.demand().needed(rate);
+            for (int i = 0; i < needed.length; i++) {
+                assertThat(rounded[i]).isBetween(needed[i], needed[i] * (1 + 1.0 / 1024));
+                if (needed[i] <= 2048) {
+                    assertThat(Math.ceil(rounded[i])).isEqualTo(Math.ceil(needed[i]));
+                }
+            }
+        }
     }
 
     /** A float would have rounded the second one down. */
