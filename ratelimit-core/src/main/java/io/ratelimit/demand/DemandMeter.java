@@ -90,7 +90,7 @@ final class DemandMeter {
     }
 
     /**
-     * Adds a request.
+     * Adds a request. Leaves out a request whose cost {@linkplain RateGrid#mayFit fits no measured limit}.
      *
      * @param key the key of the request's bucket
      * @param cost the tokens that the request costs
@@ -98,7 +98,7 @@ final class DemandMeter {
      *     get their tokens at whole periods of that clock
      */
     void feed(String key, long cost, long nanos) {
-        FollowedKey followed = follow(key, hash(key));
+        FollowedKey followed = grid.mayFit(cost) ? follow(key, hash(key)) : null;
         if (followed != null) {
             add(followed, cost, nanos);
         }
@@ -106,9 +106,11 @@ final class DemandMeter {
 
     /** Adds a request by its answer. */
     void feed(Answer answer, TimeSource time) {
-        FollowedKey followed = follow(answer.charge().key(), positive(answer.keyHash()));
+        long cost = answer.charge().cost();
+        FollowedKey followed =
+                grid.mayFit(cost) ? follow(answer.charge().key(), positive(answer.keyHash())) : null;
         if (followed != null) {
-            add(followed, answer.charge().cost(), answer.takenAt(time));
+            add(followed, cost, answer.takenAt(time));
         }
     }
 

@@ -77,9 +77,10 @@ final class FollowedKey {
             if (left <= 0) {
                 break;
             }
-            parts[rate] = left + price;
-            parts[rates + rate] = Math.max(parts[rates + rate], left + price);
-            totals.addDeficit(rate, left + price, weight);
+            double deficit = Math.min(left + price, grid.largest());
+            parts[rate] = deficit;
+            parts[rates + rate] = Math.max(parts[rates + rate], deficit);
+            totals.addDeficit(rate, deficit, weight);
         }
         busy = (byte) rate;
         if (rate < rates) {

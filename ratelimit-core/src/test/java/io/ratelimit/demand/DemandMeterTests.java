@@ -444,6 +444,54 @@ class DemandMeterTests {
         }
     }
 
+    /** No measured limit has such a capacity: the guess may be too low by a factor of 16, as for the rates. */
+    @ParameterizedTest
+    @ValueSource(longs = {161, 1_000_000, 1_000_000_000_000L, Long.MAX_VALUE})
+    void aCostThatFitsNoMeasuredLimitIsNoDemand(long cost) {
+        DemandMeter meter = new DemandMeter(spec);
+        for (int minute = 0; minute < 60; minute++) {
+            for (int key = 0; key < 20; key++) {
+                meter.feed("key" + key, 1, MINUTE.multipliedBy(minute).toNanos());
+            }
+        }
+        Suggestion before = meter.demand().suggest(0, MINUTE);
+        meter.feed("key1", cost, 0);
+        meter.feed("other", cost, 0);
+        Demand demand = meter.demand();
+        assertThat(demand.suggest(0, MINUTE)).isEqualTo(before);
+        assertThat(demand.quantile(4, 1).capacity()).isEqualTo(1);
+        assertThat(demand.requests()).isEqualTo(60 * 20);
+    }
+
+    @Test
+    void aCostUpTo16TimesTheCapacityIsDemand() {
+        DemandMeter meter = new DemandMeter(spec);
+        meter.feed("key", 160, 0);
+        assertThat(meter.demand().needed(4)).containsExactly(160);
+        assertThat(meter.demand().touched()).isEqualTo(new Touched(1, 1, 1));
+    }
+
+    /** Three of the largest possible requests at once would need more than the largest possible capacity. */
+    @Test
+    void aDeficitIsCutAtTheLargestCapacity() {
+        long most = 1_000_000_000_000L;
+        DemandMeter meter = new DemandMeter(BucketSpec.of("10000000000/1s").withCapacity(most));
+        for (int i = 0; i < 3; i++) {
+            meter.feed("key", most, 0);
+        }
+        meter.feed("key", most + 1, 0);
+        Demand demand = meter.demand();
+        for (int rate = 0; rate < demand.rates().size(); rate++) {
+            assertThat(demand.needed(rate)).containsExactly(most);
+        }
+        meter.feed("other", 1, hours(1));
+        assertThat(meter.demand().suggest(0, MINUTE).spec().capacity()).isEqualTo(most);
+        meter.feed("key", 5, hours(1));
+        assertThat(meter.demand().hours()).isEmpty();
+        meter.endHour(hours(1));
+        assertThat(meter.demand().hours()).containsExactly(new Demand.Hour(2, most, most));
+    }
+
     private static long hours(int hours) {
         return Duration.ofHours(hours).toNanos();
     }
@@ -522,7 +570,7 @@ class DemandMeterTests {
     /** The capacities of a past week are rounded up, but not to more whole tokens than a key needed. */
     @Test
     void peaksOfThePastWeekAreNeverTooLow() {
-        BucketSpec spec = BucketSpec.of("7/3s");
+        BucketSpec spec = BucketSpec.of("10000000/3s").withCapacity(1_000_000_000_000L);
         DemandMeter meter = new DemandMeter(spec);
         DemandMeter exact = new DemandMeter(spec);
         var random = new SplittableRandom(1);
