@@ -51,10 +51,8 @@ public final class Demand {
         this.maxNeeded = new double[grid.size()];
         for (int i = 0; i < needed.length; i++) {
             int rate = i;
-            needed[i] = sample.stream()
-                    .mapToDouble(peaks -> peaks[rate])
-                    .sorted()
-                    .toArray();
+            needed[i] =
+                    sample.stream().mapToDouble(peaks -> peaks[rate]).sorted().toArray();
             maxNeeded[i] = others.stream()
                     .mapToDouble(peaks -> peaks[rate])
                     .reduce(sample.isEmpty() ? 0 : needed[i][sample.size() - 1], Math::max);

@@ -107,8 +107,7 @@ final class DemandMeter {
     /** Adds a request by its answer. */
     void feed(Answer answer, TimeSource time) {
         long cost = answer.charge().cost();
-        FollowedKey followed =
-                grid.mayFit(cost) ? follow(answer.charge().key(), positive(answer.keyHash())) : null;
+        FollowedKey followed = grid.mayFit(cost) ? follow(answer.charge().key(), positive(answer.keyHash())) : null;
         if (followed != null) {
             add(followed, cost, answer.takenAt(time));
         }
@@ -248,7 +247,8 @@ final class DemandMeter {
                 Stream.concat(sample.all().stream(), heaviest.keys.stream().map(Heavy::followed))
                         .distinct()
                         .toList());
-        pastFrequent = mostFrequent(frequent.counts()).collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
+        pastFrequent =
+                mostFrequent(frequent.counts()).collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
         frequent = new FrequentKeys(FREQUENT_SETS);
         refreshHeaviest();
     }

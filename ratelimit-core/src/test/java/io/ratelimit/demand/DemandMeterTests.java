@@ -543,9 +543,8 @@ class DemandMeterTests {
                 });
                 assertThat(meter.demand().capacity(4, 1)).isEqualTo(2_000);
             } else if (age > 2 * 168) {
-                assertThat(meter.demand().heaviest())
-                        .as("after %d hours", age)
-                        .noneMatch(heavy -> heavy.key().equals("scraper"));
+                assertThat(meter.demand().heaviest()).as("after %d hours", age).noneMatch(heavy -> heavy.key()
+                        .equals("scraper"));
                 assertThat(meter.demand().capacity(4, 1)).isLessThan(11);
             }
         }
