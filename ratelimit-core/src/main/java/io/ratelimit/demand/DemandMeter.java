@@ -197,25 +197,26 @@ final class DemandMeter {
     private static final class Heaviest {
 
         private final List<Heavy> keys;
-        private final long[] hashes;
-        private final long bits;
+
+        /** A hash table with linear probing, at most a quarter full. */
+        private final @Nullable FollowedKey[] table = new @Nullable FollowedKey[4 * MAX_HEAVIEST];
 
         Heaviest(List<Heavy> keys) {
             this.keys = keys;
-            this.hashes = keys.stream().mapToLong(heavy -> heavy.followed.hash).toArray();
-            this.bits = Arrays.stream(hashes).map(hash -> 1L << hash).reduce(0, (a, b) -> a | b);
+            keys.forEach(heavy -> table[slot(heavy.followed.hash)] = heavy.followed);
+        }
+
+        private int slot(long hash) {
+            int slot = (int) hash & table.length - 1;
+            for (FollowedKey key = table[slot]; key != null && key.hash != hash; key = table[slot]) {
+                slot = slot + 1 & table.length - 1;
+            }
+            return slot;
         }
 
         @Nullable
         FollowedKey find(long hash) {
-            if ((bits >>> hash & 1) != 0) {
-                for (int i = 0; i < hashes.length; i++) {
-                    if (hashes[i] == hash) {
-                        return keys.get(i).followed;
-                    }
-                }
-            }
-            return null;
+            return table[slot(hash)];
         }
     }
 

@@ -406,6 +406,37 @@ class DemandMeterTests {
         assertThat(demand.quantile(4, 0.99).capacity()).isEqualTo(1);
     }
 
+    /** The hashes of the heavy keys end with the same bits, and are too large for the sample. */
+    @Test
+    void heavyKeysWithSimilarHashesAreFollowedApart() {
+        DemandMeter meter = new DemandMeter(
+                spec,
+                50,
+                key -> key.startsWith("heavy") ? -1 - (Long.parseLong(key.substring(5)) << 20) : Keys.hash(key));
+        for (int i = 0; i < 20_000; i++) {
+            meter.feed("key" + i % 200, 1, 0);
+            meter.feed("heavy" + i % 10, 1, 0);
+        }
+        assertThat(meter.demand().heaviest())
+                .filteredOn(heavy -> heavy.key().startsWith("heavy"))
+                .hasSize(10);
+        for (int key = 0; key < 10; key++) {
+            double before = capacity(meter, "heavy" + key);
+            for (int n = 0; n < 5_000 + key; n++) {
+                meter.feed("heavy" + key, 1, hours(1_000));
+            }
+            assertThat(capacity(meter, "heavy" + key)).isEqualTo(Math.max(before, 5_000 + key));
+        }
+    }
+
+    private static double capacity(DemandMeter meter, String key) {
+        return meter.demand().heaviest().stream()
+                .filter(heavy -> heavy.key().equals(key))
+                .findFirst()
+                .orElseThrow()
+                .capacity();
+    }
+
     @Test
     void theLastWeekIsKeptByTheHour() {
         DemandMeter meter = new DemandMeter(spec);
