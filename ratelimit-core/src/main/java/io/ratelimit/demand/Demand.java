@@ -34,8 +34,8 @@ public final class Demand {
     private final List<HeavyKey> heaviest;
 
     /**
-     * @param sample the peaks of each key of the sample
-     * @param others the peaks of the heaviest keys that aren't in the sample
+     * @param sample the capacities that each key of the sample needs at each rate
+     * @param others those of the heaviest keys that aren't in the sample
      */
     Demand(
             RateGrid grid,
@@ -51,12 +51,10 @@ public final class Demand {
         this.maxNeeded = new double[grid.size()];
         for (int i = 0; i < needed.length; i++) {
             int rate = i;
-            needed[i] = sample.stream()
-                    .mapToDouble(peaks -> peaks[rate] / grid.perToken())
-                    .sorted()
-                    .toArray();
+            needed[i] =
+                    sample.stream().mapToDouble(peaks -> peaks[rate]).sorted().toArray();
             maxNeeded[i] = others.stream()
-                    .mapToDouble(peaks -> peaks[rate] / grid.perToken())
+                    .mapToDouble(peaks -> peaks[rate])
                     .reduce(sample.isEmpty() ? 0 : needed[i][sample.size() - 1], Math::max);
         }
         this.keys = keys;

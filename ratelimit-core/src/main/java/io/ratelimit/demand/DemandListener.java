@@ -20,8 +20,9 @@ import org.jspecify.annotations.Nullable;
  * A listener that measures the demand of all policies, and of each tier separately. Thread-safe.
  *
  * <p>A request counts for each policy that allows or denies it. If another policy denies the request, it doesn't count
- * for the policies that had the tokens. Keys whose limit an override or a resolver replaces aren't counted. After a
- * change of its limit, a policy or a tier is measured anew, since the measured rates are multiples of its own.
+ * for the policies that had the tokens. Keys whose limit an override or a resolver replaces aren't counted, nor are
+ * requests that cost more than 16 times the capacity, which no limit near the present one allows. After a change of its
+ * limit, a policy or a tier is measured anew, since the measured rates are multiples of its own.
  */
 public final class DemandListener implements ThrottleListener, AutoCloseable {
 
@@ -38,7 +39,8 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     /**
-     * Schedules the end of each hour, after which maxima older than a week are forgotten. Without a start all are kept.
+     * Schedules the end of each hour and each week. At the end of a week the maxima of the week before it are forgotten.
+     * Without a start all are kept.
      */
     public synchronized void start() {
         scheduleHour(time.nanoTime() + HOUR_NANOS);

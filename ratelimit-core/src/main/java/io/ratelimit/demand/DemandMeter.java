@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.ToLongFunction;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 final class DemandMeter {
 
     /** The number of keys in the default sample, with which a meter takes at most 200 KB. */
-    static final int DEFAULT_SAMPLE = 700;
+    static final int DEFAULT_SAMPLE = 600;
 
     /*
      * Which keys are followed? All would be exact, but there may be millions. A choice among the requests would prefer
@@ -41,7 +42,7 @@ final class DemandMeter {
     private static final int FREQUENT_SETS = 4;
     private static final int MAX_HEAVIEST = 16;
     private static final int MIN_COUNT = 8;
-    private static final int MAX_KEY_LENGTH = 96;
+    private static final int MAX_KEY_LENGTH = 80;
     private static final int HASH_DIGITS = 16;
     private static final int STRIPES = 4;
 
@@ -50,9 +51,15 @@ final class DemandMeter {
     private final ToLongFunction<String> hash;
     private final RequestTotals[] totals;
     private final HourlyPeaks hours = new HourlyPeaks();
-    private volatile int endedHours;
+    private int endedHours;
     private volatile FrequentKeys frequent = new FrequentKeys(FREQUENT_SETS);
     private volatile Heaviest heaviest = new Heaviest(List.of());
+
+    /** The maxima, the totals and the counts of the most frequent keys in the week before this one. */
+    private PastPeaks pastPeaks;
+
+    private RequestTotals pastTotals;
+    private Map<String, Long> pastFrequent = Map.of();
 
     /** Creates a meter with the default sample. */
     DemandMeter(BucketSpec spec) {
@@ -74,6 +81,8 @@ final class DemandMeter {
         this.grid = new RateGrid(spec);
         this.sample = new KeySample(sample);
         this.totals = Stream.generate(this::noTotals).limit(STRIPES).toArray(RequestTotals[]::new);
+        this.pastPeaks = new PastPeaks(grid, List.of());
+        this.pastTotals = noTotals();
     }
 
     private RequestTotals noTotals() {
@@ -81,7 +90,7 @@ final class DemandMeter {
     }
 
     /**
-     * Adds a request.
+     * Adds a request. Leaves out a request whose cost {@linkplain RateGrid#mayFit fits no measured limit}.
      *
      * @param key the key of the request's bucket
      * @param cost the tokens that the request costs
@@ -89,7 +98,7 @@ final class DemandMeter {
      *     get their tokens at whole periods of that clock
      */
     void feed(String key, long cost, long nanos) {
-        FollowedKey followed = follow(key, hash(key));
+        FollowedKey followed = grid.mayFit(cost) ? follow(key, hash(key)) : null;
         if (followed != null) {
             add(followed, cost, nanos);
         }
@@ -97,9 +106,10 @@ final class DemandMeter {
 
     /** Adds a request by its answer. */
     void feed(Answer answer, TimeSource time) {
-        FollowedKey followed = follow(answer.charge().key(), positive(answer.keyHash()));
+        long cost = answer.charge().cost();
+        FollowedKey followed = grid.mayFit(cost) ? follow(answer.charge().key(), positive(answer.keyHash())) : null;
         if (followed != null) {
-            add(followed, answer.charge().cost(), answer.takenAt(time));
+            add(followed, cost, answer.takenAt(time));
         }
     }
 
@@ -123,7 +133,7 @@ final class DemandMeter {
     }
 
     private FollowedKey create(long hash) {
-        return new FollowedKey(hash, totals[(int) hash & STRIPES - 1], grid.size(), endedHours);
+        return new FollowedKey(hash, totals[(int) hash & STRIPES - 1], grid.size());
     }
 
     private long hash(String key) {
@@ -157,10 +167,9 @@ final class DemandMeter {
     /** Follows the keys that are the most frequent at present. */
     private synchronized void refreshHeaviest() {
         Heaviest before = heaviest;
-        Heaviest after = new Heaviest(frequent.counts().entrySet().stream()
-                .filter(count -> count.getValue() >= MIN_COUNT)
-                .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
-                .limit(MAX_HEAVIEST)
+        Map<String, Long> counts = frequent.counts();
+        pastFrequent.forEach((key, count) -> counts.merge(key, count, Long::sum));
+        Heaviest after = new Heaviest(mostFrequent(counts)
                 .map(count -> heavy(count.getKey(), count.getValue() * THINNING, before))
                 .toList());
         before.keys.forEach(heavy -> heavy.followed.setHeavy(false));
@@ -168,9 +177,17 @@ final class DemandMeter {
         heaviest = after;
     }
 
+    private static Stream<Map.Entry<String, Long>> mostFrequent(Map<String, Long> counts) {
+        return counts.entrySet().stream()
+                .filter(count -> count.getValue() >= MIN_COUNT)
+                .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
+                .limit(MAX_HEAVIEST);
+    }
+
     private Heavy heavy(String key, long requests, Heaviest before) {
         long hash = hashOfBounded(key);
-        FollowedKey followed = sample.covers(hash) ? sample.find(hash) : before.find(hash);
+        FollowedKey sampled = sample.find(hash);
+        FollowedKey followed = sampled != null ? sampled : before.find(hash);
         return new Heavy(key, requests, followed == null ? create(hash) : followed);
     }
 
@@ -180,51 +197,77 @@ final class DemandMeter {
     private static final class Heaviest {
 
         private final List<Heavy> keys;
-        private final long[] hashes;
-        private final long bits;
+
+        /** A hash table with linear probing, at most a quarter full. */
+        private final @Nullable FollowedKey[] table = new @Nullable FollowedKey[4 * MAX_HEAVIEST];
 
         Heaviest(List<Heavy> keys) {
             this.keys = keys;
-            this.hashes = keys.stream().mapToLong(heavy -> heavy.followed.hash).toArray();
-            this.bits = Arrays.stream(hashes).map(hash -> 1L << hash).reduce(0, (a, b) -> a | b);
+            keys.forEach(heavy -> table[slot(heavy.followed.hash)] = heavy.followed);
+        }
+
+        private int slot(long hash) {
+            int slot = (int) hash & table.length - 1;
+            for (FollowedKey key = table[slot]; key != null && key.hash != hash; key = table[slot]) {
+                slot = slot + 1 & table.length - 1;
+            }
+            return slot;
         }
 
         @Nullable
         FollowedKey find(long hash) {
-            if ((bits >>> hash & 1) != 0) {
-                for (int i = 0; i < hashes.length; i++) {
-                    if (hashes[i] == hash) {
-                        return keys.get(i).followed;
-                    }
-                }
-            }
-            return null;
+            return table[slot(hash)];
         }
     }
 
     /**
-     * Ends an hour: keeps its maxima for a week, and forgets keys that sent nothing and maxima that are older than that.
-     * Without calls of this method nothing is forgotten.
+     * Ends an hour: keeps its maxima for a week, and forgets keys that sent nothing for a week. Each 168th call ends a
+     * week. Without calls of this method nothing is forgotten.
      */
     synchronized void endHour(long nanos) {
-        List<FollowedKey> all = sample.all();
         endedHours++;
-        hours.end(all.stream()
-                .mapToDouble(key -> key.endHour(endedHours, HourlyPeaks.KEPT) / grid.perToken())
+        hours.end(sample.all().stream()
+                .mapToDouble(key -> key.endHour() / grid.perToken())
                 .filter(peak -> peak > 0));
-        long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
-        sample.removeIf(key -> key.lastStep() < weekAgo);
-        Arrays.stream(totals)
-                .forEach(stripe -> stripe.forgetBefore(
-                        nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos()));
         if (endedHours % HourlyPeaks.KEPT == 0) {
-            frequent = new FrequentKeys(FREQUENT_SETS);
+            endWeek();
         }
+        long weekAgo = nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos();
+        long step = grid.step(weekAgo);
+        sample.removeIf(key -> key.lastStep() < step || needed(key)[0] == 0);
+        pastTotals.forgetBefore(weekAgo);
+        Arrays.stream(totals).forEach(stripe -> stripe.forgetBefore(weekAgo));
+    }
+
+    /** Forgets the week before this one. All maxima and counts are therefore kept for one week at least, and two at most. */
+    private void endWeek() {
+        pastTotals = noTotals();
+        Arrays.stream(totals).forEach(stripe -> stripe.moveTo(pastTotals));
+        pastPeaks = new PastPeaks(
+                grid,
+                Stream.concat(sample.all().stream(), heaviest.keys.stream().map(Heavy::followed))
+                        .distinct()
+                        .toList());
+        pastFrequent =
+                mostFrequent(frequent.counts()).collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
+        frequent = new FrequentKeys(FREQUENT_SETS);
+        refreshHeaviest();
+    }
+
+    /** Returns the capacity that a key needed at each rate in this week and the week before. */
+    private double[] needed(FollowedKey key) {
+        double[] needed = key.peaks();
+        for (int i = 0; i < needed.length; i++) {
+            needed[i] /= grid.perToken();
+        }
+        pastPeaks.raise(key.hash, needed);
+        return needed;
     }
 
     /** Returns the demand up to the last request. */
-    Demand demand() {
+    synchronized Demand demand() {
         RequestTotals sum = noTotals();
+        sum.add(pastTotals);
         Arrays.stream(totals).forEach(sum::add);
         if (!sample.isComplete()) {
             refreshHeaviest();
@@ -233,15 +276,15 @@ final class DemandMeter {
         List<double[]> others = new ArrayList<>();
         List<Demand.HeavyKey> heavyKeys = new ArrayList<>();
         for (Heavy heavy : heaviest.keys) {
-            double[] peaks = heavy.followed.peaks();
-            heavyKeys.add(new Demand.HeavyKey(heavy.key, heavy.requests, peaks[grid.own()] / grid.perToken()));
+            double[] needed = needed(heavy.followed);
+            heavyKeys.add(new Demand.HeavyKey(heavy.key, heavy.requests, needed[grid.own()]));
             if (!sample.covers(heavy.followed.hash)) {
-                others.add(peaks);
+                others.add(needed);
             }
         }
         return new Demand(
                 grid,
-                followed.stream().map(FollowedKey::peaks).toList(),
+                followed.stream().map(this::needed).toList(),
                 others,
                 Math.round(followed.size() * sample.weight()),
                 sum,

@@ -29,16 +29,14 @@ final class FollowedKey {
     private double level;
 
     private long lastStep;
-    private int startHour;
     private double hourPeak;
     private volatile boolean heavy;
 
     /** @param totals the totals that requests are added to; its lock guards this key */
-    FollowedKey(long hash, RequestTotals totals, int rates, int hour) {
+    FollowedKey(long hash, RequestTotals totals, int rates) {
         this.hash = hash;
         this.totals = totals;
         this.parts = new double[2 * rates];
-        this.startHour = hour;
     }
 
     /**
@@ -79,9 +77,10 @@ final class FollowedKey {
             if (left <= 0) {
                 break;
             }
-            parts[rate] = left + price;
-            parts[rates + rate] = Math.max(parts[rates + rate], left + price);
-            totals.addDeficit(rate, left + price, weight);
+            double deficit = Math.min(left + price, grid.largest());
+            parts[rate] = deficit;
+            parts[rates + rate] = Math.max(parts[rates + rate], deficit);
+            totals.addDeficit(rate, deficit, weight);
         }
         busy = (byte) rate;
         if (rate < rates) {
@@ -93,7 +92,7 @@ final class FollowedKey {
         }
     }
 
-    /** Returns the maximum of the deficit at each rate, in parts of a token. */
+    /** Returns the maximum of the deficit at each rate in this week, in parts of a token. */
     double[] peaks() {
         synchronized (totals) {
             return Arrays.copyOfRange(parts, parts.length / 2, parts.length);
@@ -111,19 +110,21 @@ final class FollowedKey {
         this.heavy = heavy;
     }
 
-    /**
-     * Returns the maximum of the deficit at the policy's own rate since the last call. Forgets the other maxima once they
-     * are older than the given hours.
-     */
-    double endHour(int hour, int maxHours) {
+    /** Returns the maximum of the deficit at the policy's own rate since the last call. */
+    double endHour() {
         synchronized (totals) {
             double peak = hourPeak;
             hourPeak = 0;
-            if (hour - startHour >= maxHours) {
-                Arrays.fill(parts, parts.length / 2, parts.length, 0);
-                startHour = hour;
-            }
             return peak;
+        }
+    }
+
+    /** Returns the maxima of this week, and begins the next one. */
+    double[] endWeek() {
+        synchronized (totals) {
+            double[] peaks = peaks();
+            Arrays.fill(parts, parts.length / 2, parts.length, 0);
+            return peaks;
         }
     }
 }

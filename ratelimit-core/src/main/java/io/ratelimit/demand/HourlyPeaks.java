@@ -5,7 +5,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.stream.DoubleStream;
 
-/** What the sampled keys needed at the policy's own rate, for each of the last 168 hours. Thread-safe. */
+/** The capacities that the sampled keys needed at the policy's own rate, for each of the last 168 hours. Thread-safe. */
 final class HourlyPeaks {
 
     /** The hours of a week. */

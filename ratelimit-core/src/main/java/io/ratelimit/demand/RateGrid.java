@@ -29,6 +29,9 @@ final class RateGrid {
     private static final long MAX_PERIOD_NANOS = Duration.ofDays(365).toNanos();
     private static final long MAX_TOKENS_PER_NANOSECOND = 10;
 
+    /** The largest capacity of a {@link BucketSpec}. */
+    private static final long MAX_CAPACITY = 1_000_000_000_000L;
+
     private final BucketSpec spec;
     private final List<Rate> rates = new ArrayList<>();
     private final double[] drains = new double[SIZE];
@@ -36,6 +39,7 @@ final class RateGrid {
     private final long stepNanos;
     private final double perToken;
     private final double full;
+    private final double largest;
     private int own;
 
     RateGrid(BucketSpec spec) {
@@ -48,6 +52,7 @@ final class RateGrid {
         this.stepNanos = interval ? periodNanos : 1;
         this.perToken = interval ? 1 : (double) (periodNanos / common);
         this.full = spec.capacity() * perToken;
+        this.largest = MAX_CAPACITY * perToken;
         for (int shift = -MAX_SHIFT; shift <= MAX_SHIFT; shift++) {
             int halvings = Math.min(Math.max(-shift, 0), Long.numberOfTrailingZeros(tokens));
             int doublings = Math.max(-shift, 0) - halvings;
@@ -91,6 +96,19 @@ final class RateGrid {
     /** Returns the parts in a full bucket under the present limit. */
     double full() {
         return full;
+    }
+
+    /**
+     * Returns whether a cost is at most 16 times the present capacity, as the rates are at most 16 times the present rate.
+     * A bucket of any limit near the present one never has the tokens for a larger cost.
+     */
+    boolean mayFit(long cost) {
+        return cost <= Math.min(spec.capacity() << MAX_SHIFT, MAX_CAPACITY);
+    }
+
+    /** Returns the parts in the largest possible bucket. */
+    double largest() {
+        return largest;
     }
 
     /** Returns the number of the clock step that contains a moment. */

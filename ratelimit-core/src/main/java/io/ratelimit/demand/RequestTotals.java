@@ -1,5 +1,7 @@
 package io.ratelimit.demand;
 
+import java.util.Arrays;
+
 /**
  * The weights of followed requests: of all, of those that the present limit denies, and for each rate by the deficit
  * after the request. The bins of deficits are half octaves; all deficits above 2^24 tokens are in the last bin. The
@@ -62,6 +64,15 @@ final class RequestTotals {
     private void addPrice(double price) {
         onePrice &= all == 0 || price == this.price;
         this.price = price;
+    }
+
+    /** Adds the totals to another instance, which belongs to the calling thread, and starts again from zero. */
+    synchronized void moveTo(RequestTotals other) {
+        other.add(this);
+        Arrays.fill(bins, 0);
+        all = 0;
+        denied = 0;
+        onePrice = true;
     }
 
     /** Moves the first moment up to a later one. */

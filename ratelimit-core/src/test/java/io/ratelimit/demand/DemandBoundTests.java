@@ -15,6 +15,7 @@ class DemandBoundTests {
 
     private static final int METERS = 20;
     private static final int KEYS = 200_000;
+    private static final int HOURS = 2 * 168 - 1;
 
     @Test
     void aMeterTakesAtMost200KilobytesWhateverTheNumberOfKeys() throws IOException, InterruptedException {
@@ -40,8 +41,8 @@ class DemandBoundTests {
 
         private static DemandMeter flood(DemandMeter meter) {
             long hour = Duration.ofHours(1).toNanos();
-            for (int i = 0; i < 168; i++) {
-                for (int key = 0; key < KEYS / 168; key++) {
+            for (int i = 0; i < HOURS; i++) {
+                for (int key = 0; key < KEYS / HOURS; key++) {
                     meter.feed("–".repeat(70) + (key % 3 == 0 ? key % 20 : i * KEYS + key), 1, i * hour);
                 }
                 meter.endHour(i * hour);

@@ -103,6 +103,21 @@ class DemandListenerTests {
         assertThat(demand.demand("shadow", null).hours()).hasSize(2);
     }
 
+    @Test
+    void aPeakIsShownForAtLeastOneWeekAndAtMostTwo() {
+        demand.start();
+        ask(5, Charge.of(SHADOW, "alice", 1));
+        for (int day = 1; day <= 21; day++) {
+            time.advance(Duration.ofDays(1));
+            ask(1, Charge.of(SHADOW, "alice", 1));
+            if (day <= 7) {
+                assertThat(needed("shadow", null)).as("day %d", day).containsExactly(5);
+            } else if (day > 14) {
+                assertThat(needed("shadow", null)).as("day %d", day).containsExactly(1);
+            }
+        }
+    }
+
     private void ask(int times, Charge... charges) {
         for (int i = 0; i < times; i++) {
             throttlers.decide(List.of(charges));

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Keys;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
@@ -405,6 +406,37 @@ class DemandMeterTests {
         assertThat(demand.quantile(4, 0.99).capacity()).isEqualTo(1);
     }
 
+    /** The hashes of the heavy keys end with the same bits, and are too large for the sample. */
+    @Test
+    void heavyKeysWithSimilarHashesAreFollowedApart() {
+        DemandMeter meter = new DemandMeter(
+                spec,
+                50,
+                key -> key.startsWith("heavy") ? -1 - (Long.parseLong(key.substring(5)) << 20) : Keys.hash(key));
+        for (int i = 0; i < 20_000; i++) {
+            meter.feed("key" + i % 200, 1, 0);
+            meter.feed("heavy" + i % 10, 1, 0);
+        }
+        assertThat(meter.demand().heaviest())
+                .filteredOn(heavy -> heavy.key().startsWith("heavy"))
+                .hasSize(10);
+        for (int key = 0; key < 10; key++) {
+            double before = capacity(meter, "heavy" + key);
+            for (int n = 0; n < 5_000 + key; n++) {
+                meter.feed("heavy" + key, 1, hours(1_000));
+            }
+            assertThat(capacity(meter, "heavy" + key)).isEqualTo(Math.max(before, 5_000 + key));
+        }
+    }
+
+    private static double capacity(DemandMeter meter, String key) {
+        return meter.demand().heaviest().stream()
+                .filter(heavy -> heavy.key().equals(key))
+                .findFirst()
+                .orElseThrow()
+                .capacity();
+    }
+
     @Test
     void theLastWeekIsKeptByTheHour() {
         DemandMeter meter = new DemandMeter(spec);
@@ -418,7 +450,182 @@ class DemandMeterTests {
         Demand demand = meter.demand();
         assertThat(demand.hours()).hasSize(168).first().isEqualTo(new Demand.Hour(1, 3, 3));
         assertThat(demand.hours().get(99)).isEqualTo(new Demand.Hour(1, 50, 50));
-        assertThat(demand.needed(4)).containsExactly(3);
+        assertThat(demand.needed(4)).containsExactly(50);
+    }
+
+    /** The peak of 50 tokens is in the given hour of the first week. All other hours need three tokens. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 100, 166, 167})
+    void aPeakIsKeptForAtLeastOneWeekAndAtMostTwo(int peakHour) {
+        DemandMeter meter = new DemandMeter(spec);
+        for (int i = 0; i < 4 * 168; i++) {
+            for (int n = 0; n < (i == peakHour ? 50 : 3); n++) {
+                meter.feed("key", 1, hours(i));
+            }
+            meter.endHour(hours(i + 1));
+            int age = i - peakHour;
+            if (age >= 0 && age < 168) {
+                assertThat(meter.demand().needed(4)).as("after %d hours", age).containsExactly(50);
+                assertThat(meter.demand().touched().requests()).isPositive();
+            } else if (age > 2 * 168) {
+                assertThat(meter.demand().needed(4)).as("after %d hours", age).containsExactly(3);
+                assertThat(meter.demand().touched().requests()).isZero();
+                assertThat(meter.demand().requests()).isBetween(168.0 * 3, 2 * 168.0 * 3);
+            }
+        }
+    }
+
+    /** No measured limit has such a capacity: the guess may be too low by a factor of 16, as for the rates. */
+    @ParameterizedTest
+    @ValueSource(longs = {161, 1_000_000, 1_000_000_000_000L, Long.MAX_VALUE})
+    void aCostThatFitsNoMeasuredLimitIsNoDemand(long cost) {
+        DemandMeter meter = new DemandMeter(spec);
+        for (int minute = 0; minute < 60; minute++) {
+            for (int key = 0; key < 20; key++) {
+                meter.feed("key" + key, 1, MINUTE.multipliedBy(minute).toNanos());
+            }
+        }
+        Suggestion before = meter.demand().suggest(0, MINUTE);
+        meter.feed("key1", cost, 0);
+        meter.feed("other", cost, 0);
+        Demand demand = meter.demand();
+        assertThat(demand.suggest(0, MINUTE)).isEqualTo(before);
+        assertThat(demand.quantile(4, 1).capacity()).isEqualTo(1);
+        assertThat(demand.requests()).isEqualTo(60 * 20);
+    }
+
+    @Test
+    void aCostUpTo16TimesTheCapacityIsDemand() {
+        DemandMeter meter = new DemandMeter(spec);
+        meter.feed("key", 160, 0);
+        assertThat(meter.demand().needed(4)).containsExactly(160);
+        assertThat(meter.demand().touched()).isEqualTo(new Touched(1, 1, 1));
+    }
+
+    /** Three of the largest possible requests at once would need more than the largest possible capacity. */
+    @Test
+    void aDeficitIsCutAtTheLargestCapacity() {
+        long most = 1_000_000_000_000L;
+        DemandMeter meter = new DemandMeter(BucketSpec.of("10000000000/1s").withCapacity(most));
+        for (int i = 0; i < 3; i++) {
+            meter.feed("key", most, 0);
+        }
+        meter.feed("key", most + 1, 0);
+        Demand demand = meter.demand();
+        for (int rate = 0; rate < demand.rates().size(); rate++) {
+            assertThat(demand.needed(rate)).containsExactly(most);
+        }
+        meter.feed("other", 1, hours(1));
+        assertThat(meter.demand().suggest(0, MINUTE).spec().capacity()).isEqualTo(most);
+        meter.feed("key", 5, hours(1));
+        assertThat(meter.demand().hours()).isEmpty();
+        meter.endHour(hours(1));
+        assertThat(meter.demand().hours()).containsExactly(new Demand.Hour(2, most, most));
+    }
+
+    private static long hours(int hours) {
+        return Duration.ofHours(hours).toNanos();
+    }
+
+    /** A bucket that is refilled once a month gives no reason to forget the key, but the key sent nothing for weeks. */
+    @Test
+    void aKeyOfALongPeriodIsForgottenWithItsPeaks() {
+        DemandMeter meter = new DemandMeter(BucketSpec.of("1000/30d").withRefill(Refill.INTERVAL));
+        meter.feed("key", 9, 0);
+        for (int i = 1; i <= 2 * 168; i++) {
+            meter.endHour(hours(i));
+            assertThat(meter.demand().sample()).as("after %d hours", i).isEqualTo(i < 2 * 168 ? 1 : 0);
+        }
+        assertThat(meter.demand().requests()).isZero();
+    }
+
+    @Test
+    void costsThatRequestsHadTwoWeeksAgoAreForgotten() {
+        DemandMeter meter = new DemandMeter(spec);
+        meter.feed("key", 5, 0);
+        meter.feed("key", 1, 0);
+        for (int i = 1; i <= 2 * 168; i++) {
+            meter.endHour(hours(i));
+        }
+        for (int i = 0; i < 12; i++) {
+            meter.feed("key", 1, hours(2 * 168));
+        }
+        assertThat(meter.demand().touched(4, 11).requests()).isEqualTo(2.0 / 12);
+    }
+
+    /** The heaviest key stops after the first week. It isn't in the sample. */
+    @Test
+    void aHeavyKeyIsKeptForAtLeastOneWeekAndAtMostTwo() {
+        DemandMeter meter = new DemandMeter(spec, 50, key -> key.equals("scraper") ? -1 : Keys.hash(key));
+        for (int i = 0; i < 4 * 168; i++) {
+            for (int n = 0; n < 200; n++) {
+                meter.feed("key" + n, 1, hours(i));
+            }
+            for (int n = 0; n < 2_000 && (i == 0 || i == 160); n++) {
+                meter.feed("scraper", 1, hours(i));
+            }
+            meter.demand();
+            meter.endHour(hours(i + 1));
+            int age = i - 160;
+            if (age >= 0 && age < 168) {
+                assertThat(meter.demand().heaviest()).as("after %d hours", age).satisfiesOnlyOnce(heavy -> {
+                    assertThat(heavy.key()).isEqualTo("scraper");
+                    assertThat(heavy.capacity()).isEqualTo(2_000);
+                });
+                assertThat(meter.demand().capacity(4, 1)).isEqualTo(2_000);
+            } else if (age > 2 * 168) {
+                assertThat(meter.demand().heaviest()).as("after %d hours", age).noneMatch(heavy -> heavy.key()
+                        .equals("scraper"));
+                assertThat(meter.demand().capacity(4, 1)).isLessThan(11);
+            }
+        }
+    }
+
+    @Test
+    void aPeakOfAKeyThatStaysHeavyIsKeptForAtMostTwoWeeks() {
+        DemandMeter meter = new DemandMeter(spec, 50, key -> key.equals("scraper") ? -1 : Keys.hash(key));
+        for (int i = 0; i < 3 * 168; i++) {
+            for (int n = 0; n < 200; n++) {
+                meter.feed("key" + n, 1, hours(i));
+                meter.feed("scraper", i == 160 ? 10 : 1, hours(i));
+            }
+            meter.demand();
+            meter.endHour(hours(i + 1));
+        }
+        assertThat(meter.demand().heaviest().get(0).key()).isEqualTo("scraper");
+        assertThat(meter.demand().heaviest().get(0).capacity()).isEqualTo(200);
+        assertThat(meter.demand().capacity(4, 1)).isEqualTo(200);
+    }
+
+    /** The capacities of a past week are rounded up, but not to more whole tokens than a key needed. */
+    @Test
+    void peaksOfThePastWeekAreNeverTooLow() {
+        BucketSpec spec = BucketSpec.of("10000000/3s").withCapacity(1_000_000_000_000L);
+        DemandMeter meter = new DemandMeter(spec);
+        DemandMeter exact = new DemandMeter(spec);
+        var random = new SplittableRandom(1);
+        for (int key = 0; key < 500; key++) {
+            long nanos = 0;
+            for (int i = 0; i < 4; i++) {
+                long cost = random.nextLong(1, 1L << random.nextInt(1, 40));
+                nanos += random.nextLong(3_000_000_000L);
+                meter.feed("key" + key, cost, nanos);
+                exact.feed("key" + key, cost, nanos);
+            }
+        }
+        for (int i = 0; i < 168; i++) {
+            meter.endHour(0);
+        }
+        for (int rate = 0; rate < RateGrid.SIZE; rate++) {
+            double[] rounded = meter.demand().needed(rate);
+            double[] needed = exact.demand().needed(rate);
+            for (int i = 0; i < needed.length; i++) {
+                assertThat(rounded[i]).isBetween(needed[i], needed[i] * (1 + 1.0 / 1024));
+                if (needed[i] <= 2048) {
+                    assertThat(Math.ceil(rounded[i])).isEqualTo(Math.ceil(needed[i]));
+                }
+            }
+        }
     }
 
     /** A float would have rounded the second one down. */

@@ -108,12 +108,7 @@ final class Report {
             return doubts;
         }
         note(doubts, replay.late(), "request", "requests", " began before others that had already been decided");
-        note(
-                doubts,
-                result.overflows,
-                "request",
-                "requests",
-                " shared an overflow bucket");
+        note(doubts, result.overflows, "request", "requests", " shared an overflow bucket");
         note(
                 doubts,
                 result.withoutStatus,

@@ -407,7 +407,9 @@ class ReplayCommandTests {
         Path json = directory.resolve("report.json");
         Files.writeString(log, line("10.0.0.1").repeat(2));
         run("--json", json.toString());
-        assertThat(report()).contains("Denied in all: 1 request, 50.00 %.").doesNotContain("too high", "at most 1 denied");
+        assertThat(report())
+                .contains("Denied in all: 1 request, 50.00 %.")
+                .doesNotContain("too high", "at most 1 denied");
         assertThat(Files.readString(json)).contains("\"denied\":[1,1],\"mayBeTooHigh\":[]");
 
         policy("{ key: ip, rate: 1/1m, max-keys: 1 }");
@@ -427,7 +429,8 @@ class ReplayCommandTests {
 
         policy("{ key: ip, rate: 1/1m, refund-on: 5xx }");
         run("--format", "%h %l %u %t \"%r\"");
-        assertThat(report()).contains("may be too high: 2 requests keep their tokens, since the log lacks their status");
+        assertThat(report())
+                .contains("may be too high: 2 requests keep their tokens, since the log lacks their status");
         run();
         assertThat(report()).doesNotContain("too high");
     }

@@ -46,9 +46,9 @@ class ReplayMemoryTests {
         public static void main(String[] arguments) {
             String path = "/" + "x".repeat(LENGTH);
             Iterator<InputStream> lines = IntStream.range(0, LINES)
-                    .<InputStream>mapToObj(i -> new ByteArrayInputStream(
-                            String.format("10.0.0.1 - - [%d] \"GET %s HTTP/1.1\" 200 1%n", 1_764_000_000 + i / 5_000, path)
-                                    .getBytes(StandardCharsets.ISO_8859_1)))
+                    .<InputStream>mapToObj(i -> new ByteArrayInputStream(String.format(
+                                    "10.0.0.1 - - [%d] \"GET %s HTTP/1.1\" 200 1%n", 1_764_000_000 + i / 5_000, path)
+                            .getBytes(StandardCharsets.ISO_8859_1)))
                     .iterator();
             List<String> options = List.of(
                     "-",
