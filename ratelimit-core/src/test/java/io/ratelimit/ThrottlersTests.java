@@ -13,9 +13,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 class ThrottlersTests {

@@ -150,7 +150,13 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             answers.add(
                     all
                             ? RedisAnswers.taken(
-                                    charge, ticks, missing, returned, now, before.get(i).at(), calendar)
+                                    charge,
+                                    ticks,
+                                    missing,
+                                    returned,
+                                    now,
+                                    before.get(i).at(),
+                                    calendar)
                             : before.get(i).has(charge.cost(), waitMicros(charge, ahead))
                                     ? RedisAnswers.available(charge, ticks, missing, now, calendar)
                                     : RedisAnswers.denied(charge, ticks, missing, ahead, now, calendar));

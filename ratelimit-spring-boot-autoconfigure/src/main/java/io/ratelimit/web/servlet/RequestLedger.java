@@ -174,8 +174,7 @@ final class RequestLedger {
      *
      * @param mayWait whether this thread may wait for a remote store
      */
-    void settle(
-            Throttlers throttlers, HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
+    void settle(Throttlers throttlers, HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
         RequestPolicies policies = this.policies;
         if (policies == null || unhandled) {
             return;
