@@ -66,8 +66,10 @@ public interface BucketStore {
      * debt, and allows no call until time has paid the debt. Calls that already wait keep their turn. A store may leave
      * out the part of a debt that would take longer than 365 days to pay.
      *
-     * <p>The default gives back a part of the take, with its receipt, or reserves the difference. A store without debts
-     * can reserve no more than the capacity; a store whose receipts don't permit a part must override this method.
+     * <p>The default gives back a part of the take, with its receipt, or reserves the difference. The time since the take
+     * then pays for this part first, and not for the actual cost: if it has brought tokens, as many fewer come back. A
+     * store without debts can reserve no more than the capacity; a store whose receipts don't permit a part must override
+     * this method.
      *
      * @param taken an answer of an allowed decision of this store, with its receipt
      * @param cost the actual cost, from 0 on

@@ -148,6 +148,30 @@ public abstract class BucketStoreSettlementContract {
     }
 
     @Test
+    void aBucketThatIsFullAgainOrForgottenOwesTheDifference() {
+        Answer taken = taken(4);
+        Answer other = taken(4);
+        advance(Duration.ofSeconds(30));
+        settle(taken, 9);
+        assertThat(bucket().available()).isEqualTo(5);
+        store().reset(cost(1));
+        settle(other, 5);
+        assertThat(bucket().available()).isEqualTo(9);
+    }
+
+    @Test
+    void aBucketThatIsFullAgainOrForgottenStaysFull() {
+        Answer taken = taken(4);
+        Answer other = taken(4);
+        advance(Duration.ofSeconds(30));
+        settle(taken, 1);
+        assertThat(bucket().resetAfter()).isZero();
+        store().reset(cost(1));
+        settle(other, 0);
+        assertThat(bucket().resetAfter()).isZero();
+    }
+
+    @Test
     void waitingCallsKeepTheirTurnWhenTokensAreOwed() {
         Answer first = taken(10);
         Answer second = reserved(3, 3);

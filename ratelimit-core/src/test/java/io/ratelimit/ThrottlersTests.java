@@ -13,9 +13,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
 class ThrottlersTests {
@@ -337,6 +337,20 @@ class ThrottlersTests {
         assertThat(throttlers.settle(second, 9)).isFalse();
         assertThat(throttlers.snapshot("per-user", "alice").resetAfter()).isEqualTo(Duration.ofSeconds(8));
         assertThat(events).containsExactly("per-user SETTLED", "per-user SETTLED", "per-user SETTLE_FAILURE");
+    }
+
+    /** The estimate was 50, and one token came back since. In memory time pays for the 10 first, so 91 are left. */
+    @Test
+    void aStoreThatDoesNotSettleByItselfCountsThePassedTimeForTheRest() {
+        Charge charge =
+                Charge.of(ThrottlePolicy.of("api", BucketSpec.of("1/s").withCapacity(100), "user"), "alice", 50);
+        BucketStore local = BucketStore.local(time);
+        for (BucketStore store : List.of(new Plain(BucketStore.local(time)), local)) {
+            Answer taken = store.take(List.of(charge)).answers().get(0);
+            time.advance(Duration.ofSeconds(1));
+            assertThat(store.settle(taken, 10)).isTrue();
+            assertThat(store.snapshot(charge).available()).isEqualTo(store == local ? 91 : 90);
+        }
     }
 
     @Test

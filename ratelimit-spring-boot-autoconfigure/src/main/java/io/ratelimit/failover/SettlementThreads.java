@@ -7,7 +7,6 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * A few threads for settlements of calls whose results come later. The thread that brings a result can be one that reads
@@ -23,7 +22,7 @@ final class SettlementThreads implements Executor {
     private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
 
     private final AtomicInteger number = new AtomicInteger();
-    private final AtomicReference<ThreadPoolExecutor> threads = new AtomicReference<>(start());
+    private volatile ThreadPoolExecutor threads = start();
 
     private ThreadPoolExecutor start() {
         ThreadPoolExecutor started = new ThreadPoolExecutor(
@@ -44,12 +43,13 @@ final class SettlementThreads implements Executor {
     /** @throws RejectedExecutionException if too many settlements wait */
     @Override
     public void execute(Runnable settlement) {
-        threads.get().execute(settlement);
+        threads.execute(settlement);
     }
 
     /** Waits until the settlements that were passed before are made, but for at most two seconds. */
-    void await() {
-        ThreadPoolExecutor before = threads.getAndSet(start());
+    synchronized void await() {
+        ThreadPoolExecutor before = threads;
+        threads = start();
         before.shutdown();
         try {
             before.awaitTermination(MAX_AWAIT.toNanos(), TimeUnit.NANOSECONDS);

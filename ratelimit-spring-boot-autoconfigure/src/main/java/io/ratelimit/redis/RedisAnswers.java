@@ -30,6 +30,11 @@ final class RedisAnswers {
             return new Receipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before);
         }
 
+        /** Returns the receipt of tokens that were due earlier. */
+        Receipt earlier(long steps) {
+            return steps == 0 ? this : new Receipt(step - steps, rest, before);
+        }
+
         /** Returns the ticks from a moment until the tokens are due; negative if they were due before. */
         long ticksFrom(long micros, RedisTickScale ticks) {
             long ahead = step - ticks.step(micros);
@@ -46,6 +51,7 @@ final class RedisAnswers {
      * @param before the ticks missing before the take
      * @param returned the ticks that had been given back
      * @param now the moment of the take in microseconds, by the server's clock or by the calendar
+     * @param at the time of the bucket, which is later if the clock was set back
      */
     static Answer taken(
             Charge charge,
@@ -53,12 +59,13 @@ final class RedisAnswers {
             long before,
             long returned,
             long now,
+            long at,
             @Nullable CalendarClock calendar) {
         long missing = before + ticks.of(charge.cost());
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.of(charge.cost());
         return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), wait)
-                .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, now));
+                .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, at));
     }
 
     /**
@@ -67,10 +74,10 @@ final class RedisAnswers {
      * @param cost the tokens of this part, which counts as the last part of the take
      * @param missing the ticks missing after the whole take
      * @param returned the ticks that had been given back
-     * @param now the moment of the take in microseconds of the server's clock
+     * @param at the time of the bucket in microseconds
      */
-    static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long now) {
-        return Receipt.of(ticks, missing, missing - ticks.of(cost) + returned, now);
+    static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at) {
+        return Receipt.of(ticks, missing, missing - ticks.of(cost) + returned, at);
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */

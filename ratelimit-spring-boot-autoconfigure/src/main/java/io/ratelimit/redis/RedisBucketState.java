@@ -168,9 +168,13 @@ record RedisBucketState(
                 : Long.MAX_VALUE;
     }
 
-    /** Returns whether the clock was ahead when a value was written, and has been corrected since. */
-    static boolean ranAhead(byte @Nullable [] value, long now) {
-        return value != null && parse(value).ranAhead(now);
+    /**
+     * Returns the steps by which a value's moment is moved back, because the clock was ahead when the value was written and
+     * has been corrected since; 0 if it wasn't.
+     */
+    static long correctedSteps(byte @Nullable [] value, long now) {
+        RedisBucketState bucket = value == null ? null : parse(value);
+        return bucket != null && bucket.ranAhead(now) ? (bucket.at - now - 1) / bucket.ticks.stepMicros() : 0;
     }
 
     private boolean ranAhead(long now) {

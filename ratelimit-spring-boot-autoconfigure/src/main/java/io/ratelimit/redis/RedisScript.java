@@ -128,13 +128,18 @@ final class RedisScript {
     /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
     static final class Reply {
 
-        private static final int NUMBERS = 4;
+        private static final int NUMBERS = 5;
 
         private long[] numbers = new long[NUMBERS];
 
         /** Returns the time of a bucket in microseconds: the server's, or that of the bucket's calendar. */
         long now(int bucket) {
             return numbers[NUMBERS * bucket + 3];
+        }
+
+        /** Returns the time of a bucket, as {@link #now}, or the later moment at which it stands still. */
+        long at(int bucket) {
+            return Math.max(numbers[NUMBERS * bucket + 4], now(bucket));
         }
 
         /** Returns the missing ticks of a bucket; below zero as the script returned them. */
@@ -173,12 +178,14 @@ final class RedisScript {
                 int first = Reply.NUMBERS * read++;
                 output.numbers[first + 3] = (long) text.getDouble();
                 output.numbers[first] = (long) text.getDouble();
-                // A take at once replies the value that it wrote. Then the text of a spec follows: it has neither 8 nor
-                // 16 bytes, or is a number between 0 and 1.
+                // A take at once replies the value that it wrote. Then the text of a spec follows: it has neither 8, 16
+                // nor
+                // 24 bytes, or is a number between 0 and 1 in each 8 bytes.
                 int more = text.remaining();
-                if (more == Double.BYTES || more == 2 * Double.BYTES) {
-                    output.numbers[first + 1] = (long) text.getDouble();
-                    output.numbers[first + 2] = more == Double.BYTES ? 0 : (long) text.getDouble();
+                if (more % Double.BYTES == 0 && more <= 3 * Double.BYTES) {
+                    output.numbers[first + 1] = more > 0 ? (long) text.getDouble() : 0;
+                    output.numbers[first + 2] = more > Double.BYTES ? (long) text.getDouble() : 0;
+                    output.numbers[first + 4] = more > 2 * Double.BYTES ? (long) text.getDouble() : 0;
                 }
             }
         }

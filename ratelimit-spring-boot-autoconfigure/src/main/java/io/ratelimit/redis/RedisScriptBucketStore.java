@@ -131,7 +131,13 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             long allowed = reply.leased(0) / price;
             return place < allowed
                     ? RedisAnswers.taken(
-                            charge, ticks, missing - (allowed - place) * price, reply.returned(0), now, calendar)
+                            charge,
+                            ticks,
+                            missing - (allowed - place) * price,
+                            reply.returned(0),
+                            now,
+                            reply.at(0),
+                            calendar)
                     : RedisAnswers.denied(charge, ticks, missing, false, now, calendar);
         }
     }
@@ -226,11 +232,12 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             long now = reply.now(i);
             long missing = reply.missing(i);
             long returned = reply.returned(i);
+            long at = reply.at(i);
             lease.grant(new Grant(
                     ticks.tokens(reply.leased(i)),
                     RedisAnswers.snapshot(lease.charge(), ticks, missing, now, null),
                     now,
-                    cost -> RedisAnswers.receipt(ticks, cost, missing, returned, now)));
+                    cost -> RedisAnswers.receipt(ticks, cost, missing, returned, at)));
         }
     }
 
@@ -383,7 +390,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         }
         long before = missing - Math.max(reply.leased(i), ticks.of(charge.cost())); // leased tokens are still available
         return taken
-                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, calendar)
+                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, reply.at(i), calendar)
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
     }
 

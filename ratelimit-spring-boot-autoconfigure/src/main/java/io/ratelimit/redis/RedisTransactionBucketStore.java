@@ -58,8 +58,9 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             return RedisBucketState.read(values.get(key), ticks, now(calendar));
         }
 
-        boolean ranAhead(ByteBuffer key, @Nullable CalendarClock calendar) {
-            return RedisBucketState.ranAhead(values.get(key), now(calendar));
+        /** Returns the steps by which the clock was ahead when the value was written, if it has been corrected since. */
+        long correctedSteps(ByteBuffer key, @Nullable CalendarClock calendar) {
+            return RedisBucketState.correctedSteps(values.get(key), now(calendar));
         }
     }
 
@@ -106,7 +107,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
                     ? !has
                             && ticks(charge).fits(charge.cost())
                             && bucket.microsUntil(charge.cost()) < stored.microsUntil(charge.cost())
-                    : bucket.at() > reading.now(calendar) && reading.ranAhead(keys.get(i), calendar);
+                    : bucket.at() > reading.now(calendar) && reading.correctedSteps(keys.get(i), calendar) > 0;
             if (changed && !buckets.containsKey(keys.get(i))) {
                 changedAnyway.put(keys.get(i), bucket);
             }
@@ -148,7 +149,14 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             long returned = before.get(i).returned();
             answers.add(
                     all
-                            ? RedisAnswers.taken(charge, ticks, missing, returned, now, calendar)
+                            ? RedisAnswers.taken(
+                                    charge,
+                                    ticks,
+                                    missing,
+                                    returned,
+                                    now,
+                                    before.get(i).at(),
+                                    calendar)
                             : before.get(i).has(charge.cost(), waitMicros(charge, ahead))
                                     ? RedisAnswers.available(charge, ticks, missing, now, calendar)
                                     : RedisAnswers.denied(charge, ticks, missing, ahead, now, calendar));
@@ -167,9 +175,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         Map<ByteBuffer, RedisBucketState> changed = new LinkedHashMap<>();
         for (int i = keys.size() - 1; i >= 0; i--) { // of two takes from one bucket the second is due later
             Answer answer = taken.get(i);
-            RedisTickScale ticks = ticks(answer.charge());
             RedisBucketState bucket = bucket(keys.get(i), answer.charge(), reading, changed);
-            RedisBucketState after = giveBack(bucket, ticks, answer, 0);
+            RedisBucketState after = giveBack(bucket, answer, 0, keys.get(i), reading);
             if (after != bucket) {
                 changed.put(keys.get(i), after);
             }
@@ -178,10 +185,15 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         return new Change<>(true, written(charges, keys, changed, reading));
     }
 
-    private static RedisBucketState giveBack(RedisBucketState bucket, RedisTickScale ticks, Answer taken, long kept) {
-        Receipt receipt = (Receipt) taken.receipt();
-        boolean incomparable = receipt != null && !bucket.ticks().equals(ticks);
-        return incomparable ? bucket : bucket.giveBack(taken.charge().cost() - kept, kept, receipt);
+    private RedisBucketState giveBack(
+            RedisBucketState bucket, Answer taken, long kept, ByteBuffer key, Reading reading) {
+        Charge charge = taken.charge();
+        long given = charge.cost() - kept;
+        if (!(taken.receipt() instanceof Receipt receipt)) {
+            return bucket.giveBack(given, kept, null);
+        }
+        long steps = reading.correctedSteps(key, calendar(charge));
+        return bucket.ticks().equals(ticks(charge)) ? bucket.giveBack(given, kept, receipt.earlier(steps)) : bucket;
     }
 
     @Override
@@ -192,11 +204,10 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
 
     Change<Boolean> settle(Answer taken, long cost, ByteBuffer key, Reading reading) {
         Charge charge = taken.charge();
-        RedisTickScale ticks = ticks(charge);
         CalendarClock calendar = calendar(charge);
-        RedisBucketState bucket = reading.bucket(key, ticks, calendar);
+        RedisBucketState bucket = reading.bucket(key, ticks(charge), calendar);
         long more = cost - charge.cost();
-        RedisBucketState after = more > 0 ? bucket.owe(more) : giveBack(bucket, ticks, taken, cost);
+        RedisBucketState after = more > 0 ? bucket.owe(more) : giveBack(bucket, taken, cost, key, reading);
         return new Change<>(true, after == bucket ? Map.of() : Map.of(key, new Written(after, reading.now(calendar))));
     }
 

@@ -30,6 +30,10 @@ count as paid too, since they may have been missing before the take. Therefore t
 time has passed for missing and returned together; while the bucket is full, time reduces returned. The count isn't
 written if the bucket was full before the take and is full again.
 
+The moment at which tokens were due is one of the bucket's time. If the clock was ahead and has been corrected, the give moves
+it back as it moves the bucket's moment. If another call has written the corrected moment before, nothing comes back: how much
+time has paid is then unknown.
+
 A give may return a part of the tokens, because the call cost less than its estimate. The part that is kept then counts as the
 first part of the price: time pays for it before the rest.
 
@@ -105,7 +109,8 @@ ARGV     for each bucket numbers as in a value, followed by the spec
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take
 at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
-price, a third number follows always, and a fourth: the ticks taken.
+price, a third number follows always, and a fourth: the ticks taken. If the bucket's time stands still, because the clock was
+set back, a take replies four numbers, and then the bucket's time.
 ]]
 
 local MOST = 8e15
@@ -339,8 +344,8 @@ end
 local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
-        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0, now = now,
-            at = now, spec = spec, n = n, s = s, full = full}
+        return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0,
+            corrected_steps = 0, now = now, at = now, spec = spec, n = n, s = s, full = full}
     end
     local written, promised, kept_until, returned, advance, owes, leased, lease_end =
         string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*)$', 17)
@@ -363,15 +368,16 @@ local function read(key, spec, n, s, full)
             and counts(returned, 0) and counts(advance, 0) and counts(leased, 0) and counts(lease_end, 0)) then
         error(NO_BUCKET)
     end
-    local ran_ahead = at - now > AHEAD + s
+    local ran_ahead, corrected_steps = at - now > AHEAD + s, 0
     if ran_ahead then
         lease_end = math.max(lease_end - at, 0)
+        corrected_steps = math.floor((at - now - 1) / s)
         at = now + 1 + (at - now - 1) % s
         lease_end = lease_end + at
     end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
-        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead, now = now,
-        at = at, spec = written, n = n, s = s, full = full}
+        returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead,
+        corrected_steps = corrected_steps, now = now, at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     bucket.owes = owes == '!' and debt(bucket) > 0
     return bucket
@@ -474,7 +480,8 @@ if operation == 'give' then
             if step >= 0 then
                 back = 0
                 if bucket.spec == spec then
-                    local behind = promised - ((step - math.floor(bucket.at / s)) * n + rest)
+                    local due = step - bucket.corrected_steps
+                    local behind = promised - ((due - math.floor(bucket.at / s)) * n + rest)
                     if behind >= 0 then
                         local room = promised > 0 and 0 or math.max(missing_before, 0)
                         back = math.min(math.max(price + kept_price + room - behind, 0), price)
@@ -550,6 +557,9 @@ for i, key in ipairs(KEYS) do
             missing = math.max(missing - bucket.advance, 0)
         end
         reply[i] = pack('>dd', now, -missing - 1)
+    end
+    if bucket.at > now and string.byte(reply[i], 9) < 128 then
+        reply[i] = string.sub(reply[i] .. pack('>dd', 0, 0), 1, 32) .. pack('>d', bucket.at)
     end
 end
 if operation ~= 'look' then

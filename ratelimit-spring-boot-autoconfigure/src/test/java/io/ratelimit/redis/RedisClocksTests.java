@@ -7,6 +7,7 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
@@ -14,6 +15,7 @@ import io.ratelimit.failover.Deadline;
 import io.ratelimit.failover.FailoverBucketStore;
 import io.ratelimit.failover.FailoverBucketStore.FailureRule;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Instances whose clocks differ in time and speed: all use the clock of the server. */
@@ -158,6 +161,80 @@ class RedisClocksTests {
         assertThat(take(store, 1).allowed()).isFalse();
         server.addAndGet(SECOND / 10);
         assertThat(take(store, 1).allowed()).isTrue();
+    }
+
+    /** The time of the bucket stands still until the clock reaches it again, or runs on from there. */
+    @ParameterizedTest
+    @CsvSource({"script, 30", "transaction, 30", "script, 3600", "transaction, 3600"})
+    void callsAroundAStepOfTheClockAreSettledToTheToken(String strategy, long seconds) {
+        BucketStore store = store(strategy);
+        Answer before = answer(store, 10);
+        server.addAndGet(-seconds * SECOND);
+        assertThat(store.settle(before, 3)).isTrue();
+        assertThat(available(store)).isEqualTo(37);
+
+        Answer first = answer(store, 20);
+        Answer second = answer(store, 10);
+        assertThat(store.settle(first, 5)).isTrue();
+        assertThat(available(store)).isEqualTo(22);
+        assertThat(store.settle(second, 41)).isTrue();
+        assertThat(available(store)).isZero();
+        assertThat(take(store, 1).allowed()).as("the debt is 9 tokens").isFalse();
+        assertThat(store.settle(answerAhead(store, 2), 1)).isTrue();
+        server.addAndGet(seconds < 60 ? seconds * SECOND : 1);
+        server.addAndGet(SECOND + 9 * SECOND / 10);
+        assertThat(available(store)).isEqualTo(9);
+    }
+
+    /** In memory the clock never goes back: it stands still where Redis's does. */
+    @RepeatedTest(20)
+    void settlementsAreThoseInMemoryWhileTheClockIsSetBack(RepetitionInfo run) {
+        var random = new SplittableRandom(run.getCurrentRepetition());
+        BucketStore redis = store(run.getCurrentRepetition() % 2 == 0 ? "script" : "transaction");
+        ManualTimeSource clock = new ManualTimeSource();
+        BucketStore local = BucketStore.local(clock);
+        long latest = server.get();
+        List<List<Answer>> open = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            server.set((random.nextInt(10) == 0 ? Math.max(latest, server.get()) : server.get())
+                    + random.nextLong(SECOND / 4));
+            clock.advance(Duration.ofNanos(1_000 * Math.max(server.get() - latest, 0)));
+            latest = Math.max(latest, server.get());
+            String step = "seed %d, step %d".formatted(run.getCurrentRepetition(), i);
+            if (random.nextInt(3) == 0 && !open.isEmpty()) {
+                List<Answer> taken = open.remove(random.nextInt(open.size()));
+                long cost = random.nextLong(3 * taken.get(0).charge().cost());
+                redis.settle(taken.get(0), cost);
+                local.settle(taken.get(1), cost);
+            } else {
+                long cost = 1 + random.nextInt(10);
+                Decision decision = take(redis, cost);
+                Decision expected = take(local, cost);
+                assertThat(decision.allowed()).as(step).isEqualTo(expected.allowed());
+                if (decision.allowed()) {
+                    open.add(List.of(
+                            decision.answers().get(0), expected.answers().get(0)));
+                    boolean back = random.nextInt(3) == 0 && latest - server.get() < 40 * SECOND;
+                    server.addAndGet(back ? -random.nextLong(10 * SECOND) : 0);
+                }
+            }
+            assertThat(available(redis)).as(step).isEqualTo(available(local));
+        }
+    }
+
+    private static Answer answer(BucketStore store, long cost) {
+        Decision decision = take(store, cost);
+        assertThat(decision.allowed()).isTrue();
+        return decision.answers().get(0);
+    }
+
+    private static Answer answerAhead(BucketStore store, long cost) {
+        Charge patient = Charge.of(POLICY, "alice", cost).withMaxWait(Duration.ofMinutes(2));
+        return store.reserve(List.of(patient)).answers().get(0);
+    }
+
+    private static long available(BucketStore store) {
+        return store.snapshot(Charge.of(POLICY, "alice", 1)).available();
     }
 
     /** Time counts while the clock goes forward, and no batch comes twice, however the clock is set. */

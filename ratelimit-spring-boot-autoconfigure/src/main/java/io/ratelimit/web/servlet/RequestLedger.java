@@ -34,6 +34,7 @@ final class RequestLedger {
     private boolean enteredByError;
     private boolean authenticated;
     private boolean authenticationFailed;
+    private boolean unhandled;
     private @Nullable RequestPolicies policies;
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer tightest;
@@ -114,8 +115,12 @@ final class RequestLedger {
         return tightest;
     }
 
-    /** Gives back the tokens of a rejected request, except those of policies that keep them. */
+    /**
+     * Gives back the tokens of a request that is rejected before its handler, except those of policies that keep them. There
+     * is no actual cost of such a request.
+     */
     void giveBack(Throttlers throttlers) {
+        unhandled = true;
         giveBack(throttlers, policy -> !policy.keepsCharges());
     }
 
@@ -169,10 +174,9 @@ final class RequestLedger {
      *
      * @param mayWait whether this thread may wait for a remote store
      */
-    void settle(
-            Throttlers throttlers, HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
+    void settle(Throttlers throttlers, HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
         RequestPolicies policies = this.policies;
-        if (policies == null) {
+        if (policies == null || unhandled) {
             return;
         }
         Map<String, Long> reported = reportedCosts == null ? Map.of() : reportedCosts.complete();

@@ -1,6 +1,7 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import org.jspecify.annotations.Nullable;
@@ -48,7 +49,8 @@ public final class Settle {
     }
 
     /**
-     * Returns the value that is read as the actual cost of a request; null if there is none.
+     * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
+     * such as that of an annotated method that the handler calls, are no costs.
      *
      * @param reported the cost that the application's code set
      */
@@ -57,7 +59,10 @@ public final class Settle {
         if (isByCode()) {
             return reported;
         }
-        return text.startsWith(ATTRIBUTE) ? request.getAttribute(name) : response.getHeader(name);
+        if (text.startsWith(ATTRIBUTE)) {
+            return request.getAttribute(name);
+        }
+        return Rejections.isRejected(request) ? null : response.getHeader(name);
     }
 
     /** Returns the source as it is configured. */

@@ -5,9 +5,9 @@ import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.DefaultClientResources;
-import io.lettuce.core.resource.DefaultEventLoopGroupProvider;
-import io.lettuce.core.resource.Transports;
-import io.netty.channel.EventLoopGroup;
+import io.lettuce.core.resource.NettyCustomizer;
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoop;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
@@ -31,7 +31,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.context.request.async.DeferredResult;
 
-/** Settlements on a Redis that is slow or hangs, and on threads that Redis's own connections need. */
+/** Settlements on a Redis that is slow or hangs, and of results that come later. */
 class RedisSettlementTests {
 
     private static final String YAML = """
@@ -113,20 +113,15 @@ class RedisSettlementTests {
         }
     }
 
-    /** The only thread that can read replies of Redis completes the result. */
-    @ParameterizedTest
-    @ValueSource(strings = {"script", "transaction"})
-    void theThreadThatReadsTheRepliesOfRedisDoesNotWaitForOne(String strategy) {
-        try (RedisApplication application = application(strategy, "2s")) {
-            Settled calls = application.bean(Settled.class);
+    /** The thread of the connection that all calls of the script share completes the result. */
+    @Test
+    void theThreadThatReadsTheRepliesOfRedisDoesNotWaitForOne() {
+        try (RedisApplication application = application("script", "2s")) {
+            List<EventLoop> threads = application.bean(Settled.class).threads;
+            assertThat(threads).hasSize(1);
             CompletableFuture<Long> result = new CompletableFuture<>();
             application.bean(Calls.class).later(result);
-            CompletableFuture<String> thread = new CompletableFuture<>();
-            calls.threads.allocated().execute(() -> {
-                result.complete(3L);
-                thread.complete(Thread.currentThread().getName());
-            });
-            assertThat(thread.join()).startsWith("lettuce-");
+            threads.get(0).execute(() -> result.complete(3L));
             await().untilAsserted(() -> assertThat(events(application)).isNotEmpty());
             assertThat(events(application)).containsExactly("calls SETTLED");
             assertThat(available(application, "calls")).isEqualTo(997);
@@ -172,28 +167,24 @@ class RedisSettlementTests {
         }
     }
 
-    /** One thread for all connections. */
-    static final class OneThread extends DefaultEventLoopGroupProvider {
-
-        OneThread() {
-            super(1);
-        }
-
-        EventLoopGroup allocated() {
-            return allocate(Transports.eventLoopGroupClass());
-        }
-    }
-
     @Configuration(proxyBeanMethods = false)
     @RestController
     static class Settled {
 
-        final OneThread threads = new OneThread();
+        final List<EventLoop> threads = new CopyOnWriteArrayList<>();
         volatile TcpProxy proxy;
 
+        /** Notes the threads of the limiter's connections. The application opens none. */
         @Bean(destroyMethod = "shutdown")
         ClientResources resources() {
-            return DefaultClientResources.builder().eventLoopGroupProvider(threads).build();
+            return DefaultClientResources.builder()
+                    .nettyCustomizer(new NettyCustomizer() {
+                        @Override
+                        public void afterChannelInitialized(Channel channel) {
+                            threads.add(channel.eventLoop());
+                        }
+                    })
+                    .build();
         }
 
         @Bean

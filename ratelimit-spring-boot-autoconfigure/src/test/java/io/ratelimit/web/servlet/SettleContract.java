@@ -9,6 +9,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.annotation.RateLimited;
+import jakarta.servlet.Filter;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -26,8 +27,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RequestParam;
@@ -53,6 +56,11 @@ abstract class SettleContract {
                 narrow: { rate: 1/1d, cost: 1, paths: /attribute/narrow }
                 plain: { rate: 100/1d, cost: 10, paths: /plain }
                 calls: { rate: 100/1d, cost: 10, applies-to: annotated }
+                kept: { rate: 100/1d, cost: 10, settle: "response-header:Retry-After", paths: /rejected/**, phase: before-authentication }
+                kept-attribute: { rate: 100/1d, cost: 10, settle: "attribute:tokens", paths: /rejected/**, phase: before-authentication }
+                kept-code: { rate: 100/1d, cost: 10, settle: code, paths: /rejected/call, phase: before-authentication }
+                late: { rate: 1/1d, paths: /rejected/late, phase: after-authentication }
+                inner: { rate: 1/1d, applies-to: annotated }
             """;
 
     abstract TestServer server();
@@ -182,7 +190,7 @@ abstract class SettleContract {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> api().cost.settle(policy, 3))
                 .withMessage("no throttle policy '" + policy
-                        + "' has 'settle: code'; those that do are: 'code', 'other-code'");
+                        + "' has 'settle: code'; those that do are: 'code', 'kept-code', 'other-code'");
     }
 
     @Test
@@ -204,6 +212,33 @@ abstract class SettleContract {
         assertThat(server().http().get("/attribute/narrow?tokens=3").status()).isEqualTo(429);
         assertThat(server().available("attribute")).isEqualTo(97);
         assertThat(events()).isEmpty();
+    }
+
+    /** An early policy keeps its tokens, and the rejection has a header that would be a cost. */
+    @Test
+    void theRejectionByALaterPolicyIsNotSettled() {
+        assertThat(server().http().get("/rejected/late").status()).isEqualTo(200);
+        RawHttp.Response rejected = server().http().get("/rejected/late");
+        assertThat(rejected.status()).isEqualTo(429);
+        assertThat(rejected.header("Retry-After")).isNotNull();
+        hasLeft("kept", "the header of the rejection", 80);
+        hasLeft("kept-attribute", "the attribute that a filter of the application set", 97 - 10);
+        assertThat(events()).containsExactly("kept-attribute SETTLED");
+    }
+
+    @Test
+    void aHandlerWhoseInnerCallIsDeniedIsSettledOnceByItsCostsAndNotByTheHeadersOfTheRejection() {
+        assertThat(server().http().get("/rejected/call?tokens=3").status()).isEqualTo(200);
+        hasLeft("kept-code", "not rejected", 97);
+        events().clear();
+        RawHttp.Response rejected = server().http().get("/rejected/call?tokens=4");
+        assertThat(rejected.status()).isEqualTo(429);
+        assertThat(rejected.header("Retry-After")).isNotNull();
+        hasLeft("kept-code", "set before the call was denied", 93);
+        hasLeft("kept-attribute", "the attribute", 97 - 3);
+        assertThat(server().available("kept")).isEqualTo(80);
+        assertThat(server().available("inner")).isZero();
+        assertThat(events()).containsExactlyInAnyOrder("kept-code SETTLED", "kept-attribute SETTLED");
     }
 
     @Test
@@ -265,6 +300,11 @@ abstract class SettleContract {
             return CompletableFuture.supplyAsync(() -> new Usage(tokens));
         }
 
+        @RateLimited("inner")
+        public String inner() {
+            return "done";
+        }
+
         @RateLimited(policy = "calls", settle = "#result")
         public Long none() {
             return null;
@@ -282,6 +322,18 @@ abstract class SettleContract {
         @Bean
         Events events() {
             return new Events();
+        }
+
+        /** Sets a cost before all filters of the limiter. */
+        @Bean
+        FilterRegistrationBean<Filter> costs() {
+            FilterRegistrationBean<Filter> costs = new FilterRegistrationBean<>((request, response, chain) -> {
+                request.setAttribute("tokens", 3);
+                chain.doFilter(request, response);
+            });
+            costs.setOrder(Ordered.HIGHEST_PRECEDENCE);
+            costs.addUrlPatterns("/rejected/*");
+            return costs;
         }
 
         @Bean
@@ -366,6 +418,17 @@ abstract class SettleContract {
                 response.setHeader("X-Tokens", tokens);
             }
             response.getOutputStream().write(new byte[100_000]);
+        }
+
+        @GetMapping("/rejected/late")
+        String late() {
+            return "done";
+        }
+
+        @GetMapping("/rejected/call")
+        String call(long tokens, ActualCost cost) {
+            cost.settle("kept-code", tokens);
+            return calls.inner();
         }
 
         @GetMapping("/code/now")

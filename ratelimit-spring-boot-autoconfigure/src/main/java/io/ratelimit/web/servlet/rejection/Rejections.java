@@ -33,6 +33,7 @@ import org.springframework.web.servlet.HandlerMapping;
  */
 public final class Rejections {
 
+    private static final String REJECTED = Rejections.class.getName();
     private static final String INTERRUPTED = "The request was interrupted while it waited in the queue, please retry.";
     private static final String INTERRUPTED_PROBLEM =
             "{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\","
@@ -93,14 +94,24 @@ public final class Rejections {
         return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, mappings, cors));
     }
 
+    /** Returns whether the response is a rejection, with headers that aren't those of the request's handler. */
+    public static boolean isRejected(HttpServletRequest request) {
+        return request.getAttribute(REJECTED) != null;
+    }
+
     /** Rejects a request; the caller has given its tokens back. */
     public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
-        headers.remove(response);
+        begin(request, response);
         if (delayed.defer(request, decision)) {
             reportDelayed(decision);
         } else {
             write(request, response, decision);
         }
+    }
+
+    private void begin(HttpServletRequest request, HttpServletResponse response) {
+        request.setAttribute(REJECTED, true);
+        headers.remove(response);
     }
 
     private void reportDelayed(Decision decision) {
@@ -203,7 +214,7 @@ public final class Rejections {
      */
     public void rejectInterrupted(HttpServletRequest request, HttpServletResponse response, Runnable beforeAnswer)
             throws IOException {
-        headers.remove(response);
+        begin(request, response);
         boolean interrupted = Thread.interrupted();
         try {
             beforeAnswer.run();
