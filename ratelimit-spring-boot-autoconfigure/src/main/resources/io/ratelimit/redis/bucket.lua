@@ -128,24 +128,6 @@ else
     now = time[1] * 1000000.0 + time[2]
 end
 
-local server_time = now
-
--- Returns the time of a bucket, and its arguments without those about a calendar. The sign is in the first bit.
-local function time_and_arguments(argument)
-    if string.byte(argument) < 128 then
-        return server_time, argument
-    end
-    local _, period, count, first, second, third, fourth = unpack('>ddddddd', argument)
-    local from, to = first, second
-    if server_time >= third then
-        from, to, count = third, fourth, count + 2
-    elseif server_time >= second then
-        from, to, count = second, third, count + 1
-    end
-    local share = math.floor((server_time - from) / (to - from) * period)
-    return count * period + math.min(math.max(share, 0), period - 1), string.sub(argument, 57)
-end
-
 -- The most frequent case: a take at once from a bucket under the same spec. This function has the arithmetic of the
 -- code below without its tables and functions, and is more than twice as fast. Returns the value to write and its time
 -- to live; only the reply if the tokens are short; nothing if the code below has to decide. All inputs are parameters,
@@ -176,16 +158,37 @@ local function take_at_once(key, wanted, now, slack)
     return pack('>dd', now, after) .. spec, math.ceil(micros / 1000) + slack
 end
 
-if operation == 'take' and #KEYS == 1 then
-    local time, wanted = time_and_arguments(ARGV[1])
-    local value, millis = take_at_once(KEYS[1], wanted, time, SLACK)
+local at_once = operation == 'take'
+if at_once and #KEYS == 1 and string.byte(ARGV[1]) < 128 then -- no calendar
+    local value, millis = take_at_once(KEYS[1], ARGV[1], now, SLACK)
     if millis then
         redis.call('SET', KEYS[1], value, 'PX', millis)
     end
     if value then
         return value
     end
-elseif operation == 'take' then
+    at_once = false
+end
+
+local server_time = now
+
+-- Returns the time of a bucket, and its arguments without those about a calendar. The sign is in the first bit.
+local function time_and_arguments(argument)
+    if string.byte(argument) < 128 then
+        return server_time, argument
+    end
+    local _, period, count, first, second, third, fourth = unpack('>ddddddd', argument)
+    local from, to = first, second
+    if server_time >= third then
+        from, to, count = third, fourth, count + 2
+    elseif server_time >= second then
+        from, to, count = second, third, count + 1
+    end
+    local share = math.floor((server_time - from) / (to - from) * period)
+    return count * period + math.min(math.max(share, 0), period - 1), string.sub(argument, 57)
+end
+
+if at_once then
     local replies, millis, all = {}, {}, true
     for i = 1, #KEYS do
         local time, wanted = time_and_arguments(ARGV[i])
