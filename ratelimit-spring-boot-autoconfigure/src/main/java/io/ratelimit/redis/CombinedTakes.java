@@ -107,13 +107,15 @@ final class CombinedTakes {
     /** The takes of one bucket and cost that wait for the next call. */
     private static final class Queue {
 
+        private final Bucket bucket;
         private final BucketSpec spec;
         private List<Take> gathered = new ArrayList<>(0);
 
         /** The calls under way; 0 if the queue is closed. */
         private int calls = 1;
 
-        Queue(BucketSpec spec) {
+        Queue(Bucket bucket, BucketSpec spec) {
+            this.bucket = bucket;
             this.spec = spec;
         }
 
@@ -178,13 +180,13 @@ final class CombinedTakes {
         while (true) {
             Queue queue = queues.get(bucket);
             if (queue == null) {
-                Queue created = new Queue(take.charge.spec());
+                Queue created = new Queue(bucket, take.charge.spec());
                 if (queues.putIfAbsent(bucket, created) == null) {
                     start(created, List.of(take));
                     return;
                 }
             } else if (!queue.spec.equals(take.charge.spec())) {
-                start(new Queue(take.charge.spec()), List.of(take));
+                start(new Queue(bucket, take.charge.spec()), List.of(take));
                 return;
             } else {
                 Added added = queue.add(take);
@@ -202,7 +204,7 @@ final class CombinedTakes {
         try {
             await(queue, takes, calls.start(takes.get(0).charge, takes.size()));
         } catch (RuntimeException | Error failed) {
-            proceed(queue, takes, List.of());
+            proceed(queue, List.of());
             takes.forEach(take -> take.completeExceptionally(failed));
         }
     }
@@ -227,7 +229,7 @@ final class CombinedTakes {
         } catch (RuntimeException | Error failed) {
             failure = failed;
         }
-        proceed(queue, takes, takes.subList(decided, takes.size()));
+        proceed(queue, decided == takes.size() ? List.of() : takes.subList(decided, takes.size()));
         for (int i = 0; i < decided; i++) {
             if (failure == null) {
                 takes.get(i).complete(i, reply);
@@ -238,12 +240,12 @@ final class CombinedTakes {
     }
 
     /** Starts the next call of a queue; removes the queue if it was closed. */
-    private void proceed(Queue queue, List<Take> takes, List<Take> undecided) {
+    private void proceed(Queue queue, List<Take> undecided) {
         List<Take> next = queue.next(undecided);
         if (!next.isEmpty()) {
             start(queue, next);
         } else if (queue.isClosed()) {
-            queues.remove(Bucket.of(takes.get(0).charge), queue);
+            queues.remove(queue.bucket, queue);
         }
     }
 }
