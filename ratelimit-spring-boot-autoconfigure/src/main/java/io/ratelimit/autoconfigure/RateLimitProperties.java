@@ -409,7 +409,8 @@ public record RateLimitProperties(
      *     ratelimit:${spring.application.name}.
      * @param keySecret Secret of the hash that replaces values of clients in keys. Without a secret, values that can be guessed
      *     can be found out.
-     * @param timeout Longest time that one request waits for Redis, for all its calls together.
+     * @param timeout Longest time that one request waits for Redis, for all its calls together. Its settlements have the
+     *     same time once more.
      * @param strategy Command to take tokens by: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI and
      *     EXEC, for servers without scripts).
      * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
