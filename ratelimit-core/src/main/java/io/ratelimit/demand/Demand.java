@@ -171,7 +171,7 @@ public final class Demand {
         return totals.all();
     }
 
-    /** Returns the time from the first to the last request, without requests that are older than a week. */
+    /** Returns the time from the first to the last of the requests that are kept, which are of two weeks at most. */
     public Duration measured() {
         return measured;
     }

@@ -232,14 +232,14 @@ final class DemandMeter {
         if (endedHours % HourlyPeaks.KEPT == 0) {
             endWeek();
         }
-        long weekAgo = nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos();
-        long step = grid.step(weekAgo);
-        sample.removeIf(key -> key.lastStep() < step || needed(key)[0] == 0);
-        pastTotals.forgetBefore(weekAgo);
-        Arrays.stream(totals).forEach(stripe -> stripe.forgetBefore(weekAgo));
+        long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
+        sample.removeIf(key -> key.lastStep() < weekAgo || needed(key)[0] == 0);
     }
 
-    /** Forgets the week before this one. All maxima and counts are therefore kept for one week at least, and two at most. */
+    /**
+     * Forgets the week before this one. Maxima and counts are therefore kept for one week at least, and two at most. Only
+     * a frequent key outside the sample loses its maxima when other keys become more frequent.
+     */
     private void endWeek() {
         pastTotals = noTotals();
         Arrays.stream(totals).forEach(stripe -> stripe.moveTo(pastTotals));

@@ -75,11 +75,6 @@ final class RequestTotals {
         onePrice = true;
     }
 
-    /** Moves the first moment up to a later one. */
-    synchronized void forgetBefore(long nanos) {
-        firstNanos = firstNanos - nanos < 0 ? nanos : firstNanos;
-    }
-
     /** Bins contain their upper edge: deficits are often whole numbers of tokens, as capacities are. */
     private int bin(double deficit) {
         return (int) Math.min(key(deficit) - firstBin, BINS - 1);

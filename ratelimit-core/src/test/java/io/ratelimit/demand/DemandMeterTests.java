@@ -289,14 +289,16 @@ class DemandMeterTests {
     }
 
     @Test
-    void theMeasuredTimeEndsAWeekBeforeTheLastHour() {
+    void theMeasuredTimeIsThatOfTheRequestsThatAreKept() {
         DemandMeter meter = new DemandMeter(spec);
-        meter.feed("key", 1, 0);
-        long end = Duration.ofDays(9).toNanos();
-        meter.endHour(end);
-        assertThat(meter.demand().measured()).isZero();
-        meter.feed("key", 1, end + 1);
-        assertThat(meter.demand().measured()).isEqualTo(Duration.ofDays(7).plusNanos(1));
+        long hour = Duration.ofHours(1).toNanos();
+        for (int i = 1; i <= 3 * 168; i++) {
+            meter.feed("key", 1, i * hour - 1);
+            meter.endHour(i * hour);
+            int kept = i % 168 + (i < 168 ? 0 : 168); // this week and the week before
+            assertThat(meter.demand().measured()).as("hour %d", i).isEqualTo(Duration.ofHours(kept - 1));
+            assertThat(meter.demand().requests()).isEqualTo(kept);
+        }
     }
 
     /** The bound of a limit is that of its bin, which has all deficits from 9 to 11. */

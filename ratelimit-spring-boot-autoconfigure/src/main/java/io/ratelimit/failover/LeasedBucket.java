@@ -2,7 +2,6 @@ package io.ratelimit.failover;
 
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
-import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
@@ -116,7 +115,10 @@ final class LeasedBucket {
      */
     synchronized void granted(Grant grant, long left, boolean fewer, long since) {
         replace(new Lease(grant.tokens(), left, since, end(since), grant));
-        shortage = fewer ? shortage(1, grant.bucket(), since) : null;
+        BucketSnapshot after = grant.bucket();
+        shortage = fewer
+                ? new Shortage(1, after.available() + 1, after.nextTokenAfter().toNanos(), after, since, retryAt(since))
+                : null;
     }
 
     /** Records a request of which the store took the charge alone. */
@@ -129,14 +131,16 @@ final class LeasedBucket {
      * Records that a request was granted no lease, because the bucket is nearly empty.
      *
      * @param minCost the smallest cost for which the bucket has too few tokens
+     * @param waitNanos the time from the request until it has them
      * @param bucket the bucket after the request
      */
-    synchronized void lacks(long minCost, BucketSnapshot bucket, long since) {
-        shortage = shortage(minCost, bucket, since);
+    synchronized void lacks(long minCost, long waitNanos, BucketSnapshot bucket, long since) {
+        shortage = new Shortage(minCost, minCost, waitNanos, bucket, since, retryAt(since));
     }
 
-    private Shortage shortage(long minCost, BucketSnapshot bucket, long since) {
-        return new Shortage(minCost, bucket, since, since + lease.toNanos() / 4);
+    /** Returns when the backend is called again after a request that was granted less than it was for. */
+    private long retryAt(long since) {
+        return since + lease.toNanos() / 4;
     }
 
     private long end(long since) {
@@ -176,10 +180,14 @@ final class LeasedBucket {
     }
 
     /**
-     * The remote bucket at the last request, which had too few tokens. Until a moment, calls of at least the cost are
-     * denied without a call of the backend.
+     * The remote bucket at the last request, which had too few tokens. Until a moment, calls are denied without a call of
+     * the backend.
+     *
+     * @param minCost the smallest cost that is denied
+     * @param lacking a number of tokens that the bucket doesn't have
+     * @param waitNanos the time from the request until it has them
      */
-    private record Shortage(long minCost, BucketSnapshot bucket, long since, long until) {
+    private record Shortage(long minCost, long lacking, long waitNanos, BucketSnapshot bucket, long since, long until) {
 
         boolean isValid(long now) {
             return now - until < 0;
@@ -198,17 +206,12 @@ final class LeasedBucket {
             return Answer.denied(charge, Outcome.DENIED, present, Duration.ofNanos(retry));
         }
 
-        /** Returns the nanoseconds from the request until the bucket has the tokens. */
+        /** Returns the nanoseconds from the request until the bucket has the tokens; for interval refill at most. */
         private long nanosUntil(long tokens, BucketSpec spec) {
-            long missing = tokens - bucket.available();
-            if (missing <= 0) {
-                return 0;
+            if (tokens <= lacking) {
+                return tokens < lacking ? 0 : waitNanos;
             }
-            long next = spec.refill() == Refill.INTERVAL ? spec.rate().tokens() : 1;
-            Duration rest = missing <= next
-                    ? Duration.ZERO
-                    : spec.withCapacity(missing - next).timeToFull();
-            return bucket.nextTokenAfter().plus(rest).toNanos();
+            return waitNanos + spec.withCapacity(tokens - lacking).timeToFull().toNanos();
         }
     }
 

@@ -272,8 +272,10 @@ final class Leases {
             if (answer.allowed()) {
                 bucket.taken(cost, since);
             }
-            if (!answer.allowed() || cost < request.maxTokens()) {
-                bucket.lacks(answer.remaining() + 1, after(answer), since);
+            if (!answer.allowed() && cost > 0) {
+                bucket.lacks(cost, answer.retryNanos(), after(answer), since);
+            } else if (cost < request.maxTokens()) {
+                bucket.lacks(answer.remaining() + 1, answer.nextTokenNanos(), after(answer), since);
             }
         }
         buckets.put(BucketKey.of(charge), bucket);

@@ -22,7 +22,7 @@ final class SettlementThreads implements Executor {
     private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
 
     private final AtomicInteger number = new AtomicInteger();
-    private volatile ThreadPoolExecutor threads = start();
+    private ThreadPoolExecutor threads = start();
 
     private ThreadPoolExecutor start() {
         ThreadPoolExecutor started = new ThreadPoolExecutor(
@@ -42,19 +42,25 @@ final class SettlementThreads implements Executor {
 
     /** @throws RejectedExecutionException if too many settlements wait */
     @Override
-    public void execute(Runnable settlement) {
+    public synchronized void execute(Runnable settlement) {
         threads.execute(settlement);
     }
 
     /** Waits until the settlements that were passed before are made, but for at most two seconds. */
-    synchronized void await() {
-        ThreadPoolExecutor before = threads;
-        threads = start();
-        before.shutdown();
+    void await() {
+        ThreadPoolExecutor before = replace();
         try {
             before.awaitTermination(MAX_AWAIT.toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** Returns the threads so far, which end after the settlements that were passed to them. */
+    private synchronized ThreadPoolExecutor replace() {
+        ThreadPoolExecutor before = threads;
+        threads = start();
+        before.shutdown();
+        return before;
     }
 }

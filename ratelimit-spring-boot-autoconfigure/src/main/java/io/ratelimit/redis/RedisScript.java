@@ -178,9 +178,9 @@ final class RedisScript {
                 int first = Reply.NUMBERS * read++;
                 output.numbers[first + 3] = (long) text.getDouble();
                 output.numbers[first] = (long) text.getDouble();
-                // A take at once replies the value that it wrote. Then the text of a spec follows: it has neither 8, 16
-                // nor
-                // 24 bytes, or is a number between 0 and 1 in each 8 bytes.
+                // A take at once replies the value that it wrote. Then the text of a spec follows: it has another
+                // length
+                // than 8, 16 or 24 bytes, or is a number between 0 and 1 in each 8 bytes.
                 int more = text.remaining();
                 if (more % Double.BYTES == 0 && more <= 3 * Double.BYTES) {
                     output.numbers[first + 1] = more > 0 ? (long) text.getDouble() : 0;

@@ -31,8 +31,8 @@ time has passed for missing and returned together; while the bucket is full, tim
 written if the bucket was full before the take and is full again.
 
 The moment at which tokens were due is one of the bucket's time. If the clock was ahead and has been corrected, the give moves
-it back as it moves the bucket's moment. If another call has written the corrected moment before, nothing comes back: how much
-time has paid is then unknown.
+it back as it moves the bucket's moment. If another call has written the corrected moment before, how much time has paid is
+unknown, and nothing comes back until the clock reaches the due moment once more. From then on the tokens count as just taken.
 
 A give may return a part of the tokens, because the call cost less than its estimate. The part that is kept then counts as the
 first part of the price: time pays for it before the rest.
@@ -44,10 +44,11 @@ is kept as promised, with a mark (!) at the end of the value. The next take remo
 Lease. A lease takes tokens that one instance uses by itself until the end of the lease. In other words, the tokens that a
 take at time t takes own a stretch of the bucket's time line: from the later of t and the moment at which the bucket was full
 before, to the moment at which it is full after. Stretches never overlap, so the grants of any time of length D own stretches
-within D plus the time to full: these are at most the capacity and the refill of D. Two things
-must hold for each token: it is used no later than its stretch begins, and the stretch ends within the time to full after the use.
-The tokens of a lease are used after they are taken. Therefore their stretch begins at the end of the lease or later: missing is raised at least to the ticks that come back until then (the hold),
-and the tokens come on top. Half of the remaining tokens at most are leased; the last ones are taken one price at a time.
+within D plus the time to full: these are at most the capacity and the refill of D. Two things must hold for each token: it is
+used no later than its stretch begins, and the stretch ends within the time to full after the use. The tokens of a lease are used
+after they are taken. Therefore their stretch begins at the end of the lease or later: missing is raised at least to the ticks
+that come back until then (the hold), and the tokens come on top. Half of the remaining tokens at most are leased; the last ones
+are taken one price at a time.
 A give moves the end of the time line back, and with it the stretches of leases. Therefore a second level counts leases alone
 (leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
 leases are out. A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.

@@ -416,6 +416,23 @@ class LeaseTests {
         assertThat(take(1).retryAfter()).isEqualTo(Duration.ofNanos(593 * 2_500_000L));
     }
 
+    /** The next batch pays the debt first, and then has too few tokens. */
+    @Test
+    void aDenialFromMemoryContainsTheBatchesUntilADebtIsPaidAndTheTokensAreThere() {
+        ThrottlePolicy batches = ThrottlePolicy.of(
+                        "batches", BucketSpec.of("10/1s").withCapacity(40).withRefill(BucketSpec.Refill.INTERVAL))
+                .withLease(LEASE);
+        List<Charge> ten = List.of(Charge.of(batches, "", 10));
+        Decision first = store.take(List.of(Charge.of(batches, "", 1)));
+        store.settle(first.taken().get(0), 44);
+        Decision byRedis = store.take(ten);
+        int calls = redis.calls;
+        Decision fromMemory = store.take(ten);
+        assertThat(redis.calls).isEqualTo(calls);
+        assertThat(byRedis.retryAfter()).isBetween(Duration.ofMillis(1_001), Duration.ofSeconds(2));
+        assertThat(fromMemory.retryAfter()).isEqualTo(byRedis.retryAfter());
+    }
+
     @Test
     void theLastTokensOfABurstAreTakenOneByOne() {
         int taken = takeAll();
