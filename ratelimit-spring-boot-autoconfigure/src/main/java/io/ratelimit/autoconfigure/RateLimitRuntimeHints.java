@@ -37,8 +37,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
             "PSW",
             "SSMWW",
             "PSWMW",
-            "SSMSA",
-            "PSAMS",
+            "SSMWA",
+            "PSAMW",
             "StripedBuffer",
             "BaseMpscLinkedArrayQueue",
             "BBHeader$ReadAndWriteCounterRef");
