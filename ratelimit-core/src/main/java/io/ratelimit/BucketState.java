@@ -21,7 +21,8 @@ final class BucketState {
      * both the denial and the time to wait.
      *
      * Moments are counted in ticks (TickScale), so that no operation rounds. Threads race on one compare-and-set; a
-     * thread that loses pauses briefly and continues from the winner's value. The number publishes nothing but itself.
+     * thread that loses, or finds that another one took while it read the clock, pauses for some microseconds and
+     * continues from the present value. The number publishes nothing but itself.
      *
      * A call that may wait takes tokens ahead: the bucket is then full later than an empty one would be. The excess is
      * the bucket's debt, and also the wait (Backlog). A state that was closed, for another spec or because its key is
@@ -34,7 +35,7 @@ final class BucketState {
     /** The result of a take with a cost above the capacity. */
     static final long NEVER_FITS = Long.MIN_VALUE + 1;
 
-    private static final int SPINS_AFTER_LOSS = 32;
+    private static final int SPINS = 64;
 
     private static final VarHandle FULL_AT;
 
@@ -103,10 +104,17 @@ final class BucketState {
         return CLOSED;
     }
 
-    /** Leaves the cache line to the winner for some of its takes, instead of fetching it at once. */
+    /** Leaves the cache line to another thread for some of its takes, instead of fetching it at once. */
     private static void backOff() {
-        for (int i = 0; i < SPINS_AFTER_LOSS; i++) {
+        for (int i = 0; i < SPINS; i++) {
             Thread.onSpinWait();
+        }
+    }
+
+    /** Backs off if another thread has taken since a look: without a pause, each take would fetch the cache line anew. */
+    private void backOffIfChanged(long before) {
+        if (fullAt != before) {
+            backOff();
         }
     }
 
@@ -123,6 +131,7 @@ final class BucketState {
         while (true) {
             long before = fullAt;
             long nanos = time.nanoTime();
+            backOffIfChanged(before);
             long taken = take(cost, nanos, 0);
             if (isFinal(taken) || wasShort(before, cost, nanos, 0)) {
                 return taken;
@@ -136,6 +145,7 @@ final class BucketState {
             long returnedBefore = returned;
             long before = fullAt;
             long nanos = time.nanoTime();
+            backOffIfChanged(before);
             long taken = take(cost, nanos, maxWaitNanos);
             if (isFinal(taken) || wasShort(before, cost, nanos, maxWaitNanos)) {
                 return taken == CLOSED ? null : result.create(this, cost, taken, nanos, maxWaitNanos, returnedBefore);
