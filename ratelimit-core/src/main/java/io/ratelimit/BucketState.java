@@ -35,7 +35,7 @@ final class BucketState {
     /** The result of a take with a cost above the capacity. */
     static final long NEVER_FITS = Long.MIN_VALUE + 1;
 
-    private static final int SPINS = 64;
+    private static final int SPINS = 32;
 
     private static final VarHandle FULL_AT;
 
@@ -108,6 +108,7 @@ final class BucketState {
     private static void backOff() {
         for (int i = 0; i < SPINS; i++) {
             Thread.onSpinWait();
+            Thread.onSpinWait(); // Lincheck takes a loop of more than 50 rounds for a livelock
         }
     }
 
