@@ -26,6 +26,8 @@ final class LimiterClientConfiguration {
 
     private static final Duration BETWEEN_REFRESHES = Duration.ofSeconds(1);
 
+    private static final Duration REFRESH_PERIOD = Duration.ofSeconds(5);
+
     /** The limit for each step of opening a connection (connect, TLS, HELLO), outside the deadline of any request. */
     private static final Duration MAX_HANDSHAKE = Duration.ofSeconds(1);
 
@@ -97,14 +99,19 @@ final class LimiterClientConfiguration {
                 .build();
     }
 
-    /** Refreshes the addresses of a cluster's nodes more often than Lettuce does by default, once in five seconds. */
+    /**
+     * Refreshes the addresses of a cluster's nodes after signs of a change, and every five seconds. A node that is frozen
+     * gives no sign: a connection to it can't be opened, and is not one that was lost.
+     */
     private static ClusterTopologyRefreshOptions refresh(@Nullable ClusterTopologyRefreshOptions ofApplication) {
         ClusterTopologyRefreshOptions options =
                 ofApplication != null ? ofApplication : ClusterTopologyRefreshOptions.create();
+        boolean isFrequent =
+                options.isPeriodicRefreshEnabled() && options.getRefreshPeriod().compareTo(REFRESH_PERIOD) < 0;
         return ClusterTopologyRefreshOptions.builder()
+                .enableAllAdaptiveRefreshTriggers()
                 .adaptiveRefreshTriggersTimeout(BETWEEN_REFRESHES)
-                .enablePeriodicRefresh(options.isPeriodicRefreshEnabled())
-                .refreshPeriod(options.getRefreshPeriod())
+                .enablePeriodicRefresh(isFrequent ? options.getRefreshPeriod() : REFRESH_PERIOD)
                 .dynamicRefreshSources(options.useDynamicRefreshSources())
                 .closeStaleConnections(options.isCloseStaleConnections())
                 .build();

@@ -2,8 +2,11 @@ package io.ratelimit.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.lettuce.core.cluster.ClusterClientOptions;
+import io.lettuce.core.cluster.ClusterTopologyRefreshOptions;
 import io.lettuce.core.resource.ClientResources;
 import io.lettuce.core.resource.Delay;
+import io.lettuce.core.resource.NettyCustomizer;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
@@ -44,5 +47,41 @@ class LimiterClientConfigurationTests {
         ClientResources threads = connections.client().getResources();
         connections.close();
         assertThat(threads.eventExecutorGroup().isShuttingDown()).isTrue();
+    }
+
+    /** The connection to a frozen node gives no sign of a failover. */
+    @Test
+    void theNodesOfAClusterAreRefreshedEveryFiveSecondsOrAsOftenAsTheApplicationDoes() {
+        assertThat(refreshPeriod(ClusterTopologyRefreshOptions.create())).isEqualTo(Duration.ofSeconds(5));
+        assertThat(refreshPeriod(refreshed(Duration.ofMinutes(1)))).isEqualTo(Duration.ofSeconds(5));
+        assertThat(refreshPeriod(refreshed(Duration.ofSeconds(2)))).isEqualTo(Duration.ofSeconds(2));
+    }
+
+    private static ClusterTopologyRefreshOptions refreshed(Duration period) {
+        return ClusterTopologyRefreshOptions.builder()
+                .enablePeriodicRefresh(period)
+                .build();
+    }
+
+    private static Duration refreshPeriod(ClusterTopologyRefreshOptions ofApplication) {
+        LettuceClientConfiguration application = LettuceClientConfiguration.builder()
+                .clientOptions(ClusterClientOptions.builder()
+                        .topologyRefreshOptions(ofApplication)
+                        .build())
+                .build();
+        ClientResources threads = ClientResources.create();
+        try {
+            ClusterClientOptions limiter = (ClusterClientOptions) LimiterClientConfiguration.of(
+                            application, threads, new EventLoopDelays(new NettyCustomizer() {}), true)
+                    .getClientOptions()
+                    .orElseThrow();
+            assertThat(limiter.getTopologyRefreshOptions().isPeriodicRefreshEnabled())
+                    .isTrue();
+            assertThat(limiter.getTopologyRefreshOptions().getAdaptiveRefreshTriggers())
+                    .isNotEmpty();
+            return limiter.getTopologyRefreshOptions().getRefreshPeriod();
+        } finally {
+            threads.shutdown().syncUninterruptibly();
+        }
     }
 }
