@@ -109,7 +109,6 @@ final class LimiterClientConfiguration {
         boolean isFrequent =
                 options.isPeriodicRefreshEnabled() && options.getRefreshPeriod().compareTo(REFRESH_PERIOD) < 0;
         return ClusterTopologyRefreshOptions.builder()
-                .enableAllAdaptiveRefreshTriggers()
                 .adaptiveRefreshTriggersTimeout(BETWEEN_REFRESHES)
                 .enablePeriodicRefresh(isFrequent ? options.getRefreshPeriod() : REFRESH_PERIOD)
                 .dynamicRefreshSources(options.useDynamicRefreshSources())
