@@ -38,9 +38,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Leases {
 
-    /**
-     * The limit in bytes, about. Beyond it, leases are evicted without use of their tokens.
-     */
+    /** The approximate limit in bytes. Beyond it, leases are evicted without use of their tokens. */
     private static final long MAX_WEIGHT = 40_000_000;
 
     private static final int WEIGHT_OF_BUCKET = 800;
