@@ -38,10 +38,13 @@ final class BucketState {
     private static final int SPINS = 32;
 
     private static final VarHandle FULL_AT;
+    private static final VarHandle RETURNED;
 
     static {
         try {
-            FULL_AT = MethodHandles.lookup().findVarHandle(BucketState.class, "fullAt", long.class);
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            FULL_AT = lookup.findVarHandle(BucketState.class, "fullAt", long.class);
+            RETURNED = lookup.findVarHandle(BucketState.class, "returned", long.class);
         } catch (ReflectiveOperationException impossible) {
             throw new ExceptionInInitializerError(impossible);
         }
@@ -51,7 +54,10 @@ final class BucketState {
     private volatile long fullAt;
     private volatile Backlog backlog;
 
-    /** The ticks given back so far; the count may wrap around. Written after {@link #fullAt} was pulled nearer. */
+    /**
+     * The ticks given back so far; the count may wrap around. Written after {@link #fullAt} was pulled nearer, by the
+     * thread that holds this state's lock.
+     */
     private volatile long returned;
 
     /** The time of the last write to the owner's map, in the owner's unit. A lost update only causes another write. */
@@ -347,13 +353,21 @@ final class BucketState {
         if (!move(seen, seen - back, after)) {
             return false;
         }
-        returned += back;
+        addReturned(back);
         return true;
+    }
+
+    /** A volatile write would wait until all processors see it; a release is enough to follow the write before it. */
+    private void addReturned(long ticks) {
+        RETURNED.setRelease(this, returned + ticks);
     }
 
     /** Replaces the moment if it is unchanged, and the backlog with it. */
     private boolean move(long seen, long next, Backlog after) {
         Backlog before = backlog;
+        if (after == before) {
+            return FULL_AT.compareAndSet(this, seen, next);
+        }
         backlog = after;
         if (!FULL_AT.compareAndSet(this, seen, next)) {
             backlog = before;
@@ -538,7 +552,7 @@ final class BucketState {
     /** Puts back ticks that time has not brought back yet, for the only thread that writes to this state. */
     synchronized void giveBackTicks(long price) {
         FULL_AT.getAndAdd(this, -price);
-        returned += price;
+        addReturned(price);
     }
 
     /** Returns the ticks missing after a take with this result. */

@@ -109,12 +109,23 @@ final class ExpiringBuckets {
         return state == null || isYoung(state) || renew(key, state) ? state : null;
     }
 
-    /** Returns whether a state is in the first half of its life, though it may be almost a step older than it seems. */
-    boolean isYoung(BucketState state) {
-        return step() - state.renewedAt < halfLife(state.scale()) >> STEP_BITS;
+    private boolean isYoung(BucketState state) {
+        return isYoung(state, ticker);
+    }
+
+    /**
+     * Returns whether a state is in the first half of its life, though it may be almost a step older than it seems. If
+     * it is open, it is kept for longer than it needs to be full.
+     */
+    static boolean isYoung(BucketState state, Ticker ticker) {
+        return step(ticker) - state.renewedAt < halfLife(state.scale()) >> STEP_BITS;
     }
 
     private int step() {
+        return step(ticker);
+    }
+
+    private static int step(Ticker ticker) {
         return (int) (ticker.read() >> STEP_BITS);
     }
 

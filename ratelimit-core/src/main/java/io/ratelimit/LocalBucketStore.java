@@ -126,10 +126,14 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private void giveBack(Answer taken, long kept) {
-        PolicyBuckets buckets = buckets(taken.policy());
         Receipt receipt = (Receipt) taken.receipt();
-        BucketState bucket = receipt == null ? buckets.bucketTakenFrom(taken) : receipt.state();
-        while (bucket != null && !bucket.giveBack(taken.charge().cost() - kept, kept, receipt, clock)) {
+        long tokens = taken.charge().cost() - kept;
+        if (receipt != null && receipt.state().giveBack(tokens, kept, receipt, clock)) {
+            return;
+        }
+        PolicyBuckets buckets = buckets(taken.policy());
+        BucketState bucket = buckets.bucketTakenFrom(taken);
+        while (bucket != null && !bucket.giveBack(tokens, kept, receipt, clock)) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);
         }
@@ -152,13 +156,13 @@ final class LocalBucketStore implements BucketStore {
      * steps.
      */
     private void owe(Answer taken, long tokens) {
-        PolicyBuckets buckets = buckets(taken.policy());
         long now = clock.now();
         if (taken.receipt() instanceof Receipt receipt
-                && buckets.isYoung(receipt.state())
+                && ExpiringBuckets.isYoung(receipt.state(), clock)
                 && receipt.state().take(tokens, now) >= 0) {
             return;
         }
+        PolicyBuckets buckets = buckets(taken.policy());
         long missing = BucketState.CLOSED;
         while (missing == BucketState.CLOSED) {
             long nanos = clock.now();

@@ -186,11 +186,6 @@ final class PolicyBuckets {
         }
     }
 
-    /** Returns whether a bucket, if it is open, is kept for longer than it needs to be full. */
-    boolean isYoung(BucketState bucket) {
-        return buckets.isYoung(bucket);
-    }
-
     boolean isShared(BucketState bucket) {
         return overflow.size() > 0 && overflow.contains(bucket);
     }
