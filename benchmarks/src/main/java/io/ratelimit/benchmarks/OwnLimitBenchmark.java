@@ -38,14 +38,28 @@ public class OwnLimitBenchmark {
         EACH_CUSTOMERS_OWN,
         /** Each customer's limit changes with each call, between two plans. */
         ANOTHER_EACH_CALL,
-        /** The same with refill in batches, between two rates. */
-        ANOTHER_EACH_CALL_IN_BATCHES
+        /** All customers have the policy's limit, with refill in batches. */
+        THE_POLICYS_IN_BATCHES,
+        /** Each customer's limit changes with each call, between two rates with refill in batches. */
+        ANOTHER_EACH_CALL_IN_BATCHES;
+
+        private boolean inBatches() {
+            return this == THE_POLICYS_IN_BATCHES || this == ANOTHER_EACH_CALL_IN_BATCHES;
+        }
+
+        /** Returns the limits that a decision's time is compared with. */
+        Limits plain() {
+            return inBatches() ? THE_POLICYS_IN_BATCHES : THE_POLICYS;
+        }
     }
 
     @Param
     public Limits limits;
 
-    private final ThrottlePolicy policy = ThrottlePolicy.of("plans", BucketSpec.of("1000000000/1s"), "user");
+    private static final BucketSpec BATCHES =
+            new BucketSpec(new Rate(1_000_000, MINUTE), 1_000_000_000, Refill.INTERVAL);
+
+    private ThrottlePolicy policy;
     private final BucketStore store = BucketStore.local(TimeSource.system());
     private final List<BucketSpec> specs = new ArrayList<>();
     private final List<String> keys = new ArrayList<>();
@@ -53,12 +67,13 @@ public class OwnLimitBenchmark {
 
     @Setup
     public void fill() {
+        policy = ThrottlePolicy.of("plans", limits.inBatches() ? BATCHES : BucketSpec.of("1000000000/1s"), "user");
         for (int i = 0; i < 2 * CUSTOMERS; i++) {
             specs.add(
                     switch (limits) {
-                        case THE_POLICYS -> policy.spec();
+                        case THE_POLICYS, THE_POLICYS_IN_BATCHES -> policy.spec();
                         case ANOTHER_EACH_CALL_IN_BATCHES ->
-                            new BucketSpec(new Rate(1_000_000 + i / CUSTOMERS, MINUTE), 1_000_000_000, Refill.INTERVAL);
+                            BATCHES.withRate(new Rate(1_000_000 + i / CUSTOMERS, MINUTE));
                         case ANOTHER_EACH_CALL -> policy.spec().withCapacity(1_000_000_000 - i / CUSTOMERS);
                         default -> policy.spec().withCapacity(1_000_000_000 - i);
                     });

@@ -116,7 +116,7 @@ record Results(
         beyond(text, "The listeners of a decision of two policies", listener, one -> none(listener, one));
         beyond(text, "The measurement of demand, by the key of the decision", demand, one -> none(demand, one));
         beyond(text, "The settlement of a decision", settle, one -> Measurement.of(settle, "decided"));
-        beyond(text, "A customer's own limit", plans, one -> Measurement.of(plans, "decide", Limits.THE_POLICYS));
+        beyond(text, "A customer's own limit", plans, this::plainPlan);
         memory(text);
         http(text);
         shaping(text);
@@ -292,6 +292,11 @@ record Results(
                     ratio(one.ratioTo(base.apply(one))),
                     number(one.bytes(), 0));
         }
+    }
+
+    private Measurement plainPlan(Measurement one) {
+        Limits limits = Limits.valueOf(one.parameters().get(0));
+        return Measurement.of(plans, "decide", limits.plain());
     }
 
     private static Measurement none(List<Measurement> decisions, Measurement decision) {
