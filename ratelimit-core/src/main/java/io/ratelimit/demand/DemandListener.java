@@ -112,20 +112,18 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
      */
     private record Limit(@Nullable String tier, BucketSpec spec, String prefix, DemandMeter meter) {
 
-        boolean has(Charge charge) {
-            return (charge.spec() == spec || charge.spec().equals(spec))
-                    && charge.key().startsWith(prefix);
+        boolean hasSpec(Charge charge) {
+            return charge.spec() == spec || charge.spec().equals(spec);
         }
     }
 
-    /** The meters of a policy in one version: those of the tiers first, then its own. Immutable. */
-    private record PolicyMeters(List<Limit> limits) {
+    /** The meters of a policy in one version. Immutable. */
+    private record PolicyMeters(Limit own, List<Limit> tiers) {
 
         static PolicyMeters of(ThrottlePolicy policy, @Nullable PolicyMeters before) {
-            List<Limit> limits = new ArrayList<>();
-            policy.tiers().forEach((tier, spec) -> limits.add(limit(policy, tier, spec, before)));
-            limits.add(limit(policy, null, policy.spec(), before));
-            return new PolicyMeters(List.copyOf(limits));
+            List<Limit> tiers = new ArrayList<>();
+            policy.tiers().forEach((tier, spec) -> tiers.add(limit(policy, tier, spec, before)));
+            return new PolicyMeters(limit(policy, null, policy.spec(), before), List.copyOf(tiers));
         }
 
         /** Returns the limit with the meter that it had, if it had the same spec. */
@@ -139,27 +137,35 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
 
         @Nullable
         Limit limit(@Nullable String tier) {
-            for (Limit limit : limits) {
-                if (tier == null ? limit.tier == null : tier.equals(limit.tier)) {
-                    return limit;
-                }
+            if (tier == null) {
+                return own;
             }
-            return null;
+            return tiers.stream()
+                    .filter(limit -> tier.equals(limit.tier))
+                    .findFirst()
+                    .orElse(null);
         }
 
         void feed(Answer answer, TimeSource time) {
-            Charge charge = answer.charge();
-            for (int i = 0; i < limits.size(); i++) {
-                Limit limit = limits.get(i);
-                if (limit.has(charge)) {
-                    limit.meter.feed(answer, time);
-                    return;
-                }
+            Limit limit = limitOf(answer.charge());
+            if (limit.hasSpec(answer.charge())) {
+                limit.meter.feed(answer, time);
             }
         }
 
+        /** Returns the limit of the tier that the charge's key is in, or the policy's own limit. */
+        private Limit limitOf(Charge charge) {
+            for (int i = 0; i < tiers.size(); i++) {
+                if (charge.key().startsWith(tiers.get(i).prefix)) {
+                    return tiers.get(i);
+                }
+            }
+            return own;
+        }
+
         void endHour(long nanos) {
-            limits.forEach(limit -> limit.meter.endHour(nanos));
+            own.meter.endHour(nanos);
+            tiers.forEach(tier -> tier.meter.endHour(nanos));
         }
     }
 }

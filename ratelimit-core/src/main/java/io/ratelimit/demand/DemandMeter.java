@@ -38,7 +38,6 @@ final class DemandMeter {
      */
     private static final int THINNING = 32;
 
-    private static final int REFRESH = 256;
     private static final int FREQUENT_SETS = 4;
     private static final int MAX_HEAVIEST = 16;
     private static final int MIN_COUNT = 8;
@@ -120,9 +119,8 @@ final class DemandMeter {
     /** Returns the key if it is followed, and follows it from now on if it belongs to the sample; otherwise null. */
     private @Nullable FollowedKey follow(String key, long hash) {
         if (!sample.isComplete()) {
-            int random = ThreadLocalRandom.current().nextInt();
-            if ((random & THINNING - 1) == 0) {
-                countFrequent(key, hash, (random & THINNING * REFRESH - 1) == 0);
+            if ((ThreadLocalRandom.current().nextInt() & THINNING - 1) == 0) {
+                countFrequent(key, hash);
             }
         }
         if (!sample.covers(hash)) {
@@ -144,9 +142,10 @@ final class DemandMeter {
         return hash >>> 1;
     }
 
-    private void countFrequent(String key, long hash, boolean refresh) {
-        frequent.count(bounded(key, hash));
-        if (refresh) {
+    /** Looks for the most frequent keys again each time that the count of a key has doubled. */
+    private void countFrequent(String key, long hash) {
+        long count = frequent.count(bounded(key, hash));
+        if (count >= MIN_COUNT && Long.bitCount(count) == 1) {
             refreshHeaviest();
         }
     }

@@ -34,10 +34,10 @@ public final class FrequentKeys {
         this.setShift = Long.SIZE - Integer.numberOfTrailingZeros(sets);
     }
 
-    /** Counts one occurrence of a key. */
-    public void count(String key) {
+    /** Counts one occurrence of a key, and returns the lower bound of its count. */
+    public long count(String key) {
         long hash = hash(key);
-        sets[(int) (hash >>> setShift)].count(key, (int) hash);
+        return sets[(int) (hash >>> setShift)].count(key, (int) hash);
     }
 
     /** Mixes each character with secret numbers, and folds the high bits of the preceding ones into the low bits. */
@@ -76,12 +76,12 @@ public final class FrequentKeys {
         private final long[] errors = new long[SLOTS];
         private int used;
 
-        synchronized void count(String key, int hash) {
+        synchronized long count(String key, int hash) {
             int min = 0;
             for (int i = 0; i < used; i++) {
                 if (hashes[i] == hash && keys[i].equals(key)) {
                     counts[i]++;
-                    return;
+                    return counts[i] - errors[i];
                 }
                 if (counts[i] < counts[min]) {
                     min = i;
@@ -92,6 +92,7 @@ public final class FrequentKeys {
             } else {
                 put(min, key, hash, counts[min]);
             }
+            return 1;
         }
 
         private void put(int slot, String key, int hash, long error) {

@@ -40,6 +40,7 @@ final class RateGrid {
     private final double perToken;
     private final double full;
     private final double largest;
+    private final long maxCost;
     private int own;
 
     RateGrid(BucketSpec spec) {
@@ -53,6 +54,7 @@ final class RateGrid {
         this.perToken = interval ? 1 : (double) (periodNanos / common);
         this.full = spec.capacity() * perToken;
         this.largest = MAX_CAPACITY * perToken;
+        this.maxCost = Math.min(spec.capacity() << MAX_SHIFT, MAX_CAPACITY);
         for (int shift = -MAX_SHIFT; shift <= MAX_SHIFT; shift++) {
             int halvings = Math.min(Math.max(-shift, 0), Long.numberOfTrailingZeros(tokens));
             int doublings = Math.max(-shift, 0) - halvings;
@@ -103,7 +105,7 @@ final class RateGrid {
      * A bucket of any limit near the present one never has the tokens for a larger cost.
      */
     boolean mayFit(long cost) {
-        return cost <= Math.min(spec.capacity() << MAX_SHIFT, MAX_CAPACITY);
+        return cost <= maxCost;
     }
 
     /** Returns the parts in the largest possible bucket. */

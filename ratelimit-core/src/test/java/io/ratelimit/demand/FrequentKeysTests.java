@@ -22,7 +22,7 @@ class FrequentKeysTests {
         FrequentKeys keys = new FrequentKeys(SETS);
         for (int i = 0; i < 400; i++) {
             for (int n = 0; n <= i % 7; n++) {
-                keys.count("key" + i);
+                assertThat(keys.count("key" + i)).isEqualTo(n + 1);
             }
         }
         Map<String, Long> counts = keys.counts();
@@ -52,6 +52,7 @@ class FrequentKeysTests {
                 .as("seed %d, %s", run.getCurrentRepetition(), key)
                 .isLessThanOrEqualTo(maxError));
         assertThat(top(counts)).as("seed %d", run.getCurrentRepetition()).isEqualTo(top(truth));
+        counts.forEach((key, count) -> assertThat(keys.count(key)).as(key).isEqualTo(count + 1));
     }
 
     private static int zipf(SplittableRandom random) {
