@@ -142,10 +142,13 @@ final class DemandMeter {
         return hash >>> 1;
     }
 
-    /** Looks for the most frequent keys again each time that the count of a key has doubled. */
+    /**
+     * Looks for the most frequent keys again when the count of a key has doubled and may be one of the largest. With a
+     * search after each doubling, a client that sends ever new keys could cause a search every few hundred requests.
+     */
     private void countFrequent(String key, long hash) {
         long count = frequent.count(bounded(key, hash));
-        if (count >= MIN_COUNT && Long.bitCount(count) == 1) {
+        if (count >= MIN_COUNT && Long.bitCount(count) == 1 && count * THINNING > heaviest.least()) {
             refreshHeaviest();
         }
     }
@@ -217,6 +220,11 @@ final class DemandMeter {
         FollowedKey find(long hash) {
             return table[slot(hash)];
         }
+
+        /** Returns the least requests with which a key is among these; 0 if there is room for more keys. */
+        long least() {
+            return keys.size() < MAX_HEAVIEST ? 0 : keys.get(MAX_HEAVIEST - 1).requests;
+        }
     }
 
     /**
@@ -233,6 +241,9 @@ final class DemandMeter {
         }
         long weekAgo = grid.step(nanos - Duration.ofHours(HourlyPeaks.KEPT).toNanos());
         sample.removeIf(key -> key.lastStep() < weekAgo || needed(key)[0] == 0);
+        if (!sample.isComplete()) {
+            refreshHeaviest();
+        }
     }
 
     /**
