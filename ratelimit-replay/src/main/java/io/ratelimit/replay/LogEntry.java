@@ -66,6 +66,14 @@ final class LogEntry {
         return !path.isEmpty();
     }
 
+    /**
+     * Returns whether the line seems to have a field more before the user than the format: the dash of the field that
+     * servers no longer fill is then part of the user. Such a field may be the virtual host.
+     */
+    boolean isShifted() {
+        return user != null && user.startsWith("- ");
+    }
+
     /** Reads a request line such as {@code GET /items?page=2 HTTP/1.1}. A text that is none leaves the path empty. */
     void readRequest(String text) {
         int space = text.indexOf(' ');

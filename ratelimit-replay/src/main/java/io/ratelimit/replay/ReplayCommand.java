@@ -181,12 +181,16 @@ public final class ReplayCommand {
         }
     }
 
+    /** Returns the format that the most lines have; null if they have none. A format that was named is believed. */
     private static @Nullable LogFormat mostFrequent(Map<String, LogFormat> formats, List<String> sample) {
+        boolean named = formats.size() == 1;
         LogFormat best = null;
         long most = 0;
         for (LogFormat format : formats.values()) {
-            long matches =
-                    sample.stream().filter(line -> format.read(line) != null).count();
+            long matches = sample.stream()
+                    .map(format::read)
+                    .filter(entry -> entry != null && (named || !entry.isShifted()))
+                    .count();
             if (matches > most) {
                 best = format;
                 most = matches;

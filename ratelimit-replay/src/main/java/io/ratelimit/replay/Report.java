@@ -263,7 +263,11 @@ final class Report {
                         "none yet, since each limit takes longer from empty to full than the %s of the log%n",
                         duration(demand.measured()));
             } else {
-                out.printf("%s%s%n", yaml(suggestion.spec()), rest(policy, demand, suggestion));
+                out.printf(
+                        "%s%s%s%n",
+                        yaml(suggestion.spec()),
+                        isCalendar(policy) && tier == null ? ", refill: greedy" : "",
+                        rest(policy, demand, suggestion));
             }
         }
     }
@@ -282,7 +286,15 @@ final class Report {
         if (properties.refunds(policy)) {
             rest.add("an upper bound, since tokens that refund-on gives back count as used");
         }
+        if (isCalendar(policy)) {
+            rest.add("for refill: greedy, without a zone; with the refill of a calendar it denies more");
+        }
         return rest.isEmpty() ? "" : " (" + String.join("; ", rest) + ")";
+    }
+
+    /** Returns whether the demand, which is measured for greedy refill, is that of a policy with another refill. */
+    private static boolean isCalendar(ThrottlePolicy policy) {
+        return policy.spec().refill() == BucketSpec.Refill.CALENDAR;
     }
 
     private static String describe(ThrottlePolicy policy) {
@@ -392,6 +404,7 @@ final class Report {
         tree.put("rates", rates);
         tree.put("measuredMillis", demand.measured().toMillis());
         tree.put("refunds", properties.refunds(policy));
+        tree.put("calendar", isCalendar(policy));
         tree.put("touch", options.touch);
         Suggestion suggestion = demand.suggest(options.touch, options.within);
         if (suggestion != null) {

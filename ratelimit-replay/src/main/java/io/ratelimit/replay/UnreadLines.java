@@ -104,6 +104,7 @@ final class UnreadLines {
     /** Returns whether an entry may be that of a request, and not the texts that happened to be at the format's places. */
     private static boolean isPlausible(@Nullable LogEntry entry) {
         return entry != null
+                && !entry.isShifted()
                 && METHODS.contains(entry.method)
                 && entry.path.startsWith("/")
                 && entry.status < 600

@@ -270,6 +270,18 @@ class ReplayCommandTests {
                 .doesNotContain("10.0.0.4");
     }
 
+    /** By the format 'combined', the host would be the key of all requests. */
+    @Test
+    void aVirtualHostBeforeTheClientIsNotTakenForTheClient() throws IOException {
+        Files.writeString(
+                log,
+                "shop.example.com:443 " + line("10.0.0.1") + "shop.example.com:443 "
+                        + line("10.0.0.2").replace("- -", "- alice"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
+        assertThat(errors()).contains("--format '%v:%p ");
+    }
+
     @Test
     void aConfigurationThatStopsTheStartGivesTheReportOfTheApplication(CapturedOutput output) throws IOException {
         policy("{ key: ip, rate: 5/100 }");
@@ -328,6 +340,19 @@ class ReplayCommandTests {
         assertThat(report())
                 .contains("to deny nothing: rate: 1/16s, capacity: 1")
                 .doesNotContain("keys", "touches");
+    }
+
+    @Test
+    void theSuggestionForACalendarQuotaSaysThatItIsForAnotherRefill() throws IOException {
+        policy("{ key: ip, rate: 5/day, refill: calendar }");
+        Files.writeString(log, line("10.0.0.1").repeat(9) + line("10.0.0.1", "23/Nov/2026:10:00:00 +0000"));
+
+        run("--html", directory.resolve("report.html").toString());
+
+        assertThat(report())
+                .containsPattern("keys: rate: \\S+, capacity: \\d+, refill: greedy \\(")
+                .contains("for refill: greedy, without a zone");
+        assertThat(directory.resolve("report.html")).content().contains("\"calendar\":true");
     }
 
     @Test

@@ -1,5 +1,6 @@
 package io.ratelimit.actuate;
 
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.actuate.PolicyDemandDescriptor.CapacityDescriptor;
@@ -69,6 +70,10 @@ record DemandReader(DemandListener listener, double touch, Duration within, Pred
         if (refunds.test(policy)) {
             notes.add("this policy gives tokens back (refund-on), and the demand counts them as used:"
                     + " capacities, touched keys and denied requests are upper bounds");
+        }
+        if (policy.spec().refill() == Refill.CALENDAR) {
+            notes.add("the rates and the suggested limits are for 'refill: greedy', without a zone;"
+                    + " with the refill of a calendar, they deny more");
         }
         return notes.isEmpty() ? null : String.join("; ", notes);
     }

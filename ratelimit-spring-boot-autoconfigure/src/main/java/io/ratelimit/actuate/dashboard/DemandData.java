@@ -1,5 +1,6 @@
 package io.ratelimit.actuate.dashboard;
 
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
@@ -51,6 +52,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                                         tier,
                                         policy.isGlobal(),
                                         refunds.test(policy),
+                                        policy.spec().refill() == Refill.CALENDAR,
                                         Objects.requireNonNull(listener.demand(policy.name(), tier))))
                                 .toList());
             }
@@ -67,6 +69,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
      * @param measuredSeconds the whole seconds from the first to the last request
      * @param global whether all requests have one key
      * @param refunds whether the policy gives tokens back, which the demand counts as used
+     * @param calendar whether the limit's refill is that of a calendar; the rates and suggestions are for greedy refill
      * @param suggestions the tightest limits for 100, 99.9, 99, 95 and 90 % of the keys; null where there is none
      */
     record LimitDemand(
@@ -78,10 +81,12 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             long measuredSeconds,
             boolean global,
             boolean refunds,
+            boolean calendar,
             List<RateDemand> rates,
             List<@Nullable LimitData> suggestions) {
 
-        static LimitDemand of(@Nullable String tier, boolean global, boolean refunds, Demand demand) {
+        static LimitDemand of(
+                @Nullable String tier, boolean global, boolean refunds, boolean calendar, Demand demand) {
             return new LimitDemand(
                     tier,
                     demand.spec().capacity(),
@@ -91,6 +96,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                     demand.measured().toSeconds(),
                     global,
                     refunds,
+                    calendar,
                     IntStream.range(0, demand.rates().size())
                             .mapToObj(rate -> RateDemand.of(demand, rate))
                             .toList(),

@@ -247,14 +247,17 @@ class DemandChart {
             + `${suggestion.outermost ? '; a rate beyond those of this chart may fit better' : ''}.`
         : `none yet, since each takes longer than ${measured} from empty to full.`)
         + ` Measured for ${measured}.`
-        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as used: its numbers are upper bounds.' : '');
+        + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as used: its numbers are upper bounds.' : '')
+        + (this.data.calendar ? ' The chart is for refill: greedy; with the refill of a calendar, its limits deny more.' : '');
     this.tryIt.hidden = !suggestion;
     this.reset.hidden = !this.chosen;
     for (const [key, value] of Object.entries({ 'aria-label': 'The limit', 'aria-valuemin': 0, 'aria-valuemax': rates.length - 1,
       'aria-valuenow': limit.rate, 'aria-valuetext': text })) this.point.setAttribute(key, value);
     const path = ['ratelimit', 'policies', this.name, ...(tier ? ['tiers', tier] : [])];
     const indent = depth => '  '.repeat(depth);
-    const entries = ["# only these two lines change; keep the policy's key, paths and the rest", `rate: ${rate}`, `capacity: ${limit.capacity}`];
+    const rest = this.data.calendar ? '# for a policy with refill: greedy, without a zone' : '# only these two lines change';
+    const entries = [`${rest}; keep the policy's key, paths and the rest`, `rate: ${rate}`, `capacity: ${limit.capacity}`,
+      ...(this.data.calendar && !tier ? ['refill: greedy'] : [])];
     this.yaml.textContent = [
       ...path.map((part, depth) => `${indent(depth)}${part}:`),
       ...entries.map(entry => indent(path.length) + entry),
