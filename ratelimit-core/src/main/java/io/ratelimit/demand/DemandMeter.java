@@ -166,7 +166,10 @@ final class DemandMeter {
         return length <= MAX_KEY_LENGTH ? hash(bounded) : Long.parseLong(bounded, length - HASH_DIGITS, length, 16);
     }
 
-    /** Follows the keys that are the most frequent at present. */
+    /**
+     * Follows the keys that are the most frequent at present. A key that stays heavy is so at each moment, and one outside the
+     * sample for ever: its request that is under way must not count as many.
+     */
     private synchronized void refreshHeaviest() {
         Heaviest before = heaviest;
         Map<String, Long> counts = frequent.counts();
@@ -174,9 +177,12 @@ final class DemandMeter {
         Heaviest after = new Heaviest(mostFrequent(counts)
                 .map(count -> heavy(count.getKey(), count.getValue() * THINNING, before))
                 .toList());
-        before.keys.forEach(heavy -> heavy.followed.setHeavy(false));
         after.keys.forEach(heavy -> heavy.followed.setHeavy(true));
         heaviest = after;
+        before.keys.stream()
+                .map(Heavy::followed)
+                .filter(followed -> after.find(followed.hash) == null && sample.find(followed.hash) == followed)
+                .forEach(followed -> followed.setHeavy(false));
     }
 
     private static Stream<Map.Entry<String, Long>> mostFrequent(Map<String, Long> counts) {

@@ -3,6 +3,7 @@ package io.ratelimit.demand;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.Keys;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -46,6 +47,26 @@ class DemandConcurrencyTests {
             }
         });
         assertThat(meter.demand().needed(0)).hasSize(100).containsOnly(THREADS);
+    }
+
+    /** A key that isn't in the sample has a hash that is too large for it. A reading looks for the heaviest keys again. */
+    @RepeatedTest(5)
+    void aRequestOfAHeavyKeyRepresentsOnlyItselfAlsoWhileTheHeaviestKeysAreLookedFor() throws Exception {
+        DemandMeter meter = new DemandMeter(
+                BucketSpec.of("10/1m"), 10, key -> key.equals("heavy") ? -1 : Keys.hash(key));
+        IntStream.range(0, 10_000).forEach(key -> meter.feed("key" + key, 1, 0));
+        IntStream.range(0, 10_000).forEach(i -> meter.feed("heavy", 1, 0));
+        double before = meter.demand().requests();
+        inParallel(thread -> {
+            for (int i = 0; i < 30_000; i++) {
+                if (thread > 0) {
+                    meter.feed("heavy", 1, 0);
+                } else if (i % 10 == 0) {
+                    meter.demand();
+                }
+            }
+        });
+        assertThat(meter.demand().requests() - before).isEqualTo((THREADS - 1) * 30_000.0);
     }
 
     private interface Work {
