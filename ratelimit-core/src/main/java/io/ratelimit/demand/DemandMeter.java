@@ -167,8 +167,8 @@ final class DemandMeter {
     }
 
     /**
-     * Follows the keys that are the most frequent at present. A key that stays heavy is so at each moment, and one outside the
-     * sample for ever: its request that is under way must not count as many.
+     * Follows the keys that are the most frequent at present. A key that stays heavy is so at each moment, and a key outside
+     * the sample for ever: a request of it that is under way must not count as many.
      */
     private synchronized void refreshHeaviest() {
         Heaviest before = heaviest;
