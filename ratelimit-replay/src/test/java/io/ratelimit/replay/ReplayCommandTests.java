@@ -279,7 +279,7 @@ class ReplayCommandTests {
                         + line("10.0.0.2").replace("- -", "- alice"));
 
         assertThat(run()).isEqualTo(ReplayCommand.NOT_DECIDED);
-        assertThat(errors()).contains("--format '%v:%p ");
+        assertThat(errors()).contains("--format '%v");
     }
 
     @Test
