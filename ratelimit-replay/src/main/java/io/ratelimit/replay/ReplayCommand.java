@@ -183,13 +183,13 @@ public final class ReplayCommand {
 
     private static @Nullable LogFormat mostFrequent(Map<String, LogFormat> formats, List<String> sample) {
         LogFormat best = null;
-        long most = 0;
+        long maxMatches = 0;
         for (LogFormat format : formats.values()) {
             long matches =
                     sample.stream().filter(line -> format.read(line) != null).count();
-            if (matches > most) {
+            if (matches > maxMatches) {
                 best = format;
-                most = matches;
+                maxMatches = matches;
             }
         }
         return best;
