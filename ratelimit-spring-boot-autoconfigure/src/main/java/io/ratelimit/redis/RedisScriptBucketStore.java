@@ -388,7 +388,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         if (missing < 0) {
             return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now, calendar);
         }
-        long before = missing - Math.max(reply.leased(i), ticks.price(charge.cost())); // leased tokens are still available
+        long before =
+                missing - Math.max(reply.leased(i), ticks.price(charge.cost())); // leased tokens are still available
         return taken
                 ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, reply.at(i), calendar)
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
