@@ -357,7 +357,10 @@ final class BucketState {
         return true;
     }
 
-    /** A volatile write would wait until all processors see it; a release is enough to follow the write before it. */
+    /**
+     * Counts ticks, under the lock. A thread without the lock that sees the new count also sees the nearer
+     * {@link #fullAt}: the release orders the two writes. A volatile write would also wait for its own visibility.
+     */
     private void addReturned(long ticks) {
         RETURNED.setRelease(this, returned + ticks);
     }
@@ -394,7 +397,7 @@ final class BucketState {
     /** Returns the ticks of another spec that its bucket is missing if it replaces this state, or {@link #CLOSED}. */
     long missing(TickScale other, long nanos) {
         long seen = fullAt;
-        return seen == CLOSED ? CLOSED : origin(seen).convertedTo(other, nanos).missing;
+        return seen == CLOSED ? CLOSED : origin(seen).convert(other, nanos).missing;
     }
 
     /** Like {@link #missing(TickScale, long)}, but with the missing ticks of a state whose clock has no advance. */
@@ -403,7 +406,7 @@ final class BucketState {
         if (seen == CLOSED) {
             return CLOSED;
         }
-        Converted converted = origin(seen).convertedTo(other, nanos);
+        Converted converted = origin(seen).convert(other, nanos);
         return converted.missing + converted.advance;
     }
 
@@ -447,7 +450,7 @@ final class BucketState {
          * given back come at the old rate until then. A slower spec must not grant them earlier, so it counts from the
          * end of the debt, if that is less.
          */
-        private Converted convertedTo(TickScale other, long nanos) {
+        private Converted convert(TickScale other, long nanos) {
             if (other.base() == scale.base()) {
                 return new Converted(BucketState.missing(fullAt, scale.at(nanos)), 0, nanos);
             }
@@ -504,7 +507,7 @@ final class BucketState {
                     new Backlog(lastPromise, null, fastest(), backlog.cut(), owes ? restored.fullAt : CLOSED);
             return restored;
         }
-        Converted result = origin.convertedTo(other, nanos);
+        Converted result = origin.convert(other, nanos);
         TickScale advanced = other.advanced(result.advance, result.advancedFrom);
         BucketState converted = new BucketState(advanced, nanos, result.missing);
         long last = origin.lastPromiseNanos(nanos);

@@ -27,7 +27,16 @@ final class WallCalendar {
         this.calendar = calendar;
         this.time = time;
         this.periodNanos = calendar.periodMicros() * 1_000;
-        this.latest = new Latest(Math.floorDiv(calendar.at(micros(time.wallNanos())), calendar.periodMicros()), 0);
+        this.latest = new Latest(presentCount(), 0);
+    }
+
+    /** Returns the number of the wall clock's period now. */
+    private long presentCount() {
+        return count(micros(time.wallNanos()));
+    }
+
+    private long count(long micros) {
+        return Math.floorDiv(calendar.at(micros), calendar.periodMicros());
     }
 
     private static long micros(long nanos) {
@@ -51,12 +60,14 @@ final class WallCalendar {
         long count = Math.floorDiv(clock, periodNanos);
         Latest seen = latest;
         if (count + seen.shift != seen.count && nanos - now <= 0) {
-            seen = update(count);
+            seen = update();
         }
         return count + seen.shift < seen.count ? seen.count * periodNanos : clock + seen.shift * periodNanos;
     }
 
-    private synchronized Latest update(long count) {
+    /** Reads the wall clock under the lock: an earlier reading may be old, and would look like a step back. */
+    private synchronized Latest update() {
+        long count = presentCount();
         long behind = latest.count - latest.shift - count;
         if (behind < 0) {
             latest = new Latest(count + latest.shift, latest.shift);
@@ -72,8 +83,7 @@ final class WallCalendar {
      */
     long nanosUntil(long periods, long nanos) {
         long micros = wallMicros(nanos, time.nanoTime());
-        long count = Math.floorDiv(calendar.at(micros), calendar.periodMicros());
         Latest seen = latest;
-        return calendar.microsUntil(periods + Math.max(seen.count - seen.shift - count, 0), micros) * 1_000;
+        return calendar.microsUntil(periods + Math.max(seen.count - seen.shift - count(micros), 0), micros) * 1_000;
     }
 }

@@ -12,6 +12,7 @@ import java.time.ZoneOffset;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.TimeZone;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
@@ -126,6 +127,33 @@ class CalendarRefillTests {
         assertThat(drain(bucket)).isEqualTo(5);
         advanceTo("2026-02-13T00:00:00Z");
         assertThat(drain(bucket)).isEqualTo(5);
+    }
+
+    /** The machine stops while a call is reading the clock, and another call is the first to continue. */
+    @Test
+    void aCallThatIsDaysOldBringsNoBatch() {
+        AtomicReference<Runnable> meanwhile = new AtomicReference<>(() -> {});
+        TimeSource stopping = new TimeSource() {
+            @Override
+            public long nanoTime() {
+                return time.nanoTime();
+            }
+
+            @Override
+            public long wallNanos() {
+                long nanos = time.wallNanos();
+                meanwhile.getAndSet(() -> {}).run();
+                return nanos;
+            }
+        };
+        TokenBucket bucket = TokenBucket.of(spec("5/day", ZoneOffset.UTC), stopping);
+        assertThat(drain(bucket)).isEqualTo(5);
+        meanwhile.set(() -> {
+            advanceTo("2026-02-13T12:00:00Z");
+            assertThat(drain(bucket)).isEqualTo(5);
+        });
+        assertThat(bucket.tryAcquire(1)).isFalse();
+        assertThat(drain(bucket)).isZero();
     }
 
     @Test

@@ -303,15 +303,15 @@ public final class Demand {
      */
     public @Nullable Suggestion suggest(double touch, Duration within) {
         Suggestion tightest = null;
-        double least = Double.POSITIVE_INFINITY;
+        double minTokens = Double.POSITIVE_INFINITY;
         for (int i = 0; i < needed.length && sample() > 0; i++) {
             double capacity = Math.ceil(capacity(i, 1 - touch));
             Rate rate = grid.rates().get(i);
             double tokens = capacity
                     + (double) rate.tokens() * within.toNanos() / rate.period().toNanos();
             BucketSpec spec = spec(rate, capacity);
-            if (spec != null && spec.timeToFull().compareTo(measured) <= 0 && tokens < least) {
-                least = tokens;
+            if (spec != null && spec.timeToFull().compareTo(measured) <= 0 && tokens < minTokens) {
+                minTokens = tokens;
                 tightest = new Suggestion(spec, touched(i, capacity), i == 0 || i == needed.length - 1);
             }
         }

@@ -116,12 +116,13 @@ final class DemandMeter {
         followed.add(grid, cost * grid.perToken(), nanos, sample.weight());
     }
 
-    /** Returns the key if it is followed, and follows it from now on if it belongs to the sample; otherwise null. */
+    /**
+     * Counts the request among those of frequent keys, if the sample hasn't all keys. Returns the key if it is followed,
+     * also from now on because it belongs to the sample; otherwise null.
+     */
     private @Nullable FollowedKey follow(String key, long hash) {
-        if (!sample.isComplete()) {
-            if ((ThreadLocalRandom.current().nextInt() & THINNING - 1) == 0) {
-                countFrequent(key, hash);
-            }
+        if (!sample.isComplete() && (ThreadLocalRandom.current().nextInt() & THINNING - 1) == 0) {
+            countFrequent(key, hash);
         }
         if (!sample.covers(hash)) {
             return heaviest.find(hash);
@@ -181,7 +182,7 @@ final class DemandMeter {
         heaviest = after;
         before.keys.stream()
                 .map(Heavy::followed)
-                .filter(followed -> after.find(followed.hash) == null && sample.find(followed.hash) == followed)
+                .filter(followed -> after.find(followed.hash) != followed && sample.search(followed.hash) == followed)
                 .forEach(followed -> followed.setHeavy(false));
     }
 
@@ -194,7 +195,7 @@ final class DemandMeter {
 
     private Heavy heavy(String key, long requests, Heaviest before) {
         long hash = hashOfBounded(key);
-        FollowedKey sampled = sample.find(hash);
+        FollowedKey sampled = sample.search(hash);
         FollowedKey followed = sampled != null ? sampled : before.find(hash);
         return new Heavy(key, requests, followed == null ? create(hash) : followed);
     }

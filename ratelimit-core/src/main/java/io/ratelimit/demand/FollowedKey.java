@@ -60,7 +60,7 @@ final class FollowedKey {
         }
     }
 
-    /** Returns whether a bucket under the present limit denies the request. */
+    /** Takes the price from a bucket under the present limit. Returns whether the bucket denies the request. */
     private boolean addToLevel(RateGrid grid, double price, long step) {
         double left = Math.max(level - grid.refill(grid.own(), lastStep, step), 0);
         boolean denied = left + price > grid.full();

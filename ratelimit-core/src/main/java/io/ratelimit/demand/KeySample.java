@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A uniform sample of the distinct keys: the keys with the smallest hashes. Thread-safe. Readers take no lock; a change
- * may hide a key from readers for a moment, so {@link #enter} searches again.
+ * may hide a key from readers for a moment, so {@link #enter} searches again under the lock.
  *
  * <p>The threshold is the smallest hash that was left out. While it falls, a key that was left out once stays out. Each
  * followed key is therefore followed from its first request.
@@ -48,6 +48,12 @@ final class KeySample {
         return weight;
     }
 
+    /** Returns the followed key of a hash under the lock; null if the sample doesn't have it. */
+    synchronized @Nullable FollowedKey search(long hash) {
+        return find(hash);
+    }
+
+    /** Returns the followed key of a hash; null if the sample doesn't have it, or moves it now. */
     @Nullable
     FollowedKey find(long hash) {
         int mask = table.length() - 1;

@@ -89,7 +89,9 @@ final class JsonFormat extends LogFormat {
             }
             entry.headers = headers;
             entry.headerValues = values.toArray(String[]::new);
-            return ranks.containsKey(Fact.TIME) && entry.hasRequest() | ranks.containsKey(Fact.REQUEST) ? entry : null;
+            return ranks.containsKey(Fact.TIME) && (entry.hasRequest() || ranks.containsKey(Fact.REQUEST))
+                    ? entry
+                    : null;
         } catch (JacksonException malformed) {
             return null;
         }

@@ -41,6 +41,7 @@ final class LogEntry {
     String[] cookieValues = {};
 
     int status;
+
     /** The nanoseconds that the request took; -1 if the line doesn't contain it. */
     long durationNanos = -1;
 

@@ -98,7 +98,11 @@ final class ReplayClock implements TimeSource, AutoCloseable {
 
     @Override
     public Future<?> callAt(long moment, Runnable call) {
-        Timer timer = new Timer(moment, scheduled++, call);
+        return schedule(moment, call, false);
+    }
+
+    private Future<?> schedule(long moment, Runnable call, boolean upkeep) {
+        Timer timer = new Timer(moment, scheduled++, call, upkeep);
         timers.add(timer);
         return timer;
     }
@@ -113,7 +117,7 @@ final class ReplayClock implements TimeSource, AutoCloseable {
         while (!timers.isEmpty()) {
             Timer timer = timers.remove();
             nanos = Math.max(nanos, timer.moment);
-            if (timer.request) {
+            if (!timer.upkeep) {
                 timer.run();
             }
         }
@@ -124,10 +128,7 @@ final class ReplayClock implements TimeSource, AutoCloseable {
     /** Upkeep has no effect on decisions: a cache that the log outlives needs none. */
     @Override
     public Future<?> maintainAt(long moment, Runnable upkeep) {
-        Timer timer = new Timer(moment, scheduled++, upkeep);
-        timer.request = false;
-        timers.add(timer);
-        return timer;
+        return schedule(moment, upkeep, true);
     }
 
     /** A call in the future. Its failure is the clock's, since no caller waits for the result. */
@@ -135,12 +136,13 @@ final class ReplayClock implements TimeSource, AutoCloseable {
 
         private final long moment;
         private final long number;
-        private boolean request = true;
+        private final boolean upkeep;
 
-        Timer(long moment, long number, Runnable call) {
+        Timer(long moment, long number, Runnable call, boolean upkeep) {
             super(call, null);
             this.moment = moment;
             this.number = number;
+            this.upkeep = upkeep;
         }
 
         @Override

@@ -185,15 +185,15 @@ public final class ReplayCommand {
     private static @Nullable LogFormat mostFrequent(Map<String, LogFormat> formats, List<String> sample) {
         boolean named = formats.size() == 1;
         LogFormat best = null;
-        long most = 0;
+        long maxMatches = 0;
         for (LogFormat format : formats.values()) {
             long matches = sample.stream()
                     .map(format::read)
                     .filter(entry -> entry != null && (named || !entry.isShifted()))
                     .count();
-            if (matches > most) {
+            if (matches > maxMatches) {
                 best = format;
-                most = matches;
+                maxMatches = matches;
             }
         }
         return best;

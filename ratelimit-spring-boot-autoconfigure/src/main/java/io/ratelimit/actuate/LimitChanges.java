@@ -237,7 +237,7 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /** Changes the shared place, and then this instance in the same way. */
-    private <T> T write(Supplier<CompletableFuture<T>> change, Runnable here, String consequence) {
+    private <T> T write(Supplier<CompletableFuture<T>> change, Runnable sameChange, String consequence) {
         CompletableFuture<T> writing;
         long number;
         synchronized (this) {
@@ -253,7 +253,7 @@ public final class LimitChanges implements SmartLifecycle {
         synchronized (this) {
             if (number > applied) {
                 applied = number;
-                here.run();
+                sameChange.run();
             }
         }
         return result;
@@ -303,10 +303,8 @@ public final class LimitChanges implements SmartLifecycle {
         endPastChanges();
     }
 
-    private Instant sharedNow() {
-        synchronized (this) {
-            return sharedTime.plusNanos(time.nanoTime() - sharedTimeAt);
-        }
+    private synchronized Instant sharedNow() {
+        return sharedTime.plusNanos(time.nanoTime() - sharedTimeAt);
     }
 
     private boolean isPast(DatedChange change) {

@@ -120,7 +120,7 @@ public final class FailoverBucketStore implements BucketStore {
     }
 
     private Decision takeUnlessDenied(List<Charge> charges, List<LeaseRequest> requests) {
-        List<Answer> denied = denials.of(charges, true);
+        List<Answer> denied = denials.find(charges, true);
         return denied.isEmpty() ? take(charges, false, requests) : Decision.of(denied);
     }
 
@@ -131,7 +131,7 @@ public final class FailoverBucketStore implements BucketStore {
 
     /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */
     List<Answer> remembered(List<Charge> charges) {
-        return denials.of(charges, false);
+        return denials.find(charges, false);
     }
 
     private Decision take(List<Charge> charges, boolean ahead, List<LeaseRequest> requests) {

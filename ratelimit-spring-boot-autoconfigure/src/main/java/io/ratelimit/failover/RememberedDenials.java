@@ -94,7 +94,7 @@ final class RememberedDenials {
      *
      * @param mayCall whether the caller calls the backend if the list is empty
      */
-    List<Answer> of(List<Charge> charges, boolean mayCall) {
+    List<Answer> find(List<Charge> charges, boolean mayCall) {
         List<Answer> denied = List.of();
         Denial stale = null;
         boolean anyFresh = false;

@@ -32,8 +32,9 @@ final class BackgroundConnection<T> {
 
     private record Attempt<T>(CompletableFuture<T> connecting, long begunAt) {
 
-        boolean failed() {
-            return connecting.isCompletedExceptionally() && age() >= PAUSE;
+        /** Returns whether a request for the connection needs no other attempt. */
+        boolean isUsable() {
+            return !isOver() || connecting.isDone() && !connecting.isCompletedExceptionally();
         }
 
         boolean isOver() {
@@ -74,8 +75,7 @@ final class BackgroundConnection<T> {
     /** Returns the present attempt to connect, which may have failed just now. Begins one if there is none. */
     synchronized CompletableFuture<T> begin() {
         Attempt<T> attempt = latest;
-        boolean valid = attempt != null && !attempt.failed() && (attempt.connecting.isDone() || !attempt.isOver());
-        return attempt != null && valid ? attempt.connecting : attempt().connecting;
+        return attempt != null && attempt.isUsable() ? attempt.connecting : attempt().connecting;
     }
 
     /** Begins to open another connection. Once open, it replaces the present one, which is closed. */

@@ -61,9 +61,9 @@ final class RedisAnswers {
             long now,
             long at,
             @Nullable CalendarClock calendar) {
-        long missing = before + ticks.of(charge.cost());
+        long missing = before + ticks.price(charge.cost());
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now, calendar));
-        long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.of(charge.cost());
+        long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.price(charge.cost());
         return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), wait)
                 .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, at));
     }
@@ -77,7 +77,7 @@ final class RedisAnswers {
      * @param at the time of the bucket in microseconds
      */
     static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at) {
-        return Receipt.of(ticks, missing, missing - ticks.of(cost) + returned, at);
+        return Receipt.of(ticks, missing, missing - ticks.price(cost) + returned, at);
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */
@@ -98,7 +98,7 @@ final class RedisAnswers {
         if (!ticks.fits(charge.cost())) {
             return Answer.denied(charge, Outcome.NEVER_FITS, bucket, Duration.ZERO);
         }
-        long retry = ticks.nanosUntil(missing + ticks.of(charge.cost()) - ticks.full(), now, calendar);
+        long retry = ticks.nanosUntil(missing + ticks.price(charge.cost()) - ticks.full(), now, calendar);
         Outcome outcome = ahead && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
         return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
     }

@@ -164,7 +164,7 @@ record RedisBucketState(
     /** Returns the microseconds until the tokens can be taken; {@link Long#MAX_VALUE} if they never fit. */
     long microsUntil(long cost) {
         return ticks.fits(cost)
-                ? ticks.microsUntil(missingFor(cost) + ticks.of(cost) - ticks.full(), at)
+                ? ticks.microsUntil(missingFor(cost) + ticks.price(cost) - ticks.full(), at)
                 : Long.MAX_VALUE;
     }
 
@@ -313,12 +313,12 @@ record RedisBucketState(
 
     /** Returns whether a call that may wait for the given time finds the tokens. */
     boolean has(long cost, long waitMicros) {
-        return ticks.fits(cost) && missingFor(cost) + ticks.of(cost) <= ticks.maxMissing(waitMicros, at);
+        return ticks.fits(cost) && missingFor(cost) + ticks.price(cost) <= ticks.maxMissing(waitMicros, at);
     }
 
     /** Returns the ticks missing for a take: fewer than counted if the tokens are there only because they were kept. */
     long missingFor(long cost) {
-        long after = ticks.fits(cost) ? missing + ticks.of(cost) : missing;
+        long after = ticks.fits(cost) ? missing + ticks.price(cost) : missing;
         return after <= ticks.full() + advance ? Math.max(missing - advance, 0) : missing;
     }
 
@@ -326,7 +326,7 @@ record RedisBucketState(
     RedisBucketState take(long cost) {
         return new RedisBucketState(
                 ticks,
-                Math.min(missing + ticks.of(cost), RedisTickScale.MAX_TICKS),
+                Math.min(missing + ticks.price(cost), RedisTickScale.MAX_TICKS),
                 promised,
                 moved,
                 keptUntil,
@@ -347,8 +347,8 @@ record RedisBucketState(
      * @param receipt the receipt of the take; null if it isn't recorded
      */
     RedisBucketState giveBack(long cost, long kept, @Nullable Receipt receipt) {
-        long price = ticks.of(cost);
-        long keptPrice = ticks.of(kept);
+        long price = ticks.price(cost);
+        long keptPrice = ticks.price(kept);
         long last = lastPromise();
         long missingBefore = receipt == null ? 0 : receipt.before() - returned;
         long back = receipt != null

@@ -137,7 +137,7 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     abstract void reset(Charge charge, Deadline.Call call);
 
     final byte[] key(Charge charge) {
-        return keys.of(charge);
+        return keys.key(charge);
     }
 
     final RedisTickScale ticks(Charge charge) {

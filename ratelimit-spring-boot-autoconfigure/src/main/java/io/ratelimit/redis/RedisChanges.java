@@ -41,7 +41,7 @@ public final class RedisChanges {
      */
     public <T> CompletableFuture<T> read(BiFunction<Instant, Map<String, String>, T> kept) {
         return call(redis -> {
-            CompletableFuture<List<byte[]>> time = time(redis).toCompletableFuture();
+            CompletableFuture<List<byte[]>> time = time(redis);
             return redis.hgetall(key).toCompletableFuture().thenCombine(time, (values, now) -> {
                 Map<String, String> texts = new HashMap<>();
                 values.forEach((field, value) -> texts.put(text(field), text(value)));

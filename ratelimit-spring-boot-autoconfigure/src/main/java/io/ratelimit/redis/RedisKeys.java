@@ -49,7 +49,7 @@ final class RedisKeys {
     }
 
     /** Returns the Redis key of the bucket of a charge. */
-    byte[] of(Charge charge) {
+    byte[] key(Charge charge) {
         String name = charge.policy().name();
         if (charge.spec().refill() == Refill.CALENDAR) {
             name += "@" + CalendarClock.of(charge.spec()).unit(); // the time in such a value is that of another clock

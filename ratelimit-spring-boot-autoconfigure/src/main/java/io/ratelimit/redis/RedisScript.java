@@ -61,7 +61,7 @@ final class RedisScript {
     }
 
     private static byte[] toTake(RedisTickScale ticks, long cost, long waitMicros) {
-        long price = ticks.fits(cost) ? ticks.of(cost) : NEVER;
+        long price = ticks.fits(cost) ? ticks.price(cost) : NEVER;
         return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, waitMicros);
     }
 
@@ -73,7 +73,7 @@ final class RedisScript {
      * @param maxTokens the most tokens to take
      */
     static byte[] argumentsToLease(RedisTickScale ticks, long cost, long micros, long maxTokens) {
-        long price = ticks.fits(cost) ? ticks.of(cost) : NEVER;
+        long price = ticks.fits(cost) ? ticks.price(cost) : NEVER;
         long max = Math.min(maxTokens, RedisTickScale.MAX_TICKS / ticks.perToken()) * ticks.perToken();
         return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, 0, micros, max);
     }
@@ -178,9 +178,8 @@ final class RedisScript {
                 int first = Reply.NUMBERS * read++;
                 output.numbers[first + 3] = (long) text.getDouble();
                 output.numbers[first] = (long) text.getDouble();
-                // A take at once replies the value that it wrote. Then the text of a spec follows: it has another
-                // length
-                // than 8, 16 or 24 bytes, or is a number between 0 and 1 in each 8 bytes.
+                // The reply of a take at once ends with the text of its spec. If this text has 8, 16 or 24 bytes, its
+                // characters make doubles between 0 and 1, which become 0.
                 int more = text.remaining();
                 if (more % Double.BYTES == 0 && more <= 3 * Double.BYTES) {
                     output.numbers[first + 1] = more > 0 ? (long) text.getDouble() : 0;

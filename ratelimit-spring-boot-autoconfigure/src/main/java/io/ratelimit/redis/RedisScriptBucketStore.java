@@ -126,7 +126,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             RedisTickScale ticks = ticks(charge);
             CalendarClock calendar = calendar(charge);
             long now = now(reply, 0, calendar);
-            long price = ticks.of(charge.cost());
+            long price = ticks.price(charge.cost());
             long missing = reply.missing(0) < 0 ? -reply.missing(0) - 1 : reply.missing(0);
             long allowed = reply.leased(0) / price;
             return place < allowed
@@ -388,7 +388,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         if (missing < 0) {
             return RedisAnswers.denied(charge, ticks, -missing - 1, ahead, now, calendar);
         }
-        long before = missing - Math.max(reply.leased(i), ticks.of(charge.cost())); // leased tokens are still available
+        long before =
+                missing - Math.max(reply.leased(i), ticks.price(charge.cost())); // leased tokens are still available
         return taken
                 ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, reply.at(i), calendar)
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
@@ -458,7 +459,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     BucketSnapshot snapshot(Charge charge, Deadline.Call call) {
         Reply reply = script.result(start(Operation.LOOK, List.of(charge), false), call);
         RedisTickScale ticks = ticks(charge);
-        long missing = reply.missing(0) >= 0 ? reply.missing(0) - ticks.of(charge.cost()) : -reply.missing(0) - 1;
+        long missing = reply.missing(0) >= 0 ? reply.missing(0) - ticks.price(charge.cost()) : -reply.missing(0) - 1;
         CalendarClock calendar = calendar(charge);
         return RedisAnswers.snapshot(charge, ticks, missing, now(reply, 0, calendar), calendar);
     }

@@ -159,7 +159,7 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
     }
 
     /** Returns the ticks of tokens, at most those of a full bucket. */
-    long of(long tokens) {
+    long price(long tokens) {
         return Math.min(tokens, capacity) * perToken;
     }
 
@@ -207,8 +207,8 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
      * what comes back in 365 days.
      */
     long missingAfterDebt(long missing, long tokens) {
-        long most = Math.min(full() + ofSteps(MAX_WAIT_MICROS / stepMicros), MAX_TICKS);
-        return tokens > MAX_TICKS / perToken ? most : Math.min(missing + tokens * perToken, most);
+        long max = Math.min(full() + ofSteps(MAX_WAIT_MICROS / stepMicros), MAX_TICKS);
+        return tokens > MAX_TICKS / perToken ? max : Math.min(missing + tokens * perToken, max);
     }
 
     /** Returns the microseconds from a moment until the ticks have passed. */

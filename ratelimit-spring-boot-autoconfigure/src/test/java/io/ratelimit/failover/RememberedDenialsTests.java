@@ -161,11 +161,11 @@ class RememberedDenialsTests {
         Decision denied = redis.take(List.of(charge));
         denials.forget(charge);
         denials.note(denied, calledAt);
-        assertThat(denials.of(List.of(charge), true)).isEmpty();
+        assertThat(denials.find(List.of(charge), true)).isEmpty();
 
         time.advance(Duration.ofNanos(1));
         denials.note(denied, time.nanoTime());
-        assertThat(denials.of(List.of(charge), true)).hasSize(1);
+        assertThat(denials.find(List.of(charge), true)).hasSize(1);
     }
 
     @Test
@@ -210,7 +210,7 @@ class RememberedDenialsTests {
         assertTimeoutPreemptively(Duration.ofSeconds(3), () -> {
             for (String key : colliding) {
                 Charge charge = Charge.of(POLICY, key, 1);
-                assertThat(denials.of(List.of(charge), true)).isEmpty();
+                assertThat(denials.find(List.of(charge), true)).isEmpty();
                 denials.note(
                         Decision.of(List.of(Answer.denied(charge, Outcome.DENIED, Duration.ofSeconds(1)))),
                         time.nanoTime());
@@ -218,7 +218,7 @@ class RememberedDenialsTests {
         });
         assertThat(colliding)
                 .allMatch(key ->
-                        denials.of(List.of(Charge.of(POLICY, key, 1)), true).size() == 1);
+                        denials.find(List.of(Charge.of(POLICY, key, 1)), true).size() == 1);
     }
 
     @Test

@@ -147,7 +147,7 @@ class CombinedTakesTests {
             takes.add(take(store, charge("hot", 1)));
             awaitWaiting(i + 1);
         }
-        TestRedis.shared().connection().sync().set(keys.of(charge("hot", 1)), new byte[] {1});
+        TestRedis.shared().connection().sync().set(keys.key(charge("hot", 1)), new byte[] {1});
         flushUntilDone();
         for (Future<Decision> take : takes) {
             assertThatThrownBy(take::get).hasCauseInstanceOf(BackendException.class);

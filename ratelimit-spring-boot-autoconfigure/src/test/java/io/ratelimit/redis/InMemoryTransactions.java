@@ -72,7 +72,7 @@ final class InMemoryTransactions {
     }
 
     private ByteBuffer key(Charge charge) {
-        return ByteBuffer.wrap(keys.of(charge));
+        return ByteBuffer.wrap(keys.key(charge));
     }
 
     private Reading reading(long now) {

@@ -236,7 +236,7 @@ class LeaseOracleTests {
         private void fail() {
             switch (random.nextInt(3)) {
                 case 0 -> {
-                    REDIS.del(keys.of(charge(instances.get(0), 1)));
+                    REDIS.del(keys.key(charge(instances.get(0), 1)));
                     value = null;
                     beginAgain();
                 }
@@ -354,7 +354,7 @@ class LeaseOracleTests {
             if (back.instance.leased() > leasedBefore) {
                 refundsToLeases.increment();
                 ticks = RedisTickScale.of(charge.spec());
-                returned = ticks.of(charge.cost() - cost);
+                returned = ticks.price(charge.cost() - cost);
             }
             oracle.returned(back.grant, returned, ticks.perToken(), 1_000 * micros, step);
         }
@@ -366,7 +366,7 @@ class LeaseOracleTests {
                     .sum();
             if (calls != callsWhenRead) {
                 callsWhenRead = calls;
-                value = REDIS.get(keys.of(charge));
+                value = REDIS.get(keys.key(charge));
             }
             return value;
         }

@@ -79,7 +79,7 @@ class LeaseTests {
     }
 
     private long missing() {
-        byte[] value = TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)));
+        byte[] value = TestRedis.shared().connection().sync().get(keys.key(Charge.of(POLICY, "", 1)));
         RedisTickScale ticks = RedisTickScale.of(POLICY.spec());
         return RedisBucketState.read(value, ticks, micros.get()).missing() / ticks.perToken();
     }
@@ -180,7 +180,7 @@ class LeaseTests {
         warmUp(20);
         long leased = store.leased(POLICY);
         assertThat(missing()).isGreaterThanOrEqualTo(40 + leased); // 40 tokens come back within the lease
-        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
+        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.key(Charge.of(POLICY, "", 1)))))
                 .contains(" ^");
     }
 
@@ -190,7 +190,7 @@ class LeaseTests {
         warmUp(20);
         Charge shorter = Charge.of(POLICY.withLease(LEASE.dividedBy(2)), "", 1);
         redis.lease(new LeaseRequest(shorter, 10));
-        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(shorter))))
+        assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.key(shorter))))
                 .endsWith("@" + (micros.get() + LEASE.toNanos() / 1_000));
     }
 
@@ -247,7 +247,7 @@ class LeaseTests {
         Charge slower = Charge.of(POLICY.withSpec(BucketSpec.of("40/1s").withCapacity(400)), "", 1);
         redis.take(List.of(slower));
         RedisTickScale ticks = RedisTickScale.of(slower.spec());
-        byte[] value = TestRedis.shared().connection().sync().get(keys.of(slower));
+        byte[] value = TestRedis.shared().connection().sync().get(keys.key(slower));
         long promised = RedisBucketState.read(value, ticks, micros.get()).promised();
         assertThat(Duration.ofNanos(ticks.microsUntil(promised, micros.get()) * 1_000))
                 .isBetween(LEASE, LEASE.plusMillis(1));
@@ -513,7 +513,7 @@ class LeaseTests {
     void aDenialThatCorrectsABucketAheadOfTheClockKeepsItsLeases() {
         warmUp(20);
         long before = missing();
-        String text = KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1))));
+        String text = KeptValue.text(TestRedis.shared().connection().sync().get(keys.key(Charge.of(POLICY, "", 1))));
         micros.addAndGet(-3_600_000_000L);
         Charge charge = Charge.of(POLICY, "", 1);
         Charge tooMuch = Charge.of(ThrottlePolicy.of("narrow", BucketSpec.of("1/1d")), "", 1);
@@ -523,7 +523,7 @@ class LeaseTests {
                 .isFalse();
         assertThat(missing()).isEqualTo(before);
         assertThat(leasedTicks(
-                        KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(charge)))))
+                        KeptValue.text(TestRedis.shared().connection().sync().get(keys.key(charge)))))
                 .isEqualTo(leasedTicks(text));
     }
 
@@ -587,7 +587,7 @@ class LeaseTests {
         if (byItsClock) {
             micros.addAndGet(3_600_000_000L);
         } else {
-            TestRedis.shared().connection().sync().del(keys.of(Charge.of(POLICY, "", 1)));
+            TestRedis.shared().connection().sync().del(keys.key(Charge.of(POLICY, "", 1)));
         }
         assertThat((long) takeAll()).isBetween(250L, 400 + leased);
         advance(Duration.ofSeconds(2));
@@ -676,7 +676,7 @@ class LeaseTests {
             assertThat(missing()).isEqualTo(before + 5);
             other.giveBack(taken.taken());
             assertThat(missing()).isEqualTo(before);
-            assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "", 1)))))
+            assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.key(Charge.of(POLICY, "", 1)))))
                     .contains(" ^");
         }
     }

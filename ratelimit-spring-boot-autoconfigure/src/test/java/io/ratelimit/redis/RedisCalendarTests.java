@@ -183,7 +183,7 @@ class RedisCalendarTests {
                                 + (charge.cost() - level + spec.rate().tokens() - 1)
                                         / spec.rate().tokens());
             }
-            assertThat(value(ofTransaction.of(charge))).as(step).isEqualTo(value(ofScript.of(charge)));
+            assertThat(value(ofTransaction.key(charge))).as(step).isEqualTo(value(ofScript.key(charge)));
         }
     }
 
@@ -220,7 +220,7 @@ class RedisCalendarTests {
                 taken.addAll(decision.allowed() ? decision.answers() : List.of());
             }
             Charge charge = charge(spec, 1);
-            assertThat(value(ofTransaction.of(charge))).as(step).isEqualTo(value(ofScript.of(charge)));
+            assertThat(value(ofTransaction.key(charge))).as(step).isEqualTo(value(ofScript.key(charge)));
             assertThat(transaction.snapshot(charge)).as(step).isEqualTo(script.snapshot(charge));
         }
     }

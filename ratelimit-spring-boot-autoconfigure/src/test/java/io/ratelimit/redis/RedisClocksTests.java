@@ -63,7 +63,7 @@ class RedisClocksTests {
     }
 
     private byte[] kept() {
-        return TestRedis.shared().connection().sync().get(keys.of(Charge.of(POLICY, "alice", 1)));
+        return TestRedis.shared().connection().sync().get(keys.key(Charge.of(POLICY, "alice", 1)));
     }
 
     private static Decision take(BucketStore store, long cost) {

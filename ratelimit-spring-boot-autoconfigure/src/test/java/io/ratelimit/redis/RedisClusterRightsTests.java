@@ -35,7 +35,7 @@ class RedisClusterRightsTests {
     private static final String PREFIX = "ratelimit:shop";
     private static final Charge ALICE =
             Charge.of(ThrottlePolicy.of("per-user", BucketSpec.of("5/1h"), "user"), "alice", 2);
-    private static final int SLOT = SlotHash.getSlot(new RedisKeys(PREFIX, "").of(ALICE));
+    private static final int SLOT = SlotHash.getSlot(new RedisKeys(PREFIX, "").key(ALICE));
 
     @TempDir
     private static Path directory;

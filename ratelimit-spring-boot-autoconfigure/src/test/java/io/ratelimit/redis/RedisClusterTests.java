@@ -87,7 +87,7 @@ class RedisClusterTests {
         RedisKeys keys = TestRedis.keys();
         BucketStore store = redis.scriptStore(keys, TIMEOUT, true, () -> RedisBucketStore.SERVER_TIME);
         take(store, "alice", 5);
-        byte[] global = keys.of(Charge.of(GLOBAL, "", 1));
+        byte[] global = keys.key(Charge.of(GLOBAL, "", 1));
         redis.connection().sync().del(global);
         redis.connection().sync().lpush(global, new byte[] {1});
 
@@ -176,7 +176,7 @@ class RedisClusterTests {
     void noKeyHoldsAHashTag() {
         RedisKeys keys = TestRedis.keys();
         for (String user : List.of("{a}", "a{b}c", "}{")) {
-            assertThat(new String(keys.of(Charge.of(USER, user, 1)), StandardCharsets.US_ASCII))
+            assertThat(new String(keys.key(Charge.of(USER, user, 1)), StandardCharsets.US_ASCII))
                     .doesNotContain("{", "}");
         }
     }

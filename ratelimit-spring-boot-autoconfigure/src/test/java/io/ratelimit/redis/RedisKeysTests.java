@@ -19,7 +19,7 @@ class RedisKeysTests {
 
     private static String key(RedisKeys keys, String key) {
         ThrottlePolicy policy = ThrottlePolicy.of("per-user", BucketSpec.of("1/s"), "user");
-        return new String(keys.of(Charge.of(policy, key, 1)), StandardCharsets.UTF_8);
+        return new String(keys.key(Charge.of(policy, key, 1)), StandardCharsets.UTF_8);
     }
 
     @Test

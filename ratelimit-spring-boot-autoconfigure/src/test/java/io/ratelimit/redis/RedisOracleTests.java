@@ -204,7 +204,7 @@ class RedisOracleTests {
             } else if (leases && random.nextInt(4) == 0) {
                 Charge charge = leased(charges(spec, random).get(0), random);
                 script.lease(new LeaseRequest(charge, charge.cost()));
-                java.setValue(charge, TestRedis.shared().connection().sync().get(keys.of(charge)));
+                java.setValue(charge, TestRedis.shared().connection().sync().get(keys.key(charge)));
             } else {
                 List<Charge> charges = charges(spec, random);
                 boolean ahead = random.nextBoolean();
@@ -247,7 +247,7 @@ class RedisOracleTests {
         List<Charge> charges =
                 USERS.stream().map(user -> charge(spec, user, 1, Duration.ZERO)).toList();
         List<KeyValue<byte[], byte[]>> values =
-                TestRedis.shared().connection().sync().mget(keys.of(charges.get(0)), keys.of(charges.get(1)));
+                TestRedis.shared().connection().sync().mget(keys.key(charges.get(0)), keys.key(charges.get(1)));
         for (int i = 0; i < values.size(); i++) {
             assertThat(values.get(i).getValueOrElse(null)).as(step).isEqualTo(java.value(charges.get(i)));
         }

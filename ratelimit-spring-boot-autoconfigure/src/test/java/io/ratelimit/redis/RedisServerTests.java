@@ -151,12 +151,12 @@ class RedisServerTests {
                 store.giveBack(decision.answers());
             }
         }
-        assertThat(commands().pttl(keys.of(user("alice", 1)))).isBetween(86_300_000L, 86_402_000L);
+        assertThat(commands().pttl(keys.key(user("alice", 1)))).isBetween(86_300_000L, 86_402_000L);
         assertThat(store.snapshot(new Charge(POLICY, slow, "alice", 1)).available())
                 .isLessThanOrEqualTo(1_000);
         assertThat(take(store, new Charge(POLICY, slow, "alice", 1_001))).isFalse();
         assertThat(take(store, new Charge(POLICY, quick, "alice", 1))).isTrue();
-        assertThat(commands().pttl(keys.of(user("alice", 1)))).isGreaterThan(86_300_000L);
+        assertThat(commands().pttl(keys.key(user("alice", 1)))).isGreaterThan(86_300_000L);
     }
 
     @Test
@@ -187,16 +187,16 @@ class RedisServerTests {
     @EnumSource
     void aValueThatIsNoBucketIsAFailureAndStaysUnchanged(Strategy strategy) {
         BucketStore store = store(strategy);
-        commands().lpush(keys.of(user("list", 1)), "x".getBytes(UTF_8));
-        commands().set(keys.of(user("text", 1)), "PONG".getBytes(UTF_8));
+        commands().lpush(keys.key(user("list", 1)), "x".getBytes(UTF_8));
+        commands().set(keys.key(user("text", 1)), "PONG".getBytes(UTF_8));
         for (String key : List.of("list", "text")) {
             assertThatThrownBy(() -> take(store, user("alice", 1), user(key, 1)))
                     .as(key)
                     .is(TestRedis.MISCONFIGURATION);
             assertThatThrownBy(() -> store.snapshot(user(key, 1))).as(key).isInstanceOf(BackendException.class);
         }
-        assertThat(commands().llen(keys.of(user("list", 1)))).isEqualTo(1);
-        assertThat(commands().get(keys.of(user("text", 1)))).isEqualTo("PONG".getBytes(UTF_8));
+        assertThat(commands().llen(keys.key(user("list", 1)))).isEqualTo(1);
+        assertThat(commands().get(keys.key(user("text", 1)))).isEqualTo("PONG".getBytes(UTF_8));
     }
 
     /** Values with the length of a bucket and a spec, but with invalid numbers. */
@@ -228,7 +228,7 @@ class RedisServerTests {
                 .putDouble(missing)
                 .put(name)
                 .array();
-        commands().set(keys.of(user("bob", 1)), value);
+        commands().set(keys.key(user("bob", 1)), value);
         List<Charge> charges = List.of(user("bob", 1).withMaxWait(Duration.ofHours(1)));
         String what = at + " " + missing + " " + text;
         assertThatThrownBy(() -> take(store, user("bob", 1))).as(what).is(TestRedis.MISCONFIGURATION);
@@ -236,7 +236,7 @@ class RedisServerTests {
         assertThatThrownBy(() -> take(store, user("alice", 1), user("bob", 1)))
                 .as(what)
                 .is(TestRedis.MISCONFIGURATION);
-        assertThat(commands().get(keys.of(user("bob", 1)))).as(what).isEqualTo(value);
+        assertThat(commands().get(keys.key(user("bob", 1)))).as(what).isEqualTo(value);
     }
 
     @ParameterizedTest
@@ -249,7 +249,7 @@ class RedisServerTests {
             Charge charge = new Charge(POLICY, spec, "user" + i, spec.capacity()).withMaxWait(Duration.ofDays(365));
             Decision first = store.take(List.of(charge));
             long full = first.resetAfter().toMillis();
-            byte[] key = keys.of(charge);
+            byte[] key = keys.key(charge);
             long ttl = commands().pttl(key);
             if (ttl != -2) {
                 assertThat(ttl).as(spec.toString()).isBetween(Math.min(1, full), full + 1_001);
@@ -269,13 +269,13 @@ class RedisServerTests {
     void aDenialWritesNothing(Strategy strategy) {
         BucketStore store = store(strategy);
         assertThat(take(store, user("alice", 500))).isTrue();
-        byte[] value = commands().get(keys.of(user("alice", 1)));
+        byte[] value = commands().get(keys.key(user("alice", 1)));
         assertThat(take(store, user("bob", 1), user("alice", 1), user("carol", 501)))
                 .isFalse();
-        assertThat(commands().get(keys.of(user("alice", 1)))).isEqualTo(value);
-        assertThat(commands().exists(keys.of(user("carol", 1)))).isZero();
+        assertThat(commands().get(keys.key(user("alice", 1)))).isEqualTo(value);
+        assertThat(commands().exists(keys.key(user("carol", 1)))).isZero();
         if (strategy != Strategy.SCRIPT_A_KEY) {
-            assertThat(commands().exists(keys.of(user("bob", 1)))).isZero();
+            assertThat(commands().exists(keys.key(user("bob", 1)))).isZero();
         }
     }
 
@@ -284,7 +284,7 @@ class RedisServerTests {
         for (Strategy strategy : List.of(Strategy.SCRIPT, Strategy.TRANSACTION)) {
             BucketStore store = store(strategy);
             assertThat(take(store, user(strategy.name(), 2))).isTrue();
-            assertThat(KeptValue.text(commands().get(keys.of(user(strategy.name(), 1)))))
+            assertThat(KeptValue.text(commands().get(keys.key(user(strategy.name(), 1)))))
                     .matches("\\d{16} 7200000000 1/3600000000/500/1");
         }
     }

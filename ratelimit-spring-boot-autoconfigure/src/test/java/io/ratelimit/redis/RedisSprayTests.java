@@ -47,7 +47,7 @@ class RedisSprayTests {
         });
         assertThat(commands.dbsize()).isEqualTo(KEYS);
         assertThat(commands.info("keyspace")).contains("keys=" + KEYS + ",expires=" + KEYS + ",");
-        int name = keys.of(Charge.of(POLICY, "user0", 1)).length;
+        int name = keys.key(Charge.of(POLICY, "user0", 1)).length;
         assertThat((used(commands) - before) / KEYS)
                 .as("bytes of a key, its %d bytes of name and the tables of all keys included", name)
                 .isBetween(100L, 300L);

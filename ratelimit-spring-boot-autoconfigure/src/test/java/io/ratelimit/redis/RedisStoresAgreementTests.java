@@ -137,12 +137,12 @@ class RedisStoresAgreementTests {
     private void assertSameIsKept(String step, BucketSpec spec) {
         for (String user : List.of("user0", "user1")) {
             Charge charge = Charge.of(ThrottlePolicy.of("api", spec, "user"), user, 1);
-            String value = value(ofScript.of(charge));
-            assertThat(value(ofTransaction.of(charge))).as(step).isEqualTo(value);
+            String value = value(ofScript.key(charge));
+            assertThat(value(ofTransaction.key(charge))).as(step).isEqualTo(value);
             if (value != null) {
                 assertNumbersAreExact(step, value);
-                assertThat(redis().pttl(ofScript.of(charge))).as(step).isPositive();
-                assertThat(redis().pttl(ofTransaction.of(charge))).as(step).isPositive();
+                assertThat(redis().pttl(ofScript.key(charge))).as(step).isPositive();
+                assertThat(redis().pttl(ofTransaction.key(charge))).as(step).isPositive();
             }
             assertThat(transaction.snapshot(charge)).as(step).isEqualTo(script.snapshot(charge));
         }

@@ -15,7 +15,7 @@ import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.bind.annotation.RestController;
 
-/** The catalogue, two million bytes of it: all who download it share half a million a second. */
+/** A catalogue of two million bytes. All downloads together get half a million bytes a second. */
 @RestController
 class CatalogueController {
 

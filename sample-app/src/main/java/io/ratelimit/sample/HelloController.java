@@ -3,7 +3,7 @@ package io.ratelimit.sample;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Open to everybody. */
+/** A greeting that needs no login. */
 @RestController
 class HelloController {
 
