@@ -52,8 +52,8 @@ class DemandConcurrencyTests {
     /** A key that isn't in the sample has a hash that is too large for it. A reading looks for the heaviest keys again. */
     @RepeatedTest(5)
     void aRequestOfAHeavyKeyRepresentsOnlyItselfAlsoWhileTheHeaviestKeysAreLookedFor() throws Exception {
-        DemandMeter meter = new DemandMeter(
-                BucketSpec.of("10/1m"), 10, key -> key.equals("heavy") ? -1 : Keys.hash(key));
+        DemandMeter meter =
+                new DemandMeter(BucketSpec.of("10/1m"), 10, key -> key.equals("heavy") ? -1 : Keys.hash(key));
         IntStream.range(0, 10_000).forEach(key -> meter.feed("key" + key, 1, 0));
         IntStream.range(0, 10_000).forEach(i -> meter.feed("heavy", 1, 0));
         double before = meter.demand().requests();

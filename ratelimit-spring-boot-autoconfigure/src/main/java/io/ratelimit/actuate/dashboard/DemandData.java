@@ -85,8 +85,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             List<RateDemand> rates,
             List<@Nullable LimitData> suggestions) {
 
-        static LimitDemand of(
-                @Nullable String tier, boolean global, boolean refunds, boolean calendar, Demand demand) {
+        static LimitDemand of(@Nullable String tier, boolean global, boolean refunds, boolean calendar, Demand demand) {
             return new LimitDemand(
                     tier,
                     demand.spec().capacity(),

@@ -148,7 +148,8 @@ class DemandEndpointTests {
                 "management.endpoints.web.exposure.include: ratelimits, ratelimitdashboard\n",
                 "ratelimit.policies.quota: { mode: shadow, rate: 5/day, refill: calendar }\n");
 
-        assertThat(JsonPath.<String>read(get("/actuator/ratelimits/quota/demand").body(), "$.note"))
+        assertThat(JsonPath.<String>read(
+                        get("/actuator/ratelimits/quota/demand").body(), "$.note"))
                 .contains("for 'refill: greedy', without a zone");
         String page = get("/actuator/ratelimitdashboard/demand").body();
         assertThat(JsonPath.<List<Boolean>>read(page, "$.policies.*[0].calendar"))
