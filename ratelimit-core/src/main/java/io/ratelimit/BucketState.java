@@ -526,7 +526,6 @@ final class BucketState {
         BucketState copy = new BucketState(scale, 0);
         copy.fullAt = (long) FULL_AT.getAndSet(this, CLOSED);
         copy.backlog = backlog;
-        copy.returned = returned;
         return copy;
     }
 

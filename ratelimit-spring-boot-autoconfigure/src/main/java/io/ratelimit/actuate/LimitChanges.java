@@ -53,7 +53,9 @@ public final class LimitChanges implements SmartLifecycle {
     private boolean unreadableLogged;
     private CompletableFuture<?> reading = CompletableFuture.completedFuture(null);
     private volatile @Nullable Future<?> next;
-    private volatile boolean running;
+
+    /** The time from the last start to the next stop; null before and after. A call of an earlier run schedules no other. */
+    private volatile @Nullable Object run;
 
     /** @param shared the place of the changes for all instances; null if there is none */
     public LimitChanges(Throttlers throttlers, TimeSource time, @Nullable Shared shared) {
@@ -398,20 +400,24 @@ public final class LimitChanges implements SmartLifecycle {
     /** Follows the changes for all instances from now on. The present ones are followed at once, unless Redis is unavailable. */
     @Override
     public void start() {
-        running = true;
+        Object started = new Object();
+        run = started;
         if (shared != null) {
             followEarlierChanges();
-            schedule();
+            schedule(started);
         }
     }
 
-    private void schedule() {
-        if (running) {
-            next = time.maintainAt(time.nanoTime() + PERIOD.toNanos(), this::tick);
+    private void schedule(Object started) {
+        if (run == started) {
+            next = time.maintainAt(time.nanoTime() + PERIOD.toNanos(), () -> tick(started));
         }
     }
 
-    private void tick() {
+    private void tick(Object started) {
+        if (run != started) {
+            return;
+        }
         try {
             endPastChanges();
             if (reading.isDone()) {
@@ -422,7 +428,7 @@ public final class LimitChanges implements SmartLifecycle {
                 });
             }
         } finally {
-            schedule();
+            schedule(started);
         }
     }
 
@@ -439,7 +445,7 @@ public final class LimitChanges implements SmartLifecycle {
 
     @Override
     public void stop() {
-        running = false;
+        run = null;
         Future<?> scheduled = next;
         if (scheduled != null) {
             scheduled.cancel(false);
@@ -448,7 +454,7 @@ public final class LimitChanges implements SmartLifecycle {
 
     @Override
     public boolean isRunning() {
-        return running;
+        return run != null;
     }
 
     /** Returns the phase after that of the connections to Redis, and before whatever takes tokens. */

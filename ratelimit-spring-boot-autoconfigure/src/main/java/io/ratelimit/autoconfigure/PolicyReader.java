@@ -36,6 +36,9 @@ final class PolicyReader {
     /** The shortest time to full of a bucket, in leases. */
     private static final int MIN_LEASES_TO_FULL = 4;
 
+    /** The smallest capacity of which a lease of a twentieth contains two tokens. */
+    private static final int MIN_LEASED_CAPACITY = 40;
+
     private final String name;
     private final Policy properties;
     private final String property;
@@ -251,9 +254,12 @@ final class PolicyReader {
         return policy.withLease(lease);
     }
 
-    private RateLimitConfigurationException wrongLease(String mistake, String action) {
+    /** @param action what to do instead of removing the lease; null if nothing else helps */
+    private RateLimitConfigurationException wrongLease(String mistake, @Nullable String action) {
         return new RateLimitConfigurationException(
-                "'" + property + ".lease' " + mistake + ".", "Remove 'lease', or " + action + ".", property + ".lease");
+                "'" + property + ".lease' " + mistake + ".",
+                "Remove 'lease'" + (action == null ? "" : ", or " + action) + ".",
+                property + ".lease");
     }
 
     private void checkLease(Duration lease, BucketSpec spec) {
@@ -263,7 +269,9 @@ final class PolicyReader {
                     "must be at most a quarter of the time in which a bucket of " + spec + " fills, "
                             + Rate.format(longest) + ", but was " + Rate.format(lease)
                             + ": the tokens that come back within a lease are missing from bursts",
-                    "set '" + property + ".lease: " + Rate.format(suggested(longest)) + "'");
+                    spec.capacity() < MIN_LEASED_CAPACITY
+                            ? null
+                            : "set '" + property + ".lease: " + Rate.format(suggested(longest)) + "'");
         }
     }
 

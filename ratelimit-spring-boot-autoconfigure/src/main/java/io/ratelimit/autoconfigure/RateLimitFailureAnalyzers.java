@@ -7,6 +7,7 @@ import io.ratelimit.autoconfigure.RateLimitProperties.OverrideEntry;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
 import io.ratelimit.autoconfigure.RateLimitProperties.Tier;
+import java.time.ZoneId;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -97,6 +98,37 @@ final class RateLimitFailureAnalyzers {
                             "'" + property + "' has a value, but a throttle policy consists of properties.",
                             "Write the properties below the policy's name, for example '"
                                     + RateLimitProperties.property("api") + ".rate: 600/1m'.",
+                            property));
+        }
+    }
+
+    /** Reports a time zone that doesn't exist; Spring Boot doesn't say what a zone looks like. */
+    @Order(0)
+    static class UnknownZone extends AbstractFailureAnalyzer<BindException> {
+
+        private static final ConfigurationPropertyName PREFIX =
+                ConfigurationPropertyName.of(RateLimitProperties.PREFIX);
+
+        private final ConfigurationMistake analyzer;
+
+        UnknownZone(Environment environment) {
+            this.analyzer = new ConfigurationMistake(environment);
+        }
+
+        @Override
+        protected @Nullable FailureAnalysis analyze(Throwable rootFailure, BindException cause) {
+            ConfigurationProperty written = cause.getProperty();
+            if (cause.getTarget().getType().resolve() != ZoneId.class
+                    || written == null
+                    || !PREFIX.isAncestorOf(cause.getName())) {
+                return null;
+            }
+            String property = cause.getName().toString();
+            return analyzer.analyze(
+                    rootFailure,
+                    new RateLimitConfigurationException(
+                            "'" + property + "' must be a time zone, but was '" + written.getValue() + "'.",
+                            "Write the name of a region, such as Europe/Berlin, or an offset, such as +02:00 or UTC.",
                             property));
         }
     }

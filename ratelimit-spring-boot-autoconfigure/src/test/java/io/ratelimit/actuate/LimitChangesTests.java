@@ -44,6 +44,8 @@ class LimitChangesTests {
         private Instant now = START;
         private boolean delayed;
         private boolean unavailable;
+        private int reads;
+        private Runnable duringRead = () -> {};
 
         private <T> CompletableFuture<T> reply(T result) {
             if (unavailable) {
@@ -64,6 +66,8 @@ class LimitChangesTests {
 
         @Override
         public CompletableFuture<Kept> read() {
+            reads++;
+            duringRead.run();
             return reply(new Kept(now, Map.copyOf(values)));
         }
 
@@ -85,6 +89,23 @@ class LimitChangesTests {
 
     private void changeForAll(String capacity, String until) {
         changes.changeForAll("api", null, new LimitChange(null, capacity), until);
+    }
+
+    @Test
+    void aRestartDuringAReadingLeavesOneReadingAPeriod() {
+        changes.start();
+        shared.duringRead = () -> {
+            shared.duringRead = () -> {};
+            changes.stop();
+            changes.start();
+        };
+        time.advance(READING);
+        shared.reads = 0;
+
+        time.advance(READING);
+        time.advance(READING);
+
+        assertThat(shared.reads).isEqualTo(2);
     }
 
     @Test

@@ -10,6 +10,7 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.server.ResponseStatusException;
 
 /** Translations, as many as the customer's plan allows. The admin changes plans. */
 @RestController
@@ -29,11 +30,20 @@ class TranslationController {
     @PutMapping("/api/plans/{customer}")
     @ResponseStatus(HttpStatus.NO_CONTENT)
     void change(@PathVariable String customer, @RequestBody Plan plan) {
-        plans.change(customer, BucketSpec.of(plan.rate()));
+        plans.change(customer, plan.spec());
     }
 
     record Translation(String text) {}
 
     /** @param rate the tokens and the period, such as 600/1m */
-    record Plan(String rate) {}
+    record Plan(String rate) {
+
+        BucketSpec spec() {
+            try {
+                return BucketSpec.of(String.valueOf(rate));
+            } catch (IllegalArgumentException wrong) {
+                throw new ResponseStatusException(HttpStatus.BAD_REQUEST, wrong.getMessage(), wrong);
+            }
+        }
+    }
 }

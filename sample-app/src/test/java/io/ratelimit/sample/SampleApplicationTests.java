@@ -79,6 +79,7 @@ class SampleApplicationTests {
         assertThat(refused.headers().firstValue("Retry-After")).hasValue("3");
 
         assertThat(plan("alice", "600/1m", "alice").statusCode()).isEqualTo(403);
+        assertThat(plan("alice", "600", "admin").statusCode()).isEqualTo(400);
         assertThat(plan("alice", "600/1m", "admin").statusCode()).isEqualTo(204);
 
         assertThat(get("/api/translation", "alice").headers().firstValue("X-RetryAfterMs"))
