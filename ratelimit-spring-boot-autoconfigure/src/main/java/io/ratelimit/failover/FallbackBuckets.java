@@ -90,7 +90,7 @@ final class FallbackBuckets {
     }
 
     private Charge inShare(Charge charge) {
-        return new Charge(charge.policy(), share.of(charge.spec()), charge.key(), charge.cost(), charge.maxWait());
+        return new Charge(charge.policy(), share.scaled(charge.spec()), charge.key(), charge.cost(), charge.maxWait());
     }
 
     /** Returns tokens to memory. An answer by a rule alone has no receipt, as nothing was taken. */

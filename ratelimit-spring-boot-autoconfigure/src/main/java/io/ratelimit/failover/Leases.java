@@ -18,12 +18,8 @@ import io.ratelimit.failover.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,6 +40,7 @@ final class Leases {
     private static final int WEIGHT_OF_BUCKET = 800;
 
     private static final int THREADS = 4;
+    private static final int MAX_WAITING = 1_000;
 
     private final TimeSource time;
     private final Executor background;
@@ -74,15 +71,7 @@ final class Leases {
      * rejected.
      */
     static Executor threads() {
-        AtomicInteger number = new AtomicInteger();
-        ThreadPoolExecutor threads = new ThreadPoolExecutor(
-                THREADS, THREADS, 10, TimeUnit.SECONDS, new ArrayBlockingQueue<>(1_000), work -> {
-                    Thread thread = new Thread(work, "ratelimit-lease-" + number.incrementAndGet());
-                    thread.setDaemon(true);
-                    return thread;
-                });
-        threads.allowCoreThreadTimeOut(true);
-        return threads;
+        return DaemonThreads.pool("ratelimit-lease", THREADS, MAX_WAITING);
     }
 
     /** Takes charges from the store, with requests for leases. */

@@ -29,7 +29,7 @@ final class LocalShare {
     }
 
     /** Returns the share of a spec. */
-    BucketSpec of(BucketSpec spec) {
+    BucketSpec scaled(BucketSpec spec) {
         return share.compareTo(BigDecimal.ONE) == 0 ? spec : shares.get(spec);
     }
 

@@ -2,11 +2,9 @@ package io.ratelimit.failover;
 
 import java.time.Duration;
 import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A few threads for settlements of calls whose results come later. The thread that brings a result can be one that reads
@@ -18,26 +16,12 @@ final class SettlementThreads implements Executor {
     static final int THREADS = 16;
     static final int MAX_WAITING = 10_000;
 
-    private static final Duration IDLE = Duration.ofSeconds(10);
     private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
 
-    private final AtomicInteger number = new AtomicInteger();
     private ThreadPoolExecutor threads = start();
 
-    private ThreadPoolExecutor start() {
-        ThreadPoolExecutor started = new ThreadPoolExecutor(
-                THREADS,
-                THREADS,
-                IDLE.toNanos(),
-                TimeUnit.NANOSECONDS,
-                new LinkedBlockingQueue<>(MAX_WAITING),
-                settlement -> {
-                    Thread thread = new Thread(settlement, "ratelimit-settlement-" + number.incrementAndGet());
-                    thread.setDaemon(true);
-                    return thread;
-                });
-        started.allowCoreThreadTimeOut(true);
-        return started;
+    private static ThreadPoolExecutor start() {
+        return DaemonThreads.pool("ratelimit-settlement", THREADS, MAX_WAITING);
     }
 
     /** @throws RejectedExecutionException if too many settlements wait */

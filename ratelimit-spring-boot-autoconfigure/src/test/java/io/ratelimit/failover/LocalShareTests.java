@@ -29,7 +29,7 @@ class LocalShareTests {
     })
     void capacityAndRateAreCutToThePart(String rate, long capacity, double part, long expected) {
         BucketSpec spec = BucketSpec.of(rate).withCapacity(capacity);
-        BucketSpec share = new LocalShare(part).of(spec);
+        BucketSpec share = new LocalShare(part).scaled(spec);
 
         assertThat(share.capacity()).isEqualTo(expected);
         assertThat(perSecond(share.rate()))
@@ -47,23 +47,23 @@ class LocalShareTests {
         "7/1us,  0.3,  21/10us",
     })
     void theRateIsExactAndShort(String rate, double part, String expected) {
-        assertThat(new LocalShare(part).of(BucketSpec.of(rate)).rate()).hasToString(expected);
+        assertThat(new LocalShare(part).scaled(BucketSpec.of(rate)).rate()).hasToString(expected);
     }
 
     @Test
     void aCalendarQuotaKeepsItsPeriodAndAtLeastAToken() {
         BucketSpec spec = BucketSpec.of("100/month").withCalendar(ZoneId.of("Europe/Berlin"));
 
-        assertThat(new LocalShare(0.25).of(spec)).isEqualTo(spec.with(Rate.of("25/month"), 25));
-        assertThat(new LocalShare(0.001).of(spec)).isEqualTo(spec.with(Rate.of("1/month"), 1));
+        assertThat(new LocalShare(0.25).scaled(spec)).isEqualTo(spec.with(Rate.of("25/month"), 25));
+        assertThat(new LocalShare(0.001).scaled(spec)).isEqualTo(spec.with(Rate.of("1/month"), 1));
     }
 
     @Test
     void batchesComeAsOftenAndAreSmaller() {
         BucketSpec spec = BucketSpec.of("100/1h").withRefill(Refill.INTERVAL);
 
-        assertThat(new LocalShare(0.25).of(spec).rate()).isEqualTo(Rate.of("25/1h"));
-        assertThat(new LocalShare(0.001).of(spec).rate())
+        assertThat(new LocalShare(0.25).scaled(spec).rate()).isEqualTo(Rate.of("25/1h"));
+        assertThat(new LocalShare(0.001).scaled(spec).rate())
                 .as("a tenth of a token is a token in ten times the time")
                 .isEqualTo(Rate.of("1/10h"));
     }
@@ -72,7 +72,7 @@ class LocalShareTests {
     void aShareOfOneIsTheSpecItself() {
         BucketSpec spec = BucketSpec.of("100/1h");
 
-        assertThat(new LocalShare(1).of(spec)).isSameAs(spec);
+        assertThat(new LocalShare(1).scaled(spec)).isSameAs(spec);
     }
 
     /** Every valid spec has a share, and the share is never too large. */
@@ -93,7 +93,7 @@ class LocalShareTests {
             } catch (IllegalArgumentException outsideTheDomain) {
                 continue;
             }
-            BucketSpec share = new LocalShare(part).of(spec);
+            BucketSpec share = new LocalShare(part).scaled(spec);
             assertThat(share.capacity()).isLessThanOrEqualTo(Math.max((long) (capacity * part), 1));
             if (perSecond(spec.rate()) * part > 1 / (365 * 86_400.0)) {
                 assertThat(perSecond(share.rate()))
