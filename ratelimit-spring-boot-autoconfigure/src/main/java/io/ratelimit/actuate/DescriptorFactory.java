@@ -61,6 +61,7 @@ record DescriptorFactory(
                 limit(policy, policy.spec(), null),
                 tiers,
                 scopes.apply(policy),
+                policy.lease().isZero() ? null : Rate.format(policy.lease()),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),
                 deniedKeys.top(policy.name()).stream()

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Charge;
 import io.ratelimit.Keys;
 import io.ratelimit.PolicyThrottler;
@@ -360,6 +361,7 @@ public class RateLimitsEndpoint {
      * @param key the names of the key parts; empty for a global policy
      * @param limit the policy's own limit; for a global policy with the state of its bucket
      * @param tiers the limits of the tiers by name; for a global policy with the states of their buckets
+     * @param lease the time for which the instance takes tokens from the backend ahead; null if it doesn't
      * @param buckets the number of buckets in this instance
      * @param waiting the number of queued calls
      * @param deniedMost the keys denied most in the last minutes
@@ -371,6 +373,7 @@ public class RateLimitsEndpoint {
             LimitDescriptor limit,
             Map<String, LimitDescriptor> tiers,
             ScopeDescriptor scope,
+            @Nullable String lease,
             long buckets,
             int waiting,
             List<DeniedKeyDescriptor> deniedMost)
@@ -403,6 +406,7 @@ public class RateLimitsEndpoint {
     /**
      * The rate and the capacity of buckets, and the state of the bucket if there is a single one.
      *
+     * @param zone the time zone of the calendar; null for another refill
      * @param available the whole tokens in the bucket at present; null for several buckets or an unavailable backend
      * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
      * @param changed the difference from the configuration; null if there is none
@@ -411,6 +415,7 @@ public class RateLimitsEndpoint {
             String rate,
             long capacity,
             String refill,
+            @Nullable String zone,
             @Nullable Long available,
             @Nullable Long fullInMs,
             @Nullable ChangedDescriptor changed) {
@@ -423,19 +428,21 @@ public class RateLimitsEndpoint {
 
         static LimitDescriptor of(BucketSpec spec, @Nullable BucketSnapshot bucket) {
             String refill = text(spec.refill());
+            String zone = spec.refill() == Refill.CALENDAR ? spec.zone().toString() : null;
             return bucket == null
-                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, null, null, null)
+                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, zone, null, null, null)
                     : new LimitDescriptor(
                             bucket.rate().toString(),
                             bucket.capacity(),
                             refill,
+                            zone,
                             bucket.available(),
                             bucket.resetAfter().plusNanos(NANOS_PER_MILLI - 1).toMillis(),
                             null);
         }
 
         LimitDescriptor with(@Nullable ChangedDescriptor changed) {
-            return new LimitDescriptor(rate, capacity, refill, available, fullInMs, changed);
+            return new LimitDescriptor(rate, capacity, refill, zone, available, fullInMs, changed);
         }
     }
 

@@ -146,8 +146,10 @@ class DemandEndpointTests {
     void theDemandOfACalendarQuotaIsForAnotherRefill() {
         start(
                 "management.endpoints.web.exposure.include: ratelimits, ratelimitdashboard\n",
-                "ratelimit.policies.quota: { mode: shadow, rate: 5/day, refill: calendar }\n");
+                "ratelimit.policies.quota: { mode: shadow, rate: 5/day, refill: calendar, zone: Europe/Berlin }\n");
 
+        assertThat(JsonPath.<String>read(get("/actuator/ratelimits/quota").body(), "$.limit.zone"))
+                .isEqualTo("Europe/Berlin");
         assertThat(JsonPath.<String>read(
                         get("/actuator/ratelimits/quota/demand").body(), "$.note"))
                 .contains("for 'refill: greedy', without a zone");

@@ -74,6 +74,7 @@ class RedisLeaseTests {
             assertThat(allowed(one, 60)).isEqualTo(60);
             assertThat(redis.calls() - calls).isLessThan(20);
             assertThat(meters.gauge("ratelimit.leased", "hot")).isPositive();
+            assertThat(one.get("/actuator/ratelimits/hot").body()).contains("\"lease\":\"1m\"");
             assertThat(one.get("/actuator/ratelimitdashboard/data").body())
                     .containsPattern("\"name\":\"hot\".*?\"leased\":[1-9]");
             assertThat(meters.decisions("hot", "allowed", "redis")).isEqualTo(60);
