@@ -46,6 +46,7 @@ final class TcpProxy implements AutoCloseable {
         return lines.get();
     }
 
+    /** Makes later replies late. Those that arrive during the delay of another are sent together with it. */
     void delay(Duration delay) {
         this.delay = delay;
     }
@@ -107,6 +108,7 @@ final class TcpProxy implements AutoCloseable {
             for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
                 if (answers && !delay.isZero()) {
                     LockSupport.parkNanos(delay.toNanos());
+                    read += Math.max(in.read(buffer, read, Math.min(in.available(), buffer.length - read)), 0);
                 }
                 for (int i = line <= swallowed ? read : 0; i < read; i += answers && sliced ? 1 : read) {
                     out.write(buffer, i, answers && sliced ? 1 : read);
