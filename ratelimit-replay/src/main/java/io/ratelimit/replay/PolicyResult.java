@@ -140,7 +140,7 @@ final class PolicyResult {
         return unlogged.isEmpty()
                 ? null
                 : unlogged.entrySet().stream()
-                        .map(fact -> fact.getKey() + " (" + Report.count(fact.getValue(), "request") + ")")
+                        .map(fact -> fact.getKey() + " (" + Findings.count(fact.getValue(), "request") + ")")
                         .collect(Collectors.joining(", "));
     }
 }

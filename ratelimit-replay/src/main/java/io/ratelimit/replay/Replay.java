@@ -15,14 +15,12 @@ import io.ratelimit.demand.DemandListener;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.RequestPolicy.Phase;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
@@ -37,14 +35,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Replay {
 
-    /**
-     * The most lines among which requests are put in order, as far as they take no more than
-     * {@link ParsedLines#MAX_BYTES}. A log is written in the order in which requests end.
-     */
-    private static final int WINDOW = 1 << 14;
-
     private static final Pattern FIREWALL = Pattern.compile("(?i)[;\\\\]|//|/\\.|%(?:00|2[5ef]|3b|5c)");
-    private static final long NANOS = 1_000_000_000L;
 
     private final RequestPolicies policies;
     private final RateLimitProperties properties;
@@ -52,30 +43,18 @@ final class Replay {
     private final boolean authenticates;
     private final Map<String, RequestPolicy> requestPolicies = new HashMap<>();
     private final Map<String, PolicyResult> results = new LinkedHashMap<>();
-
-    /** The requests of the window that were added in order. */
-    private final ArrayDeque<LogEntry> ordered = new ArrayDeque<>();
-
-    /** The other requests of the window. */
-    private final PriorityQueue<LogEntry> unordered = new PriorityQueue<>(Replay::compare);
-
-    private long windowBytes;
-    private final List<LogEntry> second = new ArrayList<>();
-    private long secondBytes;
+    private final RequestOrder order = new RequestOrder(this::decide);
     private final boolean refunds;
     private final Bins bins;
     private final long[] denied = new long[2];
     private @Nullable Throttle atOnce;
     private @Nullable Throttle spread;
     private @Nullable Observer observer;
-    private boolean exactStamps;
     private boolean usersLogged;
     private boolean sessionsLogged;
     private long requests;
     private long withoutRequest;
     private long outsideContext;
-    private long late;
-    private long latest = Long.MIN_VALUE;
 
     /** Receives each decision; for tests. */
     interface Observer {
@@ -105,71 +84,26 @@ final class Replay {
     void add(LogEntry entry) {
         usersLogged |= entry.user != null;
         sessionsLogged |= entry.session != null;
-        exactStamps |= !entry.wholeSeconds;
         if (!entry.hasRequest()) {
             withoutRequest++;
             return;
         }
-        boolean inOrder = ordered.isEmpty() || ordered.getLast().startNanos <= entry.startNanos;
-        (inOrder ? ordered : unordered).add(entry);
-        windowBytes += entry.bytes;
-        while (ordered.size() + unordered.size() > WINDOW || windowBytes > ParsedLines.MAX_BYTES) {
-            decideFirst();
-        }
-    }
-
-    private static int compare(LogEntry one, LogEntry other) {
-        int byStart = Long.compare(one.startNanos, other.startNanos);
-        return byStart != 0 ? byStart : Long.compare(one.number, other.number);
+        order.add(entry);
     }
 
     /** Decides all requests that are left. */
     void finish() {
-        while (!ordered.isEmpty() || !unordered.isEmpty()) {
-            decideFirst();
-        }
-        decideSecond();
+        order.finish();
         if (atOnce != null && spread != null) {
             atOnce.clock.close();
             spread.clock.close();
         }
     }
 
-    private void decideFirst() {
-        LogEntry next = ordered.peek();
-        LogEntry other = unordered.peek();
-        boolean takesOther = next == null || other != null && compare(other, next) < 0;
-        LogEntry entry = takesOther ? unordered.remove() : ordered.remove();
-        windowBytes -= entry.bytes;
-        if (entry.startNanos < latest) {
-            late++;
-        }
-        latest = Math.max(latest, entry.startNanos);
-        boolean sameSecond = !second.isEmpty()
-                && !exactStamps
-                && second.size() < WINDOW
-                && secondBytes < ParsedLines.MAX_BYTES
-                && second.get(0).startNanos / NANOS == entry.startNanos / NANOS;
-        if (!sameSecond) {
-            decideSecond();
-        }
-        second.add(entry);
-        secondBytes += entry.bytes;
-    }
-
-    private void decideSecond() {
-        for (int i = 0; i < second.size(); i++) {
-            LogEntry entry = second.get(i);
-            decide(entry, entry.startNanos + (exactStamps ? 0 : i * NANOS / second.size()));
-        }
-        second.clear();
-        secondBytes = 0;
-    }
-
     private void decide(LogEntry entry, long spreadNanos) {
         if (atOnce == null || spread == null) {
             atOnce = new Throttle(PolicyResult.AT_ONCE, entry.startNanos);
-            spread = exactStamps ? atOnce : new Throttle(PolicyResult.SPREAD, entry.startNanos);
+            spread = order.hasExactStamps() ? atOnce : new Throttle(PolicyResult.SPREAD, entry.startNanos);
         }
         String context = request.getContextPath();
         String path = entry.path;
@@ -377,7 +311,7 @@ final class Replay {
 
     /** Returns the moment of the last request. */
     long lastNanos() {
-        return Math.max(latest, 0);
+        return Math.max(order.latest(), 0);
     }
 
     /** Returns the number of decided requests. */
@@ -389,12 +323,14 @@ final class Replay {
      * Returns the numbers of denied requests by arrangement: {@link PolicyResult#SPREAD}, {@link PolicyResult#AT_ONCE}.
      */
     long[] denied() {
-        return exactStamps ? new long[] {denied[PolicyResult.AT_ONCE], denied[PolicyResult.AT_ONCE]} : denied;
+        return order.hasExactStamps()
+                ? new long[] {denied[PolicyResult.AT_ONCE], denied[PolicyResult.AT_ONCE]}
+                : denied;
     }
 
     /** Returns whether stamps have fractions of seconds, so that there is only one arrangement. */
     boolean hasExactStamps() {
-        return exactStamps;
+        return order.hasExactStamps();
     }
 
     long withoutRequest() {
@@ -407,6 +343,6 @@ final class Replay {
 
     /** Returns the number of requests that began before a request that was already decided. */
     long late() {
-        return late;
+        return order.late();
     }
 }

@@ -147,13 +147,13 @@ public final class ReplayCommand {
             }
             replay.finish();
             progress.end();
-            Report report = new Report(options, reader, format, clock, unread, replay, policies.properties());
-            print(report.text());
+            Findings findings = new Findings(options, reader, format, clock, unread, replay, policies.properties());
+            print(new TextReport(findings).text());
             if (options.json != null) {
-                Files.writeString(options.json, report.json());
+                Files.writeString(options.json, new JsonReport(findings).json());
             }
             if (options.html != null) {
-                Files.writeString(options.html, report.html());
+                Files.writeString(options.html, new JsonReport(findings).html());
             }
             return exitCode(options, reader, replay);
         }

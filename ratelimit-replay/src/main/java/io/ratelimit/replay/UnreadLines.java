@@ -69,7 +69,7 @@ final class UnreadLines {
                                     ? "The log is empty: nothing was decided.\n"
                                     : (reader.lines() == 1
                                                     ? "The only line has"
-                                                    : "All " + Report.count(reader.lines(), "line") + " have")
+                                                    : "All " + Findings.count(reader.lines(), "line") + " have")
                                             + " more than "
                                             + LogReader.MAX_LINE + " bytes: nothing was decided.\n")
                     .toString();
@@ -78,7 +78,7 @@ final class UnreadLines {
             return text.append("The log is not a text file: nothing was decided.\n")
                     .toString();
         }
-        text.append("None of the first ").append(Report.count(sample.size(), "line"));
+        text.append("None of the first ").append(Findings.count(sample.size(), "line"));
         text.append(options.format.equals("auto") ? " has a known format" : " has the format '" + options.format + "'");
         text.append(". They begin:\n");
         for (int i = 0; i < Math.min(SHOWN, sample.size()); i++) {
