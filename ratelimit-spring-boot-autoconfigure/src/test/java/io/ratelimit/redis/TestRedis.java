@@ -42,6 +42,10 @@ public final class TestRedis implements AutoCloseable {
             failure -> failure instanceof BackendException backend && backend.isMisconfiguration(),
             "a misconfiguration");
 
+    private static final int MIN_PORT = 12_000;
+    private static final int PORT_COUNT = 10_000;
+    private static final AtomicInteger PORTS =
+            new AtomicInteger(ThreadLocalRandom.current().nextInt(PORT_COUNT));
     private static final AtomicInteger PREFIXES = new AtomicInteger();
 
     private final RedisServer server;
@@ -104,9 +108,12 @@ public final class TestRedis implements AutoCloseable {
         }
     }
 
-    /** Returns a port below the ephemeral ones, like the second port of a cluster node, which is 10,000 higher. */
+    /**
+     * Returns a port below the ephemeral ones, like the second port of a cluster node, which is 10,000 higher. No two calls
+     * of a JVM return the same port, because some servers are started later, or stopped and started again.
+     */
     public static int freePort() {
-        int port = ThreadLocalRandom.current().nextInt(12_000, 22_000);
+        int port = MIN_PORT + Math.floorMod(PORTS.getAndIncrement(), PORT_COUNT);
         return isFree(port) && isFree(port + 10_000) ? port : freePort();
     }
 
