@@ -1,6 +1,7 @@
 package io.ratelimit.demand;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Keys;
@@ -66,7 +67,9 @@ class DemandConcurrencyTests {
                 }
             }
         });
-        assertThat(meter.demand().requests() - before).isEqualTo((THREADS - 1) * 30_000.0);
+        assertThat(meter.demand().requests() - before)
+                .as("the sum also has the weights of the sample, which round")
+                .isCloseTo((THREADS - 1) * 30_000.0, within(0.5));
     }
 
     private interface Work {
