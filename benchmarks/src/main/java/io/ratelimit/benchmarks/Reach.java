@@ -28,6 +28,8 @@ final class Reach {
         memory(text);
         filter(text);
         listener(text);
+        demand(text);
+        plans(text);
         http(text);
         text.row(
                 "start-up",
@@ -115,6 +117,37 @@ final class Reach {
                         results.listener(),
                         Measurement.of(results.listener(), decision, Listening.METERS_AND_DENIED_KEYS)),
                 0);
+    }
+
+    private void demand(Markdown text) {
+        text.row(
+                "the measurement of demand, for a key outside the sample / inside",
+                "15 / 60 ns",
+                measured(DemandBenchmark.Measured.OUTSIDE) + " / " + measured(DemandBenchmark.Measured.INSIDE) + " ns");
+    }
+
+    private String measured(DemandBenchmark.Measured key) {
+        return number(Results.beyondNone(results.demand(), Measurement.of(results.demand(), "decide", key)), 0);
+    }
+
+    private void plans(Markdown text) {
+        double decided = Measurement.of(results.settle(), "decided").nanos();
+        text.row(
+                "a settlement above the estimate / below",
+                "30 ns more than the decision alone",
+                number(Measurement.of(results.settle(), "settledAbove").nanos() - decided, 0) + " / "
+                        + number(
+                                Measurement.of(results.settle(), "settledBelow").nanos() - decided, 0) + " ns");
+        text.row(
+                "another limit at each call of a key",
+                "2 × a decision",
+                ratio(planned(OwnLimitBenchmark.Limits.ANOTHER_EACH_CALL)) + " (refill in batches "
+                        + ratio(planned(OwnLimitBenchmark.Limits.ANOTHER_EACH_CALL_IN_BATCHES)) + ")");
+    }
+
+    private double planned(OwnLimitBenchmark.Limits limits) {
+        return Measurement.of(results.plans(), "decide", limits)
+                .ratioTo(Measurement.of(results.plans(), "decide", limits.plain()));
     }
 
     private void http(Markdown text) {
