@@ -83,7 +83,7 @@ class CalendarClockTests {
         }
     }
 
-    /** Around each change of the clock time goes on, and never back; a wait is at most as long as the stretched one. */
+    /** The calendar's clock never goes back around a change of the wall clock. A wait is at most as long as the stretched one. */
     @ParameterizedTest
     @MethodSource("zones")
     void timeNeverGoesBackAroundAChangeOfTheClock(String name) {

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** What a replay has found, as figures and sentences for the reports. */
+/** The figures and sentences that the reports of a replay share. */
 record Findings(
         ReplayOptions options,
         LogReader reader,

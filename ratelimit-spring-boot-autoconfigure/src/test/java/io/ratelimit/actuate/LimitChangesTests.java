@@ -36,7 +36,7 @@ class LimitChangesTests {
     private final DelayedReplies shared = new DelayedReplies();
     private final LimitChanges changes = new LimitChanges(throttlers, time, shared);
 
-    /** Executes each operation at once and replies when the test says so; by default at once. */
+    /** Executes each operation at once. Replies at once too, unless the test delays the replies. */
     private static final class DelayedReplies implements LimitChanges.Shared {
 
         private final Map<String, String> values = new HashMap<>();

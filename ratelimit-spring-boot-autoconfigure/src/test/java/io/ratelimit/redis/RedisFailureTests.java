@@ -86,7 +86,7 @@ class RedisFailureTests {
         for (int i = 0; i < 20; i++) {
             long start = System.nanoTime();
             assertThatThrownBy(() -> take(store, "alice")).isInstanceOf(BackendException.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT.plusSeconds(1));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT.plusMillis(100));
         }
         server = TestRedis.serverAt(port);
         awaitAllowed(store, "alice");
@@ -103,7 +103,7 @@ class RedisFailureTests {
         for (int i = 0; i < 10; i++) {
             long start = System.nanoTime();
             assertThatThrownBy(() -> take(store, "bob")).isInstanceOf(BackendException.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT.plusSeconds(1));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(TIMEOUT.plusMillis(100));
         }
         server = TestRedis.serverAt(port);
         awaitAllowed(store, "bob");
@@ -123,7 +123,7 @@ class RedisFailureTests {
                 long start = System.nanoTime();
                 assertThatThrownBy(() -> take(store, "bob")).isInstanceOf(BackendException.class);
                 assertThat(Duration.ofNanos(System.nanoTime() - start))
-                        .isBetween(TIMEOUT.minusMillis(1), TIMEOUT.plusSeconds(1));
+                        .isBetween(TIMEOUT.minusMillis(1), TIMEOUT.plusMillis(100));
             }
         } finally {
             new ProcessBuilder("kill", "-CONT", pid).start().waitFor();

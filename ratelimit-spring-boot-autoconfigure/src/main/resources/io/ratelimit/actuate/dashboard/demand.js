@@ -25,7 +25,7 @@ function demandPercent(share) {
   return `${percent === 0 || percent >= 10 ? Math.round(percent) : percent >= 1 ? percent.toFixed(1) : percent.toPrecision(1)} %`;
 }
 
-/** Returns a time as people say it, such as 59 s or 3 h. */
+/** Returns a time in the largest unit of which there are two at least, such as 59 s or 3 h. */
 function demandTime(seconds) {
   const [length, unit] = [[86400, 'days'], [3600, 'h'], [60, 'min'], [1, 's']].find(each => seconds >= 2 * each[0]) ?? [1, 's'];
   return `${Math.floor(seconds / length)} ${unit}`;
