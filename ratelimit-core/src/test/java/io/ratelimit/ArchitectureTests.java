@@ -1,7 +1,6 @@
 package io.ratelimit;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
-import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -10,7 +9,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 
-/** The core stands on the JDK, JSpecify and Caffeine, in one flat package, and one beside it that measures demand. */
+/** The core stands on the JDK, JSpecify and Caffeine, in one flat package. */
 class ArchitectureTests {
     private final JavaClasses core = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())
@@ -26,22 +25,8 @@ class ArchitectureTests {
     }
 
     @Test
-    void theCoreIsOneFlatPackageBesideDemand() {
-        classes()
-                .should()
-                .resideInAnyPackage("io.ratelimit", "io.ratelimit.demand")
-                .check(core);
-    }
-
-    @Test
-    void decisionsDoNotDependOnDemand() {
-        noClasses()
-                .that()
-                .resideInAPackage("io.ratelimit")
-                .should()
-                .dependOnClassesThat()
-                .resideInAPackage("io.ratelimit.demand")
-                .check(core);
+    void theCoreIsOneFlatPackage() {
+        classes().should().resideInAPackage("io.ratelimit").check(core);
     }
 
     /** NullAway ignores packages that aren't marked. */

@@ -78,7 +78,7 @@ class OptionalDependenciesTests {
         String output = run(
                 PlainApplication.class,
                 jars("spring-(boot|boot-autoconfigure|core|beans|context|aop|expression)|commons-logging|caffeine"
-                        + "|ratelimit-core|micrometer-(commons|observation)"));
+                        + "|ratelimit-(core|demand)|micrometer-(commons|observation)"));
 
         assertThat(output).contains("SEES []").contains("DECISIONS true false");
     }
