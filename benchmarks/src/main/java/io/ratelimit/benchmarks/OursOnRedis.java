@@ -10,11 +10,12 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.failover.Deadline;
-import io.ratelimit.failover.FailoverBucketStore;
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
-import io.ratelimit.failover.RoutingBucketStore;
+import io.ratelimit.autoconfigure.redis.LettuceClients;
 import io.ratelimit.redis.RedisStorage;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.RoutingBucketStore;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Predicate;
@@ -54,14 +55,18 @@ final class OursOnRedis implements AutoCloseable {
         LettuceConnectionFactory application = application(port, resources);
         Deadline deadline = deadline();
         return new OursOnRedis(
-                application, RedisStorage.withScripts(application, "ratelimit:shop", "", deadline), deadline);
+                application,
+                RedisStorage.withScripts(new LettuceClients(application), "ratelimit:shop", "", deadline),
+                deadline);
     }
 
     static OursOnRedis byTransaction(int port, ClientResources resources) {
         LettuceConnectionFactory application = application(port, resources);
         Deadline deadline = deadline();
         return new OursOnRedis(
-                application, RedisStorage.withTransactions(application, "ratelimit:store", "", deadline), deadline);
+                application,
+                RedisStorage.withTransactions(new LettuceClients(application), "ratelimit:store", "", deadline),
+                deadline);
     }
 
     private static Deadline deadline() {

@@ -29,7 +29,7 @@ class ArchitectureTests {
     private static final String WEB_SERVLET = "io.ratelimit.web.servlet";
     private static final String ENDPOINT = "io.ratelimit.web.servlet.endpoint";
     private static final String REJECTION = "io.ratelimit.web.servlet.rejection";
-    private static final String FAILOVER = "io.ratelimit.failover";
+    private static final String REMOTE = "io.ratelimit.remote";
     private static final String REDIS = "io.ratelimit.redis";
     private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
@@ -56,7 +56,7 @@ class ArchitectureTests {
                         WEB_SERVLET,
                         ENDPOINT,
                         REJECTION,
-                        FAILOVER,
+                        REMOTE,
                         REDIS,
                         MICROMETER,
                         ACTUATE,
@@ -76,8 +76,8 @@ class ArchitectureTests {
         holds(importsOfOursOnly(ENDPOINT, CORE, KEY, ANNOTATION));
         holds(importsOfOursOnly(REJECTION, CORE, KEY, ANNOTATION, ENDPOINT));
         holds(importsOfOursOnly(WEB_SERVLET, CORE, KEY, KEY_IP, ANNOTATION, ENDPOINT, REJECTION));
-        holds(importsOfOursOnly(FAILOVER, CORE));
-        holds(importsOfOursOnly(REDIS, CORE, FAILOVER));
+        holds(importsOfOursOnly(REMOTE, CORE));
+        holds(importsOfOursOnly(REDIS, CORE, REMOTE));
         holds(importsOfOursOnly(MICROMETER, CORE));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND));
         holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, ACTUATE));
@@ -104,7 +104,8 @@ class ArchitectureTests {
     void aTechnologyIsImportedOnlyWhereItBelongs() {
         holds(isImportedOnlyBy(WEB_SERVLET + "..", "jakarta.servlet.."));
         holds(isImportedOnlyBy(List.of(KEY, WEB_SERVLET + ".."), "org.springframework.security.."));
-        holds(isImportedOnlyBy(REDIS, "org.springframework.data.redis..", "io.lettuce.."));
+        holds(isImportedOnlyBy(REDIS, "io.lettuce.."));
+        holds(isImportedOnlyBy(AUTOCONFIGURE, "org.springframework.data.redis.."));
         holds(isImportedOnlyBy(MICROMETER, "io.micrometer.core.."));
         holds(isImportedOnlyBy(
                 ACTUATE + "..", "org.springframework.boot.actuate..", "org.springframework.boot.health.."));

@@ -379,7 +379,8 @@ class ConfigurationMetadataTests {
     private static String source(Class<?> type) {
         String file =
                 "src/main/java/" + type.getName().replaceFirst("\\$.*", "").replace('.', '/') + ".java";
-        return Stream.of(Path.of(file), Path.of("../ratelimit-core", file))
+        return Stream.of(".", "../ratelimit-core", "../ratelimit-remote")
+                .map(module -> Path.of(module, file))
                 .filter(Files::exists)
                 .findFirst()
                 .map(ConfigurationMetadataTests::text)

@@ -78,27 +78,35 @@ class OptionalDependenciesTests {
         String output = run(
                 PlainApplication.class,
                 jars("spring-(boot|boot-autoconfigure|core|beans|context|aop|expression)|commons-logging|caffeine"
-                        + "|ratelimit-(core|demand)|micrometer-(commons|observation)"));
+                        + "|ratelimit-(core|demand|remote)|micrometer-(commons|observation)"));
 
         assertThat(output).contains("SEES []").contains("DECISIONS true false");
     }
 
     @Test
     void limitsOnRedisNeedWhatConnectsToIt() throws Exception {
-        assertThat(run(PlainApplication.class, without(TEST_TOOLS, REDIS), "--ratelimit.backend=redis"))
+        assertThat(run(
+                        PlainApplication.class,
+                        without(TEST_TOOLS, REDIS, "ratelimit-redis"),
+                        "--ratelimit.backend=redis"))
                 .contains("""
                         Description:
 
-                        'backend: redis' is set, but 'spring-boot-data-redis' is not on the class path.
+                        'backend: redis' is set, but these are not on the class path: lettuce-core, ratelimit-redis, \
+                        spring-boot-data-redis.
                         """)
-                .contains("Add 'spring-boot-starter-data-redis', or keep limits in the memory of each instance:"
-                        + " set 'ratelimit.backend: local', and remove 'backend: redis' from each policy.");
+                .contains("Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-redis', or keep limits in the"
+                        + " memory of each instance: set 'ratelimit.backend: local', and remove 'backend: redis' from each"
+                        + " policy.");
+        assertThat(run(PlainApplication.class, without(TEST_TOOLS, REDIS), "--ratelimit.backend=redis"))
+                .contains(
+                        "'backend: redis' is set, but these are not on the class path: lettuce-core, spring-boot-data-redis.");
         assertThat(run(
                         PlainApplication.class,
                         without(TEST_TOOLS, "lettuce-core"),
                         "--ratelimit.policies.site.backend=redis"))
                 .contains(
-                        "'backend: redis' is set and needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be used.");
+                        "'backend: redis' is set, but these are not on the class path: lettuce-core. Jedis can't be used.");
     }
 
     /** Starts with the whole actuator, with its endpoints alone, and with its health indicators alone. */
@@ -156,10 +164,10 @@ class OptionalDependenciesTests {
                         """);
     }
 
-    /** Runs a main class on those jars of this class path that are wanted, and on all of it that is no jar. */
+    /** Runs a main class on the classes of this module and on the jars of this class path that are wanted. */
     private String run(Class<?> main, Predicate<String> wanted, String... arguments) throws Exception {
         String classPath = Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
-                .filter(entry -> !entry.endsWith(".jar") || wanted.test(new File(entry).getName()))
+                .filter(entry -> isOwn(entry) || wanted.test(jarName(entry)))
                 .collect(Collectors.joining(File.pathSeparator));
         Path output = directory.resolve("output");
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
@@ -186,6 +194,18 @@ class OptionalDependenciesTests {
         String printed = Files.readString(output);
         assertThat(printed).doesNotContain("Failed to introspect");
         return printed;
+    }
+
+    private static boolean isOwn(String entry) {
+        return Path.of(entry).startsWith(Path.of("").toAbsolutePath());
+    }
+
+    /** Returns the name of a jar. A module that isn't packaged yet is the directory of its classes. */
+    private static String jarName(String entry) {
+        Path path = Path.of(entry);
+        return entry.endsWith(".jar")
+                ? path.getFileName().toString()
+                : path.getParent().getParent().getFileName() + "-0.jar";
     }
 
     private static Predicate<String> without(String... names) {

@@ -6,7 +6,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.RateLimitHealthIndicator;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.failover.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;

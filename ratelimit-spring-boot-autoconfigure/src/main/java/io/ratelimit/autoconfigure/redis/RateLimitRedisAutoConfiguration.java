@@ -12,13 +12,16 @@ import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
-import io.ratelimit.failover.Deadline;
-import io.ratelimit.failover.FailoverBucketStore;
-import io.ratelimit.failover.RoutingBucketStore;
 import io.ratelimit.redis.RedisChanges;
 import io.ratelimit.redis.RedisStorage;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.RoutingBucketStore;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -26,7 +29,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionMessage;
 import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.bind.BindException;
@@ -37,6 +39,7 @@ import org.springframework.boot.context.properties.source.ConfigurationPropertyS
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Condition;
 import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
@@ -46,6 +49,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.util.ClassUtils;
 
 /** Auto-configuration for policies with their buckets in Redis. */
 @AutoConfiguration(
@@ -56,15 +60,9 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
 @Lazy(false)
 public final class RateLimitRedisAutoConfiguration {
 
-    private static final String SPRING_DATA = "org.springframework.data.redis.connection.RedisConnectionFactory";
-    private static final String LETTUCE = "io.lettuce.core.RedisClient";
-    private static final String IN_MEMORY =
-            ", or keep limits in the memory of each instance: set 'ratelimit.backend: local',"
-                    + " and remove 'backend: redis' from each policy.";
-
     /** Buckets in Redis, together with those in memory. */
     @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass({LettuceConnectionFactory.class, RedisClient.class})
+    @ConditionalOnClass({RedisStorage.class, LettuceConnectionFactory.class, RedisClient.class})
     @ConditionalOnMissingBean(BucketStore.class)
     @Lazy(false)
     static class OnRedis {
@@ -149,35 +147,45 @@ public final class RateLimitRedisAutoConfiguration {
         }
     }
 
-    /** The class path has no Spring Data Redis. */
+    /** Something that buckets in Redis need isn't on the class path. */
     @Configuration(proxyBeanMethods = false)
-    @ConditionalOnMissingClass(SPRING_DATA)
+    @Conditional(WithoutRedis.Lacking.class)
     @ConditionalOnMissingBean(BucketStore.class)
-    static class WithoutSpringData {
+    static class WithoutRedis {
+
+        /** What buckets in Redis need: the module and one of its types. Jedis can't be used, as it blocks despite the deadline. */
+        private static final Map<String, String> NEEDED = new TreeMap<>(Map.of(
+                "ratelimit-redis", "io.ratelimit.redis.RedisStorage",
+                "spring-boot-data-redis", "org.springframework.data.redis.connection.RedisConnectionFactory",
+                "lettuce-core", "io.lettuce.core.RedisClient"));
 
         @Bean
         BucketStore rateLimitBucketStore() {
+            List<String> lacking = lacking();
             throw new RateLimitConfigurationException(
-                    "'backend: redis' is set, but 'spring-boot-data-redis' is not on the class path.",
-                    "Add 'spring-boot-starter-data-redis'" + IN_MEMORY,
+                    "'backend: redis' is set, but these are not on the class path: " + String.join(", ", lacking) + "."
+                            + (lacking.equals(List.of("lettuce-core")) ? " Jedis can't be used." : ""),
+                    "Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-redis', or keep limits in the memory of"
+                            + " each instance: set 'ratelimit.backend: local', and remove 'backend: redis' from each"
+                            + " policy.",
                     "ratelimit.backend");
         }
-    }
 
-    /** The class path has no Lettuce. Jedis can't be used, as it blocks a thread for each call despite the deadline. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(name = SPRING_DATA)
-    @ConditionalOnMissingClass(LETTUCE)
-    @ConditionalOnMissingBean(BucketStore.class)
-    static class WithoutLettuce {
+        private static List<String> lacking() {
+            ClassLoader loader = RateLimitRedisAutoConfiguration.class.getClassLoader();
+            return NEEDED.entrySet().stream()
+                    .filter(needed -> !ClassUtils.isPresent(needed.getValue(), loader))
+                    .map(Map.Entry::getKey)
+                    .toList();
+        }
 
-        @Bean
-        BucketStore rateLimitBucketStore() {
-            throw new RateLimitConfigurationException(
-                    "'backend: redis' is set and needs Lettuce, but 'lettuce-core' is not on the class path. Jedis can't be"
-                            + " used.",
-                    "Add 'io.lettuce:lettuce-core', which 'spring-boot-starter-data-redis' brings" + IN_MEMORY,
-                    "ratelimit.backend");
+        /** A condition that matches if something is lacking. */
+        static final class Lacking implements Condition {
+
+            @Override
+            public boolean matches(ConditionContext context, AnnotatedTypeMetadata metadata) {
+                return !lacking().isEmpty();
+            }
         }
     }
 

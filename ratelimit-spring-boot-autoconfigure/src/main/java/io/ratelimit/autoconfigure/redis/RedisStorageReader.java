@@ -3,8 +3,8 @@ package io.ratelimit.autoconfigure.redis;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
 import io.ratelimit.autoconfigure.RateLimitProperties.Redis.Strategy;
-import io.ratelimit.failover.Deadline;
 import io.ratelimit.redis.RedisStorage;
+import io.ratelimit.remote.Deadline;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -32,11 +32,11 @@ final class RedisStorageReader {
         String secret = properties.keySecret() == null ? "" : properties.keySecret();
         return properties.strategy() == Strategy.TRANSACTION
                 ? withTransactions(application, secret, deadline)
-                : RedisStorage.withScripts(application, prefix(), secret, deadline);
+                : RedisStorage.withScripts(new LettuceClients(application), prefix(), secret, deadline);
     }
 
     private static void rejectFixedList(LettuceConnectionFactory application) {
-        if (RedisStorage.isFixedList(application)) {
+        if (RedisLocation.isFixedList(application)) {
             throw new RateLimitConfigurationException(
                     "'backend: redis' is set, and Redis is configured as a fixed list of a master and its replicas: the list"
                             + " doesn't show which of them is the master after a failover.",
@@ -53,7 +53,7 @@ final class RedisStorageReader {
                     "Set 'ratelimit.redis.strategy: script', or configure a single server or Sentinel.",
                     "ratelimit.redis.strategy");
         }
-        return RedisStorage.withTransactions(application, prefix(), secret, deadline);
+        return RedisStorage.withTransactions(new LettuceClients(application), prefix(), secret, deadline);
     }
 
     private static LettuceConnectionFactory lettuce(@Nullable RedisConnectionFactory factory) {

@@ -7,7 +7,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.redis.Clients.Answer;
-import io.ratelimit.failover.Deadline;
+import io.ratelimit.remote.Deadline;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;

@@ -1,0 +1,251 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.RedisNoScriptException;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.redis.RedisScript.Reply;
+import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.remote.Deadline;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes from single buckets, with at most a few calls of Redis at a time for each bucket and cost. Takes that come
+ * during these calls wait in a queue and share the next call. This call takes the cost as often as it fits, for the
+ * takes that came first. A hot bucket therefore needs a few calls for each round trip, however many threads take from
+ * it. Thread-safe.
+ *
+ * <p>A single call at a time would make the fewest calls. But each take that comes during a call would then wait for
+ * two round trips instead of one, which halves the throughput of a few threads. With several calls the next one ends
+ * soon.
+ */
+final class CombinedTakes {
+
+    /** The most calls at a time for one bucket and cost. */
+    static final int MAX_CALLS = 8;
+
+    private final Calls calls;
+    private final Map<Bucket, Queue> queues = new ConcurrentHashMap<>();
+
+    /** Makes script calls, each of which several takes of the same cost from the same bucket share. */
+    interface Calls {
+
+        /** Starts a call that takes the cost of a charge as often as it fits, and at most so many times. */
+        Running start(Charge charge, int times);
+
+        /** Starts a call again, with the text of the script. */
+        Running startWithText(Running call);
+
+        /** Returns how many takes of a call its reply decides, from the first on. */
+        int decided(int takes, Reply reply);
+
+        /** Returns the answer of the take at a place of a call, as if the takes had been made one after another. */
+        Answer answer(Charge charge, int place, Reply reply);
+    }
+
+    CombinedTakes(Calls calls) {
+        this.calls = calls;
+    }
+
+    private record Bucket(String policy, String key, long cost) {
+
+        static Bucket of(Charge charge) {
+            return new Bucket(charge.policy().name(), charge.key(), charge.cost());
+        }
+    }
+
+    /** A take that waits for the reply that decides it. The thread of the take makes the answer. */
+    private static final class Take extends CompletableFuture<Reply> {
+
+        private final Charge charge;
+        private volatile @Nullable Batch batch;
+
+        /** The place of this take in the call that decided it. */
+        private int place;
+
+        Take(Charge charge) {
+            this.charge = charge;
+        }
+
+        /**
+         * Returns when the call was written to the connection, as {@link System#nanoTime}; 0 if it hasn't been written.
+         */
+        long sentAt() {
+            Batch shared = batch;
+            return shared == null ? 0 : shared.call.sent().sentAt();
+        }
+
+        void complete(int place, Reply reply) {
+            this.place = place;
+            complete(reply);
+        }
+
+        /** Cancels the call if no other take waits for it. */
+        void abandon() {
+            Batch shared = batch;
+            if (shared != null && shared.takes.stream().allMatch(Take::isDone)) {
+                shared.call.reply().cancel(true);
+            }
+        }
+    }
+
+    /** The takes of one call. */
+    private record Batch(List<Take> takes, Running call) {}
+
+    private enum Added {
+        TO_START,
+        GATHERED,
+        CLOSED
+    }
+
+    /** The takes of one bucket and cost that wait for the next call. */
+    private static final class Queue {
+
+        private final Bucket bucket;
+        private final BucketSpec spec;
+        private List<Take> gathered = new ArrayList<>(0);
+
+        /** The calls under way; 0 if the queue is closed. */
+        private int calls = 1;
+
+        Queue(Bucket bucket, BucketSpec spec) {
+            this.bucket = bucket;
+            this.spec = spec;
+        }
+
+        /** Adds a take to the next call, unless the caller has to start a call for it or this queue is closed. */
+        synchronized Added add(Take take) {
+            if (calls == 0) {
+                return Added.CLOSED;
+            }
+            if (calls < MAX_CALLS) {
+                calls++;
+                return Added.TO_START;
+            }
+            gathered.add(take);
+            return Added.GATHERED;
+        }
+
+        /**
+         * Returns the takes of the next call, which replaces a call that has ended. Leaves out takes that have timed
+         * out.
+         *
+         * @param undecided the takes of the ended call that it didn't decide
+         * @return empty if there is no next call; the queue is closed if it was the last one
+         */
+        synchronized List<Take> next(List<Take> undecided) {
+            if (undecided.isEmpty() && gathered.isEmpty()) {
+                calls--;
+                return undecided;
+            }
+            List<Take> next = new ArrayList<>(undecided);
+            next.addAll(gathered);
+            next.removeIf(Take::isDone);
+            gathered = new ArrayList<>(0);
+            calls -= next.isEmpty() ? 1 : 0;
+            return next;
+        }
+
+        synchronized boolean isClosed() {
+            return calls == 0;
+        }
+    }
+
+    /**
+     * Takes a charge at once.
+     *
+     * @return the answer, also if the charge is denied
+     * @throws BackendException if the call failed, or its reply is late; the tokens may be taken then
+     */
+    Answer take(Charge charge, Deadline.Call call) {
+        Take take = new Take(charge);
+        join(take);
+        try {
+            Reply reply = call.await(take, take::sentAt);
+            return calls.answer(charge, take.place, reply);
+        } catch (BackendException failed) {
+            take.abandon();
+            throw failed;
+        }
+    }
+
+    private void join(Take take) {
+        Bucket bucket = Bucket.of(take.charge);
+        while (true) {
+            Queue queue = queues.get(bucket);
+            if (queue == null) {
+                Queue created = new Queue(bucket, take.charge.spec());
+                if (queues.putIfAbsent(bucket, created) == null) {
+                    start(created, List.of(take));
+                    return;
+                }
+            } else if (!queue.spec.equals(take.charge.spec())) {
+                start(new Queue(bucket, take.charge.spec()), List.of(take));
+                return;
+            } else {
+                Added added = queue.add(take);
+                if (added == Added.TO_START) {
+                    start(queue, List.of(take));
+                }
+                if (added != Added.CLOSED) {
+                    return;
+                }
+            }
+        }
+    }
+
+    private void start(Queue queue, List<Take> takes) {
+        try {
+            await(queue, takes, calls.start(takes.get(0).charge, takes.size()));
+        } catch (RuntimeException | Error failed) {
+            proceed(queue, List.of());
+            takes.forEach(take -> take.completeExceptionally(failed));
+        }
+    }
+
+    private void await(Queue queue, List<Take> takes, Running call) {
+        Batch batch = new Batch(takes, call);
+        for (Take take : takes) {
+            take.batch = batch;
+        }
+        call.reply().whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
+    }
+
+    private void completed(Queue queue, Batch batch, Reply reply, @Nullable Throwable failure) {
+        List<Take> takes = batch.takes;
+        int decided = takes.size();
+        try {
+            if (failure instanceof RedisNoScriptException) {
+                await(queue, takes, calls.startWithText(batch.call));
+                return;
+            }
+            decided = failure == null ? calls.decided(decided, reply) : decided;
+        } catch (RuntimeException | Error failed) {
+            failure = failed;
+        }
+        proceed(queue, decided == takes.size() ? List.of() : takes.subList(decided, takes.size()));
+        for (int i = 0; i < decided; i++) {
+            if (failure == null) {
+                takes.get(i).complete(i, reply);
+            } else {
+                takes.get(i).completeExceptionally(failure);
+            }
+        }
+    }
+
+    /** Starts the next call of a queue; removes the queue if it was closed. */
+    private void proceed(Queue queue, List<Take> undecided) {
+        List<Take> next = queue.next(undecided);
+        if (!next.isEmpty()) {
+            start(queue, next);
+        } else if (queue.isClosed()) {
+            queues.remove(queue.bucket, queue);
+        }
+    }
+}

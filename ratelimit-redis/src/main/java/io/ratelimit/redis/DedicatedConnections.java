@@ -1,0 +1,122 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.api.async.RedisAsyncCommands;
+import io.ratelimit.BackendException;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A small pool of connections, each used by one call at a time, because watched keys belong to a connection. A connection
+ * isn't used again after a failed call, since its watched keys are unknown then. Thread-safe.
+ */
+final class DedicatedConnections implements AutoCloseable {
+
+    private static final int MAX_CONNECTIONS = 8;
+
+    private final Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect;
+    private final Semaphore free = new Semaphore(MAX_CONNECTIONS, true);
+    private final ConcurrentLinkedDeque<StatefulRedisConnection<byte[], byte[]>> idle = new ConcurrentLinkedDeque<>();
+    private volatile boolean closed;
+
+    /** @param connect opens a connection that doesn't reconnect by itself: a new connection watches no keys */
+    DedicatedConnections(Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect) {
+        this.connect = connect;
+    }
+
+    /**
+     * Does work on a connection that no other call uses meanwhile.
+     *
+     * @throws BackendException if no connection can be opened, or the work throws it
+     * @throws CongestedException if all connections are in use
+     */
+    <T> T with(Deadline.Call call, Function<RedisAsyncCommands<byte[], byte[]>, T> work) {
+        StatefulRedisConnection<byte[], byte[]> connection = borrow(call);
+        boolean succeeded = false;
+        try {
+            T result = work.apply(connection.async());
+            succeeded = true;
+            return result;
+        } catch (BackendException failed) {
+            closeIdleAfter(failed);
+            throw failed;
+        } finally {
+            giveBack(succeeded ? connection : null, connection);
+        }
+    }
+
+    /** Closes the idle connections if one turns out to be useless, since they were opened at the same time. */
+    private void closeIdleAfter(BackendException failed) {
+        Throwable cause = failed instanceof CongestedException ? null : failed.getCause();
+        if (cause instanceof TimeoutException || cause != null && RedisFailures.isReadOnly(cause)) {
+            closeIdle();
+        }
+    }
+
+    private void closeIdle() {
+        for (var connection = idle.poll(); connection != null; connection = idle.poll()) {
+            connection.closeAsync();
+        }
+    }
+
+    /** Opens all connections, so that no call has to wait for one. */
+    void openAll(Deadline.Call call) {
+        if (free.tryAcquire(MAX_CONNECTIONS)) {
+            IntStream.range(0, MAX_CONNECTIONS)
+                    .mapToObj(i -> connect.get().whenComplete((opened, failure) -> giveBack(opened, opened)))
+                    .toList()
+                    .forEach(call::await);
+        }
+    }
+
+    private StatefulRedisConnection<byte[], byte[]> borrow(Deadline.Call call) {
+        if (!call.acquire(free)) {
+            throw new CongestedException("all " + MAX_CONNECTIONS + " connections to Redis were in use", null);
+        }
+        StatefulRedisConnection<byte[], byte[]> connection = idle.poll();
+        while (connection != null && !connection.isOpen()) {
+            connection.closeAsync();
+            connection = idle.poll();
+        }
+        return connection != null ? connection : open(call);
+    }
+
+    /** Opens a connection. One that opens after the deadline is for the next call, and counts as in use until then. */
+    private StatefulRedisConnection<byte[], byte[]> open(Deadline.Call call) {
+        CompletableFuture<StatefulRedisConnection<byte[], byte[]>> opening = connect.get();
+        CompletableFuture<StatefulRedisConnection<byte[], byte[]>> wanted = opening.copy();
+        try {
+            return call.await(wanted);
+        } catch (BackendException late) {
+            opening.whenComplete((connection, failure) -> giveBack(connection, connection));
+            throw late;
+        }
+    }
+
+    private void giveBack(
+            @Nullable StatefulRedisConnection<byte[], byte[]> usable,
+            @Nullable StatefulRedisConnection<byte[], byte[]> any) {
+        if (usable != null && !closed) {
+            idle.push(usable);
+        } else if (any != null) {
+            any.closeAsync();
+        }
+        free.release();
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        for (var connection = idle.poll(); connection != null; connection = idle.poll()) {
+            connection.close();
+        }
+    }
+}

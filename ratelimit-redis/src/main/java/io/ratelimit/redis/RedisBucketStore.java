@@ -1,0 +1,181 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.protocol.CommandArgs;
+import io.netty.buffer.ByteBuf;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.CalendarClock;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.SpecCache;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A store of buckets in Redis, on the clock of its server. All Redis commands of a call end by one deadline. A call throws a
+ * {@link BackendException} if Redis fails or is late: nothing is decided then, but tokens may have been taken. Thread-safe.
+ */
+abstract class RedisBucketStore implements Deadline.Bounded {
+
+    /** Stands for the time of the server, where tests pass a time of their own. */
+    static final long SERVER_TIME = -1;
+
+    private final RedisKeys keys;
+    private final Deadline deadline;
+    private final FailureJudge judge;
+    private final LongSupplier time;
+    private final SpecCache<BucketSpec, RedisTickScale> ticks = new SpecCache<>(RedisTickScale::of);
+    private final SpecCache<BucketSpec, CalendarClock> calendars = new SpecCache<>(CalendarClock::of);
+
+    /** Decides whether a failure is one of Redis or of this process. */
+    interface FailureJudge {
+
+        /**
+         * Returns the exception to throw.
+         *
+         * @param began when the call began, as {@link System#nanoTime}
+         */
+        BackendException judge(BackendException failure, long began);
+    }
+
+    /** @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds */
+    RedisBucketStore(RedisKeys keys, Deadline deadline, FailureJudge judge, LongSupplier time) {
+        this.keys = keys;
+        this.deadline = deadline;
+        this.judge = judge;
+        this.time = time;
+    }
+
+    /** Returns a store that counts by a script in Redis. */
+    static RedisBucketStore script(RedisConnections connections, RedisKeys keys, Deadline deadline) {
+        return new RedisScriptBucketStore(
+                connections::shared, keys, deadline, connections::failed, connections.isCluster(), () -> SERVER_TIME);
+    }
+
+    /**
+     * Returns a store that reads, counts in this process and writes by transactions, for servers that don't allow scripts.
+     *
+     * @param connections connections to a single server that don't reconnect by themselves
+     */
+    static RedisBucketStore transaction(RedisConnections connections, RedisKeys keys, Deadline deadline) {
+        return new RedisTransactionBucketStore(
+                connections.dedicated(), keys, deadline, connections::failed, () -> SERVER_TIME);
+    }
+
+    final <T> T call(Function<Deadline.Call, T> work) {
+        Deadline.Call call = deadline.call(RedisFailures::of);
+        try {
+            return work.apply(call);
+        } catch (BackendException failure) {
+            throw judge.judge(failure, call.began());
+        }
+    }
+
+    @Override
+    public final Decision take(List<Charge> charges) {
+        return call(call -> take(charges, false, call));
+    }
+
+    @Override
+    public final Decision reserve(List<Charge> charges) {
+        return call(call -> take(charges, true, call));
+    }
+
+    @Override
+    public final void giveBack(List<Answer> taken) {
+        call(call -> {
+            giveBack(taken, call);
+            return true;
+        });
+    }
+
+    @Override
+    public final boolean settle(Answer taken, long cost) {
+        return cost == taken.charge().cost()
+                || call(call -> {
+                    settle(taken, cost, call);
+                    return true;
+                });
+    }
+
+    @Override
+    public final BucketSnapshot snapshot(Charge charge) {
+        return call(call -> snapshot(charge, call));
+    }
+
+    @Override
+    public final void reset(Charge charge) {
+        call(call -> {
+            reset(charge, call);
+            return true;
+        });
+    }
+
+    /** Opens the connections that calls would have to wait for otherwise. */
+    void prepare(Deadline.Call call) {}
+
+    /**
+     * Takes all of the charges or none.
+     *
+     * @param ahead whether to take tokens ahead that come within the maximum wait of the charges
+     */
+    abstract Decision take(List<Charge> charges, boolean ahead, Deadline.Call call);
+
+    abstract void giveBack(List<Answer> taken, Deadline.Call call);
+
+    abstract void settle(Answer taken, long cost, Deadline.Call call);
+
+    abstract BucketSnapshot snapshot(Charge charge, Deadline.Call call);
+
+    abstract void reset(Charge charge, Deadline.Call call);
+
+    final byte[] key(Charge charge) {
+        return keys.key(charge);
+    }
+
+    final RedisTickScale ticks(Charge charge) {
+        return ticks.get(charge.spec());
+    }
+
+    /** Returns the clock of the charge's bucket; null if it is the server's. */
+    final @Nullable CalendarClock calendar(Charge charge) {
+        return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
+    }
+
+    final long testTime() {
+        return time.getAsLong();
+    }
+
+    /** Returns how long a charge may wait, in microseconds. */
+    static long waitMicros(Charge charge, boolean ahead) {
+        return ahead ? charge.maxWait().toNanos() / 1_000 : 0;
+    }
+
+    /** The arguments of a command, and the moment at which the command was written to the connection. */
+    static final class TimedArguments extends CommandArgs<byte[], byte[]> {
+
+        private volatile long sentAt;
+
+        TimedArguments() {
+            super(ByteArrayCodec.INSTANCE);
+        }
+
+        @Override
+        public void encode(ByteBuf buffer) {
+            sentAt = System.nanoTime();
+            super.encode(buffer);
+        }
+
+        /** Returns when the command was written, as {@link System#nanoTime}; 0 if it wasn't yet. */
+        long sentAt() {
+            return sentAt;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.RedisCommandExecutionException;
+import io.ratelimit.BackendException;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The conversion of failures into exceptions of the core, by their reasons. */
+final class RedisFailures {
+
+    /** Errors of Redis while it starts, stops or is busy. They are outages, which end by themselves. */
+    private static final List<String> TEMPORARY =
+            List.of("TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "MOVED", "ASK", "BUSY", "LOADING", "UNBLOCKED");
+
+    /** Messages of Lettuce when more commands are on their way than it may send. */
+    private static final List<String> QUEUE_FULL =
+            List.of("Request queue size exceeded", "Internal stack size exceeded");
+
+    private RedisFailures() {}
+
+    /** Returns the exception for the failure of a call. An error that Redis answered is preferred to other causes. */
+    static BackendException of(Throwable failure) {
+        Throwable innermost = failure;
+        for (Throwable cause = failure; cause != null; cause = reason(cause)) {
+            if (cause instanceof BackendException converted) {
+                return converted;
+            }
+            if (cause instanceof RedisCommandExecutionException) {
+                return ofErrorReply(cause);
+            }
+            innermost = cause;
+        }
+        Throwable last = innermost;
+        return QUEUE_FULL.stream().anyMatch(words -> startsWith(last, words))
+                ? new CongestedException("too many commands were on their way to Redis", last)
+                : new BackendException("Redis failed: " + last, last);
+    }
+
+    /** Returns the cause of a failure. If no node of a cluster returns the topology, each has its own suppressed failure. */
+    private static @Nullable Throwable reason(Throwable failure) {
+        return failure.getCause() == null && failure.getSuppressed().length > 0
+                ? failure.getSuppressed()[0]
+                : failure.getCause();
+    }
+
+    /** Other errors are due to the configuration or the data of Redis, and don't end by themselves. */
+    private static BackendException ofErrorReply(Throwable error) {
+        boolean temporary = TEMPORARY.stream().anyMatch(word -> startsWith(error, word));
+        return new BackendException("Redis failed: " + error.getMessage(), error, !temporary);
+    }
+
+    /** Returns whether the message of an error begins with the word. */
+    static boolean startsWith(Throwable cause, String word) {
+        return String.valueOf(cause.getMessage()).startsWith(word);
+    }
+
+    /** Returns whether a replica answered. Before Redis 7 a script's error ends with READONLY. */
+    static boolean isReadOnly(Throwable failure) {
+        return failure instanceof RedisCommandExecutionException
+                && String.valueOf(failure.getMessage()).contains("READONLY");
+    }
+
+    /** Returns whether the keys of a script are on more than one node of a cluster. */
+    static boolean isCrossSlot(Throwable failure) {
+        return failure instanceof RedisCommandExecutionException && startsWith(failure, "CROSSSLOT");
+    }
+}

@@ -1,0 +1,249 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.RedisNoScriptException;
+import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.lettuce.core.output.CommandOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import io.ratelimit.BackendException;
+import io.ratelimit.CalendarClock;
+import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisBucketStore.TimedArguments;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.SpecCache;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The script that counts in Redis. It is called by its SHA, or by its text if the server hasn't loaded it. Thread-safe. */
+final class RedisScript {
+
+    private static final String RESOURCE = "bucket.lua";
+
+    /** The price of a cost that never fits: no bucket has so many ticks. */
+    private static final long NEVER = RedisTickScale.MAX_TICKS + 1;
+
+    /** The first number of the arguments for a bucket with calendar refill. */
+    private static final double CALENDAR = -1;
+
+    /** The step in the arguments of a give without a receipt. */
+    private static final long NOT_RECORDED = -1;
+
+    /** The kept tokens in the arguments of a give, if the bucket owes the tokens instead. */
+    private static final long OWED = -1;
+
+    private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
+    private final byte[] text = read();
+    private final byte[] sha = sha1(text);
+    private final SpecCache<RedisTickScale, byte[]> toTakeOne = new SpecCache<>(ticks -> toTake(ticks, 1, 0));
+
+    RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis) {
+        this.redis = redis;
+    }
+
+    /**
+     * Returns the arguments to take tokens from one bucket, or to look at it. Those for one token at once are the most
+     * frequent ones, and are computed once for each spec. The caller must not change the bytes.
+     */
+    byte[] argumentsToTake(RedisTickScale ticks, long cost, long waitMicros) {
+        return cost == 1 && waitMicros == 0 ? toTakeOne.get(ticks) : toTake(ticks, cost, waitMicros);
+    }
+
+    private static byte[] toTake(RedisTickScale ticks, long cost, long waitMicros) {
+        long price = ticks.fits(cost) ? ticks.price(cost) : NEVER;
+        return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, waitMicros);
+    }
+
+    /**
+     * Returns the arguments to take tokens from one bucket ahead of their use.
+     *
+     * @param cost the tokens of the call; 0 if no call needs any
+     * @param micros the time for which the tokens are leased; 0 to take the cost several times at once
+     * @param maxTokens the most tokens to take
+     */
+    static byte[] argumentsToLease(RedisTickScale ticks, long cost, long micros, long maxTokens) {
+        long price = ticks.fits(cost) ? ticks.price(cost) : NEVER;
+        long max = Math.min(maxTokens, RedisTickScale.MAX_TICKS / ticks.perToken()) * ticks.perToken();
+        return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, 0, micros, max);
+    }
+
+    /**
+     * Returns the arguments to give tokens back to one bucket.
+     *
+     * @param kept the tokens of the same take that are not given back
+     */
+    static byte[] argumentsToGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable Receipt receipt) {
+        return receipt == null
+                ? arguments(ticks, tokens, NOT_RECORDED, 0, 0, kept)
+                : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept);
+    }
+
+    /** Returns the arguments to take tokens from one bucket even if it has too few. */
+    static byte[] argumentsToOwe(RedisTickScale ticks, long tokens) {
+        return arguments(ticks, tokens, NOT_RECORDED, 0, 0, OWED);
+    }
+
+    /**
+     * Returns arguments preceded by the periods of a calendar around the server's time, from which the script computes the
+     * time of the calendar.
+     */
+    static byte[] withCalendar(CalendarClock calendar, long serverMicros, byte[] arguments) {
+        ByteBuffer bytes = ByteBuffer.allocate(7 * Double.BYTES + arguments.length);
+        bytes.putDouble(CALENDAR).putDouble(calendar.periodMicros());
+        for (long number : calendar.around(serverMicros)) {
+            bytes.putDouble(number);
+        }
+        return bytes.put(arguments).array();
+    }
+
+    /** Returns numbers of eight bytes each, and then the name of the spec. */
+    private static byte[] arguments(RedisTickScale ticks, long... numbers) {
+        byte[] name = ticks.name().getBytes(StandardCharsets.US_ASCII);
+        ByteBuffer bytes = ByteBuffer.allocate(numbers.length * Double.BYTES + name.length);
+        for (long number : numbers) {
+            bytes.putDouble(number);
+        }
+        return bytes.put(name).array();
+    }
+
+    /**
+     * A script call that was started.
+     *
+     * @param arguments writes the keys and the arguments
+     */
+    record Running(
+            Consumer<CommandArgs<byte[], byte[]>> arguments, CompletableFuture<Reply> reply, TimedArguments sent) {}
+
+    /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
+    static final class Reply {
+
+        private static final int NUMBERS = 5;
+
+        private long[] numbers = new long[NUMBERS];
+
+        /** Returns the time of a bucket in microseconds: the server's, or that of the bucket's calendar. */
+        long now(int bucket) {
+            return numbers[NUMBERS * bucket + 3];
+        }
+
+        /** Returns the time of a bucket, as {@link #now}, or the later moment at which it stands still. */
+        long at(int bucket) {
+            return Math.max(numbers[NUMBERS * bucket + 4], now(bucket));
+        }
+
+        /** Returns the missing ticks of a bucket; below zero as the script returned them. */
+        long missing(int bucket) {
+            return numbers[NUMBERS * bucket];
+        }
+
+        /** Returns the ticks that had been given back to a bucket. */
+        long returned(int bucket) {
+            return numbers[NUMBERS * bucket + 1];
+        }
+
+        /** Returns the ticks that a lease took, with those of the price; 0 if at most the price was taken. */
+        long leased(int bucket) {
+            return numbers[NUMBERS * bucket + 2];
+        }
+    }
+
+    /** Reads a reply: one text, or an array of one text for each bucket. */
+    private static final class ReplyOutput extends CommandOutput<byte[], byte[], Reply> {
+
+        private int read;
+
+        ReplyOutput() {
+            super(ByteArrayCodec.INSTANCE, new Reply());
+        }
+
+        @Override
+        public void multi(int count) {
+            output.numbers = new long[Reply.NUMBERS * Math.max(count, 0)];
+        }
+
+        @Override
+        public void set(@Nullable ByteBuffer text) {
+            if (text != null) {
+                int first = Reply.NUMBERS * read++;
+                output.numbers[first + 3] = (long) text.getDouble();
+                output.numbers[first] = (long) text.getDouble();
+                // The reply of a take at once ends with the text of its spec. If this text has 8, 16 or 24 bytes, its
+                // characters make doubles between 0 and 1, which become 0.
+                int more = text.remaining();
+                if (more % Double.BYTES == 0 && more <= 3 * Double.BYTES) {
+                    output.numbers[first + 1] = more > 0 ? (long) text.getDouble() : 0;
+                    output.numbers[first + 2] = more > Double.BYTES ? (long) text.getDouble() : 0;
+                    output.numbers[first + 4] = more > 2 * Double.BYTES ? (long) text.getDouble() : 0;
+                }
+            }
+        }
+    }
+
+    /** Starts a call. The method {@link #result} waits for the reply. */
+    Running start(Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
+        return call(CommandType.EVALSHA, sha, keysAndArguments);
+    }
+
+    /** Starts a call again, with the text of the script, which loads the script. */
+    Running startWithText(Running script) {
+        return call(CommandType.EVAL, text, script.arguments);
+    }
+
+    /**
+     * Waits for the reply to a call.
+     *
+     * @throws BackendException if the call failed, or its reply is late
+     */
+    Reply result(Running script, Deadline.Call call) {
+        try {
+            return await(script, call);
+        } catch (BackendException failed) {
+            if (failed.getCause() instanceof RedisNoScriptException) {
+                return await(startWithText(script), call);
+            }
+            throw failed;
+        }
+    }
+
+    private static Reply await(Running script, Deadline.Call call) {
+        return call.await(script.reply, script.sent::sentAt);
+    }
+
+    private Running call(CommandType command, byte[] script, Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
+        TimedArguments arguments = new TimedArguments();
+        arguments.add(script);
+        keysAndArguments.accept(arguments);
+        return new Running(
+                keysAndArguments,
+                redis.get().dispatch(command, new ReplyOutput(), arguments).toCompletableFuture(),
+                arguments);
+    }
+
+    private static byte[] read() {
+        try (InputStream in = RedisScript.class.getResourceAsStream(RESOURCE)) {
+            return Objects.requireNonNull(in, RESOURCE).readAllBytes();
+        } catch (IOException unreadable) {
+            throw new UncheckedIOException(unreadable);
+        }
+    }
+
+    private static byte[] sha1(byte[] text) {
+        try {
+            byte[] hash = MessageDigest.getInstance("SHA-1").digest(text);
+            return HexFormat.of().formatHex(hash).getBytes(StandardCharsets.US_ASCII);
+        } catch (NoSuchAlgorithmException impossible) {
+            throw new IllegalStateException(impossible);
+        }
+    }
+}

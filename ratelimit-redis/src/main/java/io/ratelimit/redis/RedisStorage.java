@@ -1,0 +1,166 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * The Redis of an application as the place of its buckets: the bucket store and the connections that it needs.
+ * Thread-safe.
+ */
+public final class RedisStorage implements AutoCloseable {
+
+    private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
+    private static final int WARM_UPS = 3;
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(3);
+
+    private final RedisConnections connections;
+    private final RedisBucketStore store;
+    private final RedisChanges changes;
+
+    private RedisStorage(RedisConnections connections, RedisBucketStore store, String prefix) {
+        this.connections = connections;
+        this.store = store;
+        this.changes = new RedisChanges(connections, prefix);
+    }
+
+    /**
+     * Returns storage that counts by a script in Redis.
+     *
+     * @param application the Redis of the application
+     * @param prefix the beginning of all keys
+     * @param secret the key of the hash in Redis keys; empty for none
+     */
+    public static RedisStorage withScripts(
+            RedisClientFactory application, String prefix, String secret, Deadline deadline) {
+        RedisConnections connections = RedisConnections.forScripts(application);
+        return new RedisStorage(
+                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline), prefix);
+    }
+
+    /**
+     * Returns storage that counts by optimistic transactions, for servers that don't allow scripts.
+     *
+     * @param application the Redis of the application
+     * @param prefix the beginning of all keys
+     * @param secret the key of the hash in Redis keys; empty for none
+     * @throws IllegalArgumentException if Redis is a cluster
+     */
+    public static RedisStorage withTransactions(
+            RedisClientFactory application, String prefix, String secret, Deadline deadline) {
+        RedisConnections connections = RedisConnections.forTransactions(application);
+        return new RedisStorage(
+                connections,
+                RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline),
+                prefix);
+    }
+
+    /** Returns the longest time by which tokens of a policy and its tiers can be taken ahead. */
+    public static Duration maxWait(ThrottlePolicy policy) {
+        return Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .map(spec -> RedisTickScale.of(spec).maxWait())
+                .min(Comparator.naturalOrder())
+                .orElseThrow();
+    }
+
+    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} when Redis fails. */
+    public BucketStore store() {
+        return store;
+    }
+
+    /** Returns the changes of limits for all instances. */
+    public RedisChanges changes() {
+        return changes;
+    }
+
+    /**
+     * Connects, and takes from a bucket as requests will, which also loads the script. It takes a few seconds at most.
+     *
+     * @throws BackendException if Redis fails
+     */
+    public void selfTest() {
+        Deadline.Call call = startCall();
+        call.await(connections.connect());
+        store.prepare(call);
+        Decision decision = store.take(List.of(PROBE), false, call);
+        if (!decision.allowed()) {
+            throw new BackendException("the bucket of the self-test is empty", null, true);
+        }
+        RedisConnections.inBackground(() -> warmUp(startCall()));
+    }
+
+    private static Deadline.Call startCall() {
+        return Deadline.Call.within(START_TIMEOUT, RedisFailures::of);
+    }
+
+    /** Loads the classes that takes from one and from several buckets need, before the first request. */
+    private boolean warmUp(Deadline.Call call) {
+        for (int i = 0; i < WARM_UPS && call.leftNanos() > 0; i++) {
+            store.take(List.of(PROBE, PROBE), false, call);
+            store.take(List.of(PROBE), false, call);
+        }
+        return true;
+    }
+
+    /**
+     * Returns the memory settings of Redis.
+     *
+     * @throws BackendException if Redis fails or forbids it
+     */
+    public Memory memory() {
+        return Memory.read(startCall().await(connections.shared().info("memory").toCompletableFuture()));
+    }
+
+    /**
+     * The memory settings of Redis.
+     *
+     * @param policy the eviction policy when the memory is full, such as noeviction
+     * @param bounded whether the memory can become full
+     */
+    public record Memory(String policy, boolean bounded) {
+
+        private static final String NO_EVICTION = "noeviction";
+
+        /** Reads the reply to INFO. */
+        static Memory read(String info) {
+            String policy = NO_EVICTION;
+            boolean bounded = false;
+            for (String line : info.lines().toList()) {
+                if (line.startsWith("maxmemory_policy:")) {
+                    policy = line.substring(line.indexOf(':') + 1).strip();
+                } else if (line.startsWith("maxmemory:")) {
+                    bounded = !line.substring(line.indexOf(':') + 1).strip().equals("0");
+                }
+            }
+            return new Memory(policy, bounded);
+        }
+
+        /** Returns whether buckets that aren't full may be evicted: every bucket has a time to live. */
+        public boolean mayEvict() {
+            return bounded && !policy.equals(NO_EVICTION);
+        }
+    }
+
+    /** Makes connections possible again after {@link #stop}. None is open yet. */
+    public void start() {
+        connections.start();
+    }
+
+    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
+    public void stop() {
+        connections.stop();
+    }
+
+    @Override
+    public void close() {
+        connections.close();
+    }
+}

@@ -1,0 +1,13 @@
+/**
+ * Buckets in Redis, which all instances of an application share.
+ *
+ * <p>Start at {@link io.ratelimit.redis.RedisStorage}, the only public type, and at {@code RedisBucketStore}, which has a
+ * subclass for scripts and one for transactions. The comment of {@code bucket.lua} explains how a bucket becomes two whole
+ * numbers. {@code RedisTickScale} defines their unit, and {@code RedisBucketState} has the same arithmetic in Java. {@link
+ * io.ratelimit.remote.FailoverBucketStore} calls the store within a deadline, and answers by the {@link
+ * io.ratelimit.remote.FailoverBucketStore.FailureRule} of each policy when Redis fails.
+ */
+@NullMarked
+package io.ratelimit.redis;
+
+import org.jspecify.annotations.NullMarked;

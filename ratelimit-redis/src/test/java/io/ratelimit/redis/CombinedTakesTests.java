@@ -1,0 +1,278 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisNoScriptException;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.redis.RedisBucketStore.TimedArguments;
+import io.ratelimit.redis.RedisScript.Reply;
+import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.remote.Deadline;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Takes that share calls of a real Redis. The connection sends a command only when a test flushes it. */
+class CombinedTakesTests {
+
+    private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("10/1d"));
+
+    private final RedisClient client = RedisClient.create(
+            RedisURI.create(TestRedis.shared().host(), TestRedis.shared().port()));
+    private final StatefulRedisConnection<byte[], byte[]> connection = client.connect(ByteArrayCodec.INSTANCE);
+    private final RedisKeys keys = TestRedis.keys();
+    private final AtomicInteger calls = new AtomicInteger();
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    private BucketStore store(Duration timeout) {
+        return scriptStore(timeout);
+    }
+
+    private RedisScriptBucketStore scriptStore(Duration timeout) {
+        RedisScriptBucketStore store = new RedisScriptBucketStore(
+                () -> {
+                    calls.incrementAndGet();
+                    return connection.async();
+                },
+                keys,
+                TestRedis.deadline(timeout),
+                TestRedis.FAILURES,
+                false,
+                () -> RedisBucketStore.SERVER_TIME);
+        store.take(List.of(Charge.of(POLICY, "loads the script", 1)));
+        calls.set(0);
+        connection.setAutoFlushCommands(false);
+        return store;
+    }
+
+    @AfterEach
+    void close() {
+        threads.shutdownNow();
+        client.shutdown();
+    }
+
+    private Future<Decision> take(BucketStore store, Charge charge) {
+        return threads.submit(() -> store.take(List.of(charge)));
+    }
+
+    private static Charge charge(String key, long cost) {
+        return Charge.of(POLICY, key, cost);
+    }
+
+    /** Waits until so many threads wait for replies. */
+    private void awaitWaiting(int number) {
+        await().until(() -> Thread.getAllStackTraces().entrySet().stream()
+                        .filter(thread -> thread.getKey().getState() == Thread.State.TIMED_WAITING)
+                        .filter(thread -> List.of(thread.getValue()).stream()
+                                .anyMatch(frame -> frame.getClassName().equals(CombinedTakes.class.getName())))
+                        .count()
+                == number);
+    }
+
+    private void flushUntilDone() {
+        await().until(() -> {
+            connection.flushCommands();
+            return ((ThreadPoolExecutor) threads).getActiveCount() == 0;
+        });
+    }
+
+    @Test
+    void takesThatComeDuringACallShareTheNextOneAndTheFirstThatFitAreAllowed() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < 21; i++) {
+            takes.add(take(store, charge("hot", 1)));
+            awaitWaiting(i + 1);
+        }
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS);
+        flushUntilDone();
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
+        for (int i = 0; i < 21; i++) {
+            Decision decision = takes.get(i).get();
+            assertThat(decision.allowed()).isEqualTo(i < 10);
+            assertThat(decision.remaining()).isEqualTo(Math.max(9 - i, 0));
+        }
+    }
+
+    @Test
+    void otherBucketsAndOtherCostsHaveCallsOfTheirOwn() {
+        BucketStore store = store(Duration.ofSeconds(60));
+        take(store, charge("one", 1));
+        take(store, charge("other", 1));
+        take(store, charge("one", 2));
+        awaitWaiting(3);
+        assertThat(calls).hasValue(3);
+        flushUntilDone();
+    }
+
+    @Test
+    void anotherSpecHasACallOfItsOwn() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
+            take(store, charge("hot", 1));
+        }
+        awaitWaiting(CombinedTakes.MAX_CALLS);
+        Future<Decision> other = take(store, Charge.of(POLICY.withSpec(BucketSpec.of("50/1d")), "hot", 1));
+        awaitWaiting(CombinedTakes.MAX_CALLS + 1);
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
+        flushUntilDone();
+        assertThat(other.get().answers().get(0).charge().spec().capacity()).isEqualTo(50);
+    }
+
+    @Test
+    void afterACallThatFailedTheNextOneIsMade() {
+        BucketStore store = store(Duration.ofSeconds(60));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < CombinedTakes.MAX_CALLS + 2; i++) {
+            takes.add(take(store, charge("hot", 1)));
+            awaitWaiting(i + 1);
+        }
+        TestRedis.shared().connection().sync().set(keys.key(charge("hot", 1)), new byte[] {1});
+        flushUntilDone();
+        for (Future<Decision> take : takes) {
+            assertThatThrownBy(take::get).hasCauseInstanceOf(BackendException.class);
+        }
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS + 1);
+    }
+
+    @Test
+    void tokensOfASharedCallGoBackAsThoseOfAnyOther() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            takes.add(take(store, charge("hot", 1)));
+            awaitWaiting(i + 1);
+        }
+        flushUntilDone();
+        connection.setAutoFlushCommands(true);
+        assertThat(store.snapshot(charge("hot", 1)).available()).isZero();
+        for (Future<Decision> take : takes) {
+            store.giveBack(take.get().taken());
+        }
+        assertThat(store.snapshot(charge("hot", 1)).available()).isEqualTo(10);
+    }
+
+    @Test
+    void aTakeThatIsLateLeavesTheNextCall() throws Exception {
+        BucketStore store = store(Duration.ofMillis(200));
+        List<Future<Decision>> takes = new ArrayList<>();
+        for (int i = 0; i < CombinedTakes.MAX_CALLS + 2; i++) {
+            takes.add(take(store, charge("hot", 1)));
+        }
+        for (Future<Decision> take : takes) {
+            assertThatThrownBy(take::get).hasCauseInstanceOf(BackendException.class);
+        }
+        connection.setAutoFlushCommands(true);
+        connection.flushCommands();
+        assertThat(store.take(List.of(charge("hot", 1))).remaining())
+                .as("the late takes took nothing")
+                .isEqualTo(9);
+    }
+
+    /** While a call of another instance waits, Redis takes the tokens one by one. */
+    @Test
+    void takesThatACallDoesNotDecideComeBeforeLaterOnes() throws Exception {
+        BucketStore store = store(Duration.ofSeconds(60));
+        connection.setAutoFlushCommands(true);
+        ThrottlePolicy policy = POLICY.withSpec(BucketSpec.of("100/1d"));
+        Charge charge = Charge.of(policy, "hot", 1);
+        Decision all = store.take(List.of(Charge.of(policy, "hot", 100)));
+        store.reserve(List.of(charge.withMaxWait(Duration.ofDays(1))));
+        store.giveBack(all.taken());
+        int left = 2 * CombinedTakes.MAX_CALLS + 2;
+        int spare = (int) store.snapshot(charge).available() - left;
+        store.take(List.of(Charge.of(policy, "hot", spare)));
+
+        connection.setAutoFlushCommands(false);
+        List<Future<Decision>> takes = new ArrayList<>();
+        int waiting = 0;
+        for (int i = 0; i < CombinedTakes.MAX_CALLS + 3; i++) {
+            takes.add(take(store, charge));
+            awaitWaiting(++waiting);
+        }
+        connection.flushCommands();
+        awaitWaiting(waiting -= CombinedTakes.MAX_CALLS);
+        for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
+            takes.add(take(store, charge));
+            awaitWaiting(++waiting);
+        }
+        flushUntilDone();
+        for (int i = 0; i < takes.size(); i++) {
+            assertThat(takes.get(i).get().allowed()).as("take %d", i).isEqualTo(i < left);
+        }
+    }
+
+    @Test
+    void aTakeThatWasLateDuringTheCallsOfOthersIsNotSent() throws Exception {
+        RedisScriptBucketStore store = scriptStore(Duration.ofSeconds(60));
+        CombinedTakes combined = new CombinedTakes(store.sameTakes());
+        for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
+            threads.execute(() -> combined.take(charge("hot", 1), call(Duration.ofSeconds(60))));
+        }
+        awaitWaiting(CombinedTakes.MAX_CALLS);
+        assertThatThrownBy(() -> combined.take(charge("hot", 1), call(Duration.ofMillis(10))))
+                .isInstanceOf(BackendException.class);
+        flushUntilDone();
+        assertThat(calls).hasValue(CombinedTakes.MAX_CALLS);
+    }
+
+    private static Deadline.Call call(Duration timeout) {
+        return Deadline.Call.within(timeout, RedisFailures::of);
+    }
+
+    /** Otherwise the takes would wait until their deadline, and the queue would stay for ever. */
+    @Test
+    void anErrorOfACallThatIsStartedAgainEndsItsTakes() {
+        Charge charge = charge("hot", 1);
+        CombinedTakes takes = new CombinedTakes(new CombinedTakes.Calls() {
+
+            @Override
+            public Running start(Charge charge, int times) {
+                return new Running(
+                        arguments -> {},
+                        CompletableFuture.failedFuture(new RedisNoScriptException("NOSCRIPT")),
+                        new TimedArguments());
+            }
+
+            @Override
+            public Running startWithText(Running call) {
+                throw new StackOverflowError();
+            }
+
+            @Override
+            public int decided(int takes, Reply reply) {
+                return takes;
+            }
+
+            @Override
+            public Answer answer(Charge charge, int place, Reply reply) {
+                return Answer.allowed(charge);
+            }
+        });
+        for (int i = 0; i <= CombinedTakes.MAX_CALLS; i++) {
+            assertThatThrownBy(
+                            () -> takes.take(charge, Deadline.Call.within(Duration.ofSeconds(60), RedisFailures::of)))
+                    .hasRootCauseInstanceOf(StackOverflowError.class);
+        }
+    }
+}

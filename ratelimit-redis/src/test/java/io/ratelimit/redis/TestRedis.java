@@ -1,0 +1,195 @@
+package io.ratelimit.redis;
+
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.ByteArrayCodec;
+import io.ratelimit.BackendException;
+import io.ratelimit.SystemTimeSource;
+import io.ratelimit.TimeSource;
+import io.ratelimit.remote.Deadline;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
+import org.assertj.core.api.Condition;
+import org.awaitility.Awaitility;
+import redis.embedded.RedisServer;
+import redis.embedded.core.RedisServerBuilder;
+
+/**
+ * A real Redis for tests: a binary that Maven fetched, on a free port, one for all tests of a JVM and gone with it. The
+ * environment variable {@code RATELIMIT_TEST_REDIS=host:port} names another one; each test has a key prefix of its own.
+ * {@code RATELIMIT_TEST_REDIS_BINARY=/usr/bin/redis-server} is started in place of that binary, also where tests have a
+ * server to themselves.
+ */
+public final class TestRedis implements AutoCloseable {
+
+    private static final String OTHER = "RATELIMIT_TEST_REDIS";
+    private static final String OTHER_BINARY = "RATELIMIT_TEST_REDIS_BINARY";
+    /** Leaves failures as they are. */
+    static final RedisBucketStore.FailureJudge FAILURES = (failure, began) -> failure;
+
+    /** The reason of a failure is the configuration or the data of Redis. */
+    static final Condition<Throwable> MISCONFIGURATION = new Condition<>(
+            failure -> failure instanceof BackendException backend && backend.isMisconfiguration(),
+            "a misconfiguration");
+
+    private static final int MIN_PORT = 12_000;
+    private static final int PORT_COUNT = 10_000;
+    private static final AtomicInteger PORTS =
+            new AtomicInteger(ThreadLocalRandom.current().nextInt(PORT_COUNT));
+    private static final AtomicInteger PREFIXES = new AtomicInteger();
+
+    private final RedisServer server;
+    private final RedisURI uri;
+    private final RedisClient client;
+    private final RedisClient transactions;
+    private final StatefulRedisConnection<byte[], byte[]> connection;
+
+    private TestRedis(RedisServer server, RedisURI uri) {
+        this.server = server;
+        this.uri = uri;
+        this.client = RedisClient.create(uri);
+        this.transactions = RedisClient.create(uri);
+        transactions.setOptions(ClientOptions.builder().autoReconnect(false).build());
+        this.connection = client.connect(ByteArrayCodec.INSTANCE);
+    }
+
+    private static final class Shared {
+        private static final TestRedis REDIS = shared();
+
+        private static TestRedis shared() {
+            String other = System.getenv(OTHER);
+            TestRedis redis = other == null ? start() : new TestRedis(null, RedisURI.create("redis://" + other));
+            Runtime.getRuntime().addShutdownHook(new Thread(redis::close));
+            return redis;
+        }
+    }
+
+    /** Returns the server of all tests that don't change its settings. */
+    static TestRedis shared() {
+        return Shared.REDIS;
+    }
+
+    /** Starts a separate server for a test that changes its settings; always the binary. */
+    static TestRedis start(String... settings) {
+        int port = freePort();
+        return new TestRedis(serverAt(port, settings), RedisURI.create("127.0.0.1", port));
+    }
+
+    /** Starts a server without a client, at a free port. */
+    public static RedisServer serverAt(int port, String... settings) {
+        try {
+            RedisServerBuilder builder = RedisServer.newRedisServer()
+                    .port(port)
+                    .bind("127.0.0.1")
+                    .setting("save \"\"")
+                    .onShutdownForceStop(true);
+            String other = System.getenv(OTHER_BINARY);
+            if (other != null) {
+                builder.executableProvider(() -> new File(other));
+            }
+            for (String setting : settings) {
+                builder.setting(setting);
+            }
+            RedisServer server = builder.build();
+            server.start();
+            return server;
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    /**
+     * Returns a port below the ephemeral ones, like the second port of a cluster node, which is 10,000 higher. No two calls
+     * of a JVM return the same port, because some servers are started later, or stopped and started again.
+     */
+    public static int freePort() {
+        int port = MIN_PORT + Math.floorMod(PORTS.getAndIncrement(), PORT_COUNT);
+        return isFree(port) && isFree(port + 10_000) ? port : freePort();
+    }
+
+    private static boolean isFree(int port) {
+        try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+            return socket.isBound();
+        } catch (IOException taken) {
+            return false;
+        }
+    }
+
+    /** Returns a deadline for calls outside a request: each has the whole time. */
+    static Deadline deadline(Duration timeout) {
+        return new Deadline(new SystemTimeSource(), timeout);
+    }
+
+    /** Connects; on a busy machine an attempt may take longer than the client allows. */
+    static void connect(RedisConnections connections) {
+        Awaitility.await().atMost(Duration.ofMinutes(2)).ignoreExceptions().until(() -> {
+            connections.connect().join();
+            return true;
+        });
+    }
+
+    /** Returns keys that no other test uses. */
+    static RedisKeys keys() {
+        return new RedisKeys(prefix(), "");
+    }
+
+    static String prefix() {
+        return "test" + ProcessHandle.current().pid() + "-" + PREFIXES.incrementAndGet();
+    }
+
+    StatefulRedisConnection<byte[], byte[]> connection() {
+        return connection;
+    }
+
+    String host() {
+        return uri.getHost();
+    }
+
+    int port() {
+        return uri.getPort();
+    }
+
+    /** Returns a store of scripts that leaves failures as they are. */
+    RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, boolean oneKeyPerScript, LongSupplier time) {
+        LongSupplier wallClock = () -> {
+            long now = time.getAsLong();
+            return now == RedisBucketStore.SERVER_TIME ? TimeSource.system().wallNanos() / 1_000 : now;
+        };
+        return new RedisScriptBucketStore(
+                connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, time, wallClock);
+    }
+
+    /** Returns a store of scripts for a server and a machine whose clocks differ. */
+    RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, LongSupplier serverTime, LongSupplier wallClock) {
+        return new RedisScriptBucketStore(
+                connection::async, keys, deadline(timeout), FAILURES, false, serverTime, wallClock);
+    }
+
+    DedicatedConnections dedicatedConnections() {
+        return new DedicatedConnections(
+                () -> CompletableFuture.supplyAsync(() -> transactions.connect(ByteArrayCodec.INSTANCE)));
+    }
+
+    @Override
+    public void close() {
+        client.shutdown();
+        transactions.shutdown();
+        if (server != null) {
+            try {
+                server.stop();
+            } catch (IOException failed) {
+                throw new UncheckedIOException(failed);
+            }
+        }
+    }
+}

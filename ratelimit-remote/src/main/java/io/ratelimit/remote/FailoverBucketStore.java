@@ -1,0 +1,254 @@
+package io.ratelimit.remote;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Keys;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.LeasingBucketStore.LeaseRequest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A bucket store that may fail, with an answer in time when it does: then the {@link FailureRule} of each policy decides.
+ * A denial is remembered for a short time and repeated without a call of the store. Thread-safe.
+ *
+ * <p>A call that failed may have taken tokens nevertheless. It is not repeated, and its tokens are not given back, so the
+ * store may have charged more than was granted, never less. Tokens of a fallback bucket are given back to the fallback
+ * bucket. Tokens that would be given back to the store while it is unavailable stay taken.
+ */
+public final class FailoverBucketStore implements BucketStore {
+
+    /** The rule of a policy for the time while the backend of its buckets is unavailable. */
+    public enum FailureRule {
+
+        /** The policy is enforced from the memory of this process. */
+        LOCAL,
+
+        /** Every call is allowed. */
+        ALLOW,
+
+        /** Every call is denied. */
+        DENY
+    }
+
+    /** A policy with so many tokens that instances that start at the same time don't deny each other the probe. */
+    private static final ThrottlePolicy PROBE_POLICY = ThrottlePolicy.of("self-test", BucketSpec.of("100000/1s"));
+
+    /** A charge to a bucket that belongs to no policy, not even to one of the same name. */
+    public static final Charge PROBE_CHARGE = Charge.of(PROBE_POLICY, Keys.reserved(""), 1);
+
+    private final BucketStore store;
+    private final Deadline deadline;
+    private final ResilientCalls calls;
+    private final FallbackBuckets fallback;
+    private final RememberedDenials denials;
+    private final @Nullable Leases leases;
+    private final SettlementThreads settlements = new SettlementThreads();
+
+    /**
+     * Creates a store that renews leases on a few threads of its own, which end when they are idle.
+     *
+     * @param name the name of the store, for the log and the health
+     * @param store throws {@link BackendException} when it fails
+     * @param memory decides while the store is unavailable; no other store may use its buckets
+     * @param localShare the part of capacity and rate that is granted from memory, above 0 and at most 1
+     * @param rules returns the rule of a policy
+     * @throws IllegalArgumentException if the local share is outside its range
+     */
+    public FailoverBucketStore(
+            String name,
+            BucketStore store,
+            BucketStore memory,
+            double localShare,
+            Function<ThrottlePolicy, FailureRule> rules,
+            Deadline deadline) {
+        this(name, store, memory, localShare, rules, deadline, Leases.threads());
+    }
+
+    /**
+     * @param name the name of the store, for the log and the health
+     * @param store throws {@link BackendException} when it fails
+     * @param memory decides while the store is unavailable; no other store may use its buckets
+     * @param localShare the part of capacity and rate that is granted from memory, above 0 and at most 1
+     * @param rules returns the rule of a policy
+     * @param background runs the calls that renew leases, if the store is a {@link LeasingBucketStore}; it may reject them
+     * @throws IllegalArgumentException if the local share is outside its range
+     */
+    public FailoverBucketStore(
+            String name,
+            BucketStore store,
+            BucketStore memory,
+            double localShare,
+            Function<ThrottlePolicy, FailureRule> rules,
+            Deadline deadline,
+            Executor background) {
+        this.store = store;
+        this.deadline = deadline;
+        this.calls = new ResilientCalls(
+                name, deadline, store instanceof Deadline.Bounded, () -> store.take(List.of(PROBE_CHARGE)));
+        this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
+        this.denials = new RememberedDenials(deadline.time());
+        this.leases = store instanceof LeasingBucketStore leasing
+                ? new Leases(deadline.time(), leasing, calls, background)
+                : null;
+    }
+
+    /** Returns the store as a backend with a state. */
+    public Backend backend() {
+        return calls;
+    }
+
+    /** Records that the store failed when the application started. */
+    public void failedAtStart(BackendException failure) {
+        calls.failedAtStart(failure);
+    }
+
+    @Override
+    public Decision take(List<Charge> charges) {
+        return leases != null && Leases.anyMayLease(charges)
+                ? leases.take(charges, this::takeUnlessDenied)
+                : takeUnlessDenied(charges, List.of());
+    }
+
+    private Decision takeUnlessDenied(List<Charge> charges, List<LeaseRequest> requests) {
+        List<Answer> denied = denials.find(charges, true);
+        return denied.isEmpty() ? take(charges, false, requests) : Decision.of(denied);
+    }
+
+    @Override
+    public Decision reserve(List<Charge> charges) {
+        return take(charges, true, List.of());
+    }
+
+    /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */
+    List<Answer> remembered(List<Charge> charges) {
+        return denials.find(charges, false);
+    }
+
+    private Decision take(List<Charge> charges, boolean ahead, List<LeaseRequest> requests) {
+        return calls.call(
+                () -> {
+                    long calledAt = denials.now();
+                    Decision decision = ahead ? store.reserve(charges) : takeFromStore(charges, requests);
+                    denials.note(decision, calledAt);
+                    return decision;
+                },
+                congested -> fallback.take(charges, ahead, congested));
+    }
+
+    private Decision takeFromStore(List<Charge> charges, List<LeaseRequest> requests) {
+        return leases == null || requests.isEmpty() ? store.take(charges) : leases.takeFromStore(charges, requests);
+    }
+
+    @Override
+    public void giveBack(List<Answer> taken) {
+        List<Answer> ofFallback = new ArrayList<>();
+        List<Answer> ofStore = new ArrayList<>(taken.size());
+        for (Answer answer : taken) {
+            if (answer.fallback()) {
+                ofFallback.add(answer);
+            } else {
+                Answer left = leases == null ? answer : leases.giveBack(answer);
+                ofStore.addAll(left == null ? List.of() : List.of(left));
+            }
+        }
+        if (!ofFallback.isEmpty()) {
+            fallback.giveBack(ofFallback);
+        }
+        if (!ofStore.isEmpty()) {
+            calls.call(() -> {
+                store.giveBack(ofStore);
+                return true;
+            });
+            ofStore.forEach(answer -> denials.forget(answer.charge()));
+        }
+    }
+
+    /**
+     * Settles a call where its tokens were taken: in the store, in a lease or in its fallback bucket.
+     *
+     * @throws BackendException if the tokens were taken from the store and it fails; the estimate then stands, or perhaps
+     *     the actual cost
+     */
+    @Override
+    public boolean settle(Answer taken, long cost) {
+        if (taken.fallback()) {
+            return fallback.settle(taken, cost);
+        }
+        Answer left = leases == null ? taken : leases.settle(taken, cost);
+        if (left == null) {
+            return true;
+        }
+        Boolean settled = deadline.settling(() -> calls.call(() -> store.settle(left, cost)));
+        denials.forget(taken.charge());
+        if (settled == null) {
+            throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");
+        }
+        return settled;
+    }
+
+    /** Returns threads of this store, since the store may be slow. */
+    @Override
+    public Executor settlements(ThrottlePolicy policy) {
+        return settlements;
+    }
+
+    /**
+     * Waits for the settlements that other threads make, but for at most two seconds. Call this before the store's
+     * connections are closed.
+     */
+    public void awaitSettlements() {
+        settlements.await();
+    }
+
+    /**
+     * Returns the state of the bucket, or of its fallback bucket while the store is unavailable.
+     *
+     * @throws BackendException if the store is unavailable and the policy has no fallback bucket
+     */
+    @Override
+    public BucketSnapshot snapshot(Charge charge) {
+        BucketSnapshot snapshot = calls.call(() -> store.snapshot(charge));
+        snapshot = snapshot != null ? snapshot : fallback.snapshot(charge);
+        if (snapshot == null) {
+            throw new BackendException(calls.name() + " is unavailable, and the policy has no fallback bucket");
+        }
+        return snapshot;
+    }
+
+    @Override
+    public void reset(Charge charge) {
+        fallback.reset(charge);
+        if (leases != null) {
+            leases.forget(charge);
+        }
+        Boolean done = calls.call(() -> {
+            store.reset(charge);
+            return true;
+        });
+        denials.forget(charge);
+        if (done == null) {
+            throw new BackendException(calls.name() + " is unavailable, and the bucket may still exist");
+        }
+    }
+
+    @Override
+    public long leased(ThrottlePolicy policy) {
+        return leases == null ? 0 : leases.tokens(policy);
+    }
+
+    /** Returns the number of buckets in this process: fallback buckets, which are kept for the next failure, and the store's. */
+    @Override
+    public long size(ThrottlePolicy policy) {
+        return fallback.size(policy) + store.size(policy);
+    }
+}

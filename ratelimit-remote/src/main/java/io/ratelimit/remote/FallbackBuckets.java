@@ -1,0 +1,122 @@
+package io.ratelimit.remote;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The buckets in memory that decide in place of a backend that fails, by the rule of each policy. They are kept from one
+ * failure to the next, so however often the backend fails, they grant no more than their share. Thread-safe.
+ */
+final class FallbackBuckets {
+
+    /** The retry time of a call that is denied because the backend failed. The backend is probed more often. */
+    private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
+
+    private final BucketStore memory;
+    private final LocalShare share;
+    private final Function<ThrottlePolicy, FailureRule> rules;
+
+    /**
+     * @param memory no other store may use its buckets
+     * @param share the part of capacity and rate that the buckets grant
+     * @param rules returns the rule of a policy
+     */
+    FallbackBuckets(BucketStore memory, LocalShare share, Function<ThrottlePolicy, FailureRule> rules) {
+        this.memory = memory;
+        this.share = share;
+        this.rules = rules;
+    }
+
+    /**
+     * Decides in place of the backend.
+     *
+     * @param congested whether the backend wasn't called because this process is too busy. The local share then decides
+     *     under {@link FailureRule#ALLOW} too, since otherwise a flood would lift the limit
+     */
+    Decision take(List<Charge> charges, boolean ahead, boolean congested) {
+        List<Charge> local = new ArrayList<>(charges.size());
+        List<Answer> denied = new ArrayList<>();
+        for (Charge charge : charges) {
+            if (isLocal(charge, congested)) {
+                local.add(inShare(charge));
+            } else if (!byRule(charge).allowed()) {
+                denied.add(byRule(charge));
+            }
+        }
+        return Decision.of(denied.isEmpty() ? answers(charges, local, ahead, congested) : denied);
+    }
+
+    private List<Answer> answers(List<Charge> charges, List<Charge> local, boolean ahead, boolean congested) {
+        List<Answer> taken = (ahead ? memory.reserve(local) : memory.take(local)).answers();
+        List<Answer> answers = new ArrayList<>(charges.size());
+        int next = 0;
+        for (Charge charge : charges) {
+            answers.add(isLocal(charge, congested) ? forCharge(charge, taken.get(next++)) : byRule(charge));
+        }
+        return answers;
+    }
+
+    /** Returns the answer for the original charge. A cost that only the share can't hold is denied because of the failure. */
+    private static Answer forCharge(Charge charge, Answer answer) {
+        boolean fits = charge.cost() <= charge.spec().capacity();
+        return answer.outcome() == Outcome.NEVER_FITS && fits
+                ? Answer.denied(charge, Outcome.BACKEND_FAILED, RETRY_AFTER).asFallback(charge)
+                : answer.asFallback(charge);
+    }
+
+    private Answer byRule(Charge charge) {
+        if (charge.cost() > charge.spec().capacity()) {
+            return Answer.denied(charge, Outcome.NEVER_FITS, Duration.ZERO).asFallback(charge);
+        }
+        return rules.apply(charge.policy()) == FailureRule.ALLOW
+                ? Answer.allowed(charge).asFallback(charge)
+                : Answer.denied(charge, Outcome.BACKEND_FAILED, RETRY_AFTER).asFallback(charge);
+    }
+
+    private boolean isLocal(Charge charge, boolean congested) {
+        FailureRule rule = rules.apply(charge.policy());
+        return rule == FailureRule.LOCAL || congested && rule == FailureRule.ALLOW;
+    }
+
+    private Charge inShare(Charge charge) {
+        return new Charge(charge.policy(), share.scaled(charge.spec()), charge.key(), charge.cost(), charge.maxWait());
+    }
+
+    /** Returns tokens to memory. An answer by a rule alone has no receipt, as nothing was taken. */
+    void giveBack(List<Answer> taken) {
+        memory.giveBack(taken.stream()
+                .filter(answer -> answer.receipt() != null)
+                .map(answer -> answer.withCharge(inShare(answer.charge())))
+                .toList());
+    }
+
+    /** Settles a call in memory. An answer by a rule alone took nothing, and has nothing to settle. */
+    boolean settle(Answer taken, long cost) {
+        return taken.receipt() == null || memory.settle(taken.withCharge(inShare(taken.charge())), cost);
+    }
+
+    /** Returns the state of the fallback bucket of a charge; null if the rule of its policy uses none. */
+    @Nullable
+    BucketSnapshot snapshot(Charge charge) {
+        return isLocal(charge, false) ? memory.snapshot(inShare(charge)) : null;
+    }
+
+    void reset(Charge charge) {
+        memory.reset(charge);
+    }
+
+    long size(ThrottlePolicy policy) {
+        return memory.size(policy);
+    }
+}

@@ -1,0 +1,281 @@
+package io.ratelimit.remote;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.remote.LeasingBucketStore.Grant;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/** The leases of one remote bucket, and the result of the last request for a lease. Thread-safe. */
+final class LeasedBucket {
+
+    /**
+     * The part of a lease that is used: a clock of this process may be slow by 1/1,000, compared with that of the
+     * backend.
+     */
+    private static final double VALID_PART = 0.999;
+
+    private final BucketSpec spec;
+    private final Duration lease;
+    private final AtomicBoolean requesting = new AtomicBoolean();
+    private volatile Lease current;
+    private volatile Lease previous;
+
+    /** The tokens that were left in the previous lease when the current one began. */
+    private volatile long carried;
+
+    private volatile @Nullable Shortage shortage;
+
+    LeasedBucket(Charge charge, long now) {
+        this.spec = charge.spec();
+        this.lease = charge.policy().lease();
+        this.current = new Lease(0, 0, now, now, null);
+        this.previous = current;
+    }
+
+    /** Returns the time for which tokens are leased. */
+    Duration lease() {
+        return lease;
+    }
+
+    /** Returns whether the leases are under the spec and the time of a charge. */
+    boolean isOf(Charge charge) {
+        return spec.equals(charge.spec()) && lease.equals(charge.policy().lease());
+    }
+
+    /** Returns the lease from which the tokens were taken; null if no lease has them. */
+    @Nullable
+    Lease take(long cost, long now) {
+        Lease older = previous;
+        if (older.get() > 0 && older.take(cost, now)) {
+            return older;
+        }
+        Lease latest = current;
+        return latest.take(cost, now) ? latest : null;
+    }
+
+    /**
+     * Returns whether no other thread requests a lease now. If so, the caller must {@linkplain #endRequest end} its
+     * request.
+     */
+    boolean startRequest() {
+        return !requesting.get() && requesting.compareAndSet(false, true);
+    }
+
+    void endRequest() {
+        requesting.set(false);
+    }
+
+    /** Returns whether at most a quarter of the latest lease is left. */
+    boolean isMostlyUsed() {
+        Lease latest = current;
+        return latest.get() <= latest.tokens / 4;
+    }
+
+    /** Returns whether the last request showed a bucket that is too empty for another one. */
+    boolean isShort(long now) {
+        Shortage latest = shortage;
+        return latest != null && latest.isValid(now);
+    }
+
+    /** Returns the denial of a charge for which no lease has the tokens; null if the remote bucket may have them. */
+    @Nullable
+    Answer denial(Charge charge, long now) {
+        Shortage latest = shortage;
+        return latest != null && latest.isValid(now) && charge.cost() >= latest.minCost
+                ? latest.denial(charge, now)
+                : null;
+    }
+
+    /**
+     * Returns the maximum number of tokens for the next request: at least the cost, otherwise as {@link Leases}
+     * describes.
+     */
+    long maxTokens(long cost, long now) {
+        Lease last = current;
+        double age = Math.max(now - last.since, 1);
+        long used = last.tokens - last.get() + Math.max(carried - previous.get(), 0);
+        double rate = used / age;
+        long max = Math.min(2 * last.tokens, spec.capacity() / 8);
+        return Math.max(Math.min((long) (rate * lease.toNanos() / 2), max), cost);
+    }
+
+    /**
+     * Records a request that was granted a lease.
+     *
+     * @param left the tokens granted, without those of the charge
+     * @param fewer whether the request was for more tokens
+     * @param since the moment before the request was sent, from which the lease counts
+     */
+    synchronized void granted(Grant grant, long left, boolean fewer, long since) {
+        replace(new Lease(grant.tokens(), left, since, end(since), grant));
+        BucketSnapshot after = grant.bucket();
+        shortage = fewer
+                ? new Shortage(1, after.available() + 1, after.nextTokenAfter().toNanos(), after, since, retryAt(since))
+                : null;
+    }
+
+    /** Records a request of which the store took the charge alone. */
+    synchronized void taken(long cost, long since) {
+        replace(new Lease(cost, 0, since, end(since), null));
+        shortage = null;
+    }
+
+    /**
+     * Records that a request was granted no lease, because the bucket is nearly empty.
+     *
+     * @param minCost the smallest cost for which the bucket has too few tokens
+     * @param waitNanos the time from the request until it has them
+     * @param bucket the bucket after the request
+     */
+    synchronized void lacks(long minCost, long waitNanos, BucketSnapshot bucket, long since) {
+        shortage = new Shortage(minCost, minCost, waitNanos, bucket, since, retryAt(since));
+    }
+
+    /** Returns when the backend is called again after a request that was granted less than it was for. */
+    private long retryAt(long since) {
+        return since + lease.toNanos() / 4;
+    }
+
+    private long end(long since) {
+        return since + (long) (lease.toNanos() * VALID_PART);
+    }
+
+    /** Keeps the latest lease that has tokens beside a new one. */
+    private void replace(Lease next) {
+        Grant grant = next.grant;
+        Lease kept = current.get() > 0 ? current : previous;
+        Lease other = kept == current ? previous : current;
+        other.end();
+        if (kept.grant != null && grant != null && hasEnded(kept.grant, grant)) {
+            kept.end();
+        }
+        previous = kept;
+        carried = kept.get();
+        current = next;
+    }
+
+    /** Returns whether a lease has ended by the backend's clock: the clock of a frozen machine may have stood still. */
+    private boolean hasEnded(Grant before, Grant after) {
+        return after.micros() - before.micros() >= lease.toNanos() / 1_000;
+    }
+
+    /** Drops the leased tokens. They come back to the remote bucket with time. */
+    synchronized void drop() {
+        previous.end();
+        current.end();
+    }
+
+    /** Returns the leased tokens that may still be used. */
+    long tokens(long now) {
+        Lease older = previous;
+        Lease latest = current;
+        return (latest.isValid(now) ? latest.get() : 0) + (older != latest && older.isValid(now) ? older.get() : 0);
+    }
+
+    /**
+     * The remote bucket at the last request, which had too few tokens. Until a moment, calls are denied without a call of
+     * the backend.
+     *
+     * @param minCost the smallest cost that is denied
+     * @param lacking a number of tokens that the bucket doesn't have
+     * @param waitNanos the time from the request until it has them
+     */
+    private record Shortage(long minCost, long lacking, long waitNanos, BucketSnapshot bucket, long since, long until) {
+
+        boolean isValid(long now) {
+            return now - until < 0;
+        }
+
+        /** Returns a denial until the bucket has the tokens, or until the backend is called again if it has them. */
+        Answer denial(Charge charge, long now) {
+            long passed = now - since;
+            long retry = Math.max(nanosUntil(charge.cost(), charge.spec()) - passed, until - now);
+            BucketSnapshot present = new BucketSnapshot(
+                    bucket.capacity(),
+                    bucket.rate(),
+                    Math.min(bucket.available(), charge.cost() - 1),
+                    remaining(bucket.nextTokenAfter(), passed),
+                    remaining(bucket.resetAfter(), passed));
+            return Answer.denied(charge, Outcome.DENIED, present, Duration.ofNanos(retry));
+        }
+
+        /** Returns the nanoseconds from the request until the bucket has the tokens; for interval refill at most. */
+        private long nanosUntil(long tokens, BucketSpec spec) {
+            if (tokens <= lacking) {
+                return tokens < lacking ? 0 : waitNanos;
+            }
+            return waitNanos + spec.withCapacity(tokens - lacking).timeToFull().toNanos();
+        }
+    }
+
+    private static Duration remaining(Duration wait, long passed) {
+        return wait.isZero() ? wait : Duration.ofNanos(Math.max(wait.toNanos() - passed, 1));
+    }
+
+    /** Tokens taken ahead of their use. The value is the number of tokens that are left. */
+    static final class Lease extends AtomicLong {
+
+        private static final long serialVersionUID = 1;
+
+        private final transient long tokens;
+        private final transient long since;
+        private final transient @Nullable Grant grant;
+        private transient volatile long until;
+
+        Lease(long tokens, long left, long since, long until, @Nullable Grant grant) {
+            super(left);
+            this.tokens = tokens;
+            this.since = since;
+            this.until = until;
+            this.grant = grant;
+        }
+
+        boolean isValid(long now) {
+            return now - until < 0;
+        }
+
+        /** Ends this lease: its tokens, and those that are returned later, are not used. */
+        void end() {
+            until = since;
+            set(0);
+        }
+
+        /** Takes tokens at a moment that the caller has read. Returns false if the lease has too few or has ended. */
+        boolean take(long cost, long now) {
+            if (!isValid(now)) {
+                return false;
+            }
+            for (long left = get(); left >= cost; left = get()) {
+                if (compareAndSet(left, left - cost)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** Returns the answer to a charge whose tokens were taken from this lease. */
+        Answer answer(Charge charge, long now) {
+            BucketSnapshot bucket = Objects.requireNonNull(grant).bucket();
+            long passed = now - since;
+            BucketSnapshot shown = new BucketSnapshot(
+                    bucket.capacity(),
+                    bucket.rate(),
+                    bucket.available() + get(),
+                    remaining(bucket.nextTokenAfter(), passed),
+                    remaining(bucket.resetAfter(), passed));
+            return Answer.allowed(charge, shown, Duration.ZERO).withReceipt(this);
+        }
+
+        /** Returns the receipt with which tokens of this lease go back to the store. */
+        Object receipt(long cost) {
+            return Objects.requireNonNull(grant).receipts().apply(cost);
+        }
+    }
+}

@@ -1,0 +1,335 @@
+package io.ratelimit.remote;
+
+import com.github.benmanes.caffeine.cache.Cache;
+import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
+import io.ratelimit.remote.LeasedBucket.Lease;
+import io.ratelimit.remote.LeasingBucketStore.Grant;
+import io.ratelimit.remote.LeasingBucketStore.LeaseRequest;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The leases of this process. A lease holds tokens that were taken ahead from a remote bucket; a call whose tokens are
+ * in a lease needs no call of the backend. Thread-safe.
+ *
+ * <p>A request for a lease is for as many tokens as calls use in half the time of a lease, but at most for twice the
+ * tokens of the last request and for an eighth of the capacity. A bucket without a request for two leases is forgotten,
+ * and its next call takes only its own cost. If a request is granted fewer tokens than it is for, calls that find no
+ * lease are denied from memory for a quarter of a lease from the request on. If it is granted none, the same holds for
+ * calls that cost more than the remote bucket has.
+ */
+final class Leases {
+
+    /** The approximate limit in bytes. Beyond it, leases are evicted without use of their tokens. */
+    private static final long MAX_WEIGHT = 40_000_000;
+
+    private static final int WEIGHT_OF_BUCKET = 800;
+
+    private static final int THREADS = 4;
+    private static final int MAX_WAITING = 1_000;
+
+    private final TimeSource time;
+    private final Executor background;
+    private final LeasingBucketStore store;
+    private final ResilientCalls calls;
+    private final Cache<BucketKey, LeasedBucket> buckets;
+
+    /**
+     * @param background makes the calls that renew leases; it may reject them
+     */
+    Leases(TimeSource time, LeasingBucketStore store, ResilientCalls calls, Executor background) {
+        this.time = time;
+        this.store = store;
+        this.calls = calls;
+        this.background = background;
+        this.buckets = Caffeine.newBuilder()
+                .ticker(time::nanoTime)
+                .expireAfter(Expiry.<BucketKey, LeasedBucket>writing(
+                        (key, bucket) -> bucket.lease().multipliedBy(2)))
+                .maximumWeight(MAX_WEIGHT)
+                .weigher((BucketKey key, LeasedBucket bucket) ->
+                        WEIGHT_OF_BUCKET + 2 * key.key().length())
+                .build();
+    }
+
+    /**
+     * Returns a few threads for calls that renew leases. While all are busy, at most 1,000 calls wait; others are
+     * rejected.
+     */
+    static Executor threads() {
+        return DaemonThreads.pool("ratelimit-lease", THREADS, MAX_WAITING);
+    }
+
+    /** Takes charges from the store, with requests for leases. */
+    interface Taker {
+        Decision take(List<Charge> charges, List<LeaseRequest> requests);
+    }
+
+    /** Returns whether a lease may decide one of the charges. */
+    static boolean anyMayLease(List<Charge> charges) {
+        for (int i = 0; i < charges.size(); i++) {
+            if (mayLease(charges.get(i))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean mayLease(Charge charge) {
+        return !charge.policy().lease().isZero()
+                && charge.spec().refill() != Refill.CALENDAR
+                && charge.cost() <= charge.spec().capacity();
+    }
+
+    /**
+     * Takes all of the charges or none: first from leases, and then from the store what no lease has. If a charge is
+     * denied, tokens that were taken from leases go back to them.
+     *
+     * @param taker takes the charges for which no lease has the tokens
+     */
+    Decision take(List<Charge> charges, Taker taker) {
+        List<Answer> leased = new ArrayList<>(charges.size());
+        List<Charge> rest = new ArrayList<>(0);
+        for (int i = 0; i < charges.size(); i++) {
+            Answer answer = mayLease(charges.get(i)) ? take(charges.get(i)) : null;
+            if (answer == null) {
+                rest.add(charges.get(i));
+            } else if (answer.allowed()) {
+                leased.add(answer);
+            } else {
+                returnToLeases(leased);
+                return Decision.of(List.of(answer));
+            }
+        }
+        return rest.isEmpty() ? Decision.of(leased) : take(charges, leased, rest, taker);
+    }
+
+    private Decision take(List<Charge> charges, List<Answer> leased, List<Charge> rest, Taker taker) {
+        List<LeaseRequest> requests = new ArrayList<>(rest.size());
+        try {
+            rest.forEach(charge -> addRequest(charge, requests));
+            Decision decision = taker.take(rest, requests);
+            if (decision.allowed() && !leased.isEmpty()) {
+                return RoutingBucketStore.join(charges, leased, decision.answers());
+            }
+            returnToLeases(decision.allowed() ? List.of() : leased);
+            return decision;
+        } finally {
+            requests.forEach(this::release);
+        }
+    }
+
+    /** Returns the answer of a lease or of a recent denial; null if the store has to decide. */
+    private @Nullable Answer take(Charge charge) {
+        LeasedBucket bucket = find(charge);
+        if (bucket == null) {
+            return null;
+        }
+        long now = time.nanoTime();
+        Lease lease = bucket.take(charge.cost(), now);
+        if (lease == null) {
+            Answer denial = bucket.denial(charge, now);
+            lease = denial == null ? null : bucket.take(charge.cost(), now); // the denial may follow a new lease
+            if (lease == null) {
+                return denial;
+            }
+        }
+        if (bucket.isMostlyUsed() && !bucket.isShort(now) && bucket.startRequest()) {
+            renew(bucket, charge);
+        }
+        return lease.answer(charge, now);
+    }
+
+    private @Nullable LeasedBucket find(Charge charge) {
+        LeasedBucket bucket = buckets.getIfPresent(BucketKey.of(charge));
+        return bucket != null && bucket.isOf(charge) ? bucket : null;
+    }
+
+    /** Adds a request for a lease of the charge's bucket, unless another thread has one under way. */
+    private void addRequest(Charge charge, List<LeaseRequest> requests) {
+        if (mayLease(charge)) {
+            LeasedBucket bucket = findOrAdd(charge);
+            if (bucket.startRequest()) {
+                requests.add(new LeaseRequest(charge, bucket.maxTokens(charge.cost(), time.nanoTime())));
+            }
+        }
+    }
+
+    private LeasedBucket findOrAdd(Charge charge) {
+        LeasedBucket found = find(charge);
+        return found != null
+                ? found
+                : buckets.asMap()
+                        .compute(
+                                BucketKey.of(charge),
+                                (key, other) -> other != null && other.isOf(charge)
+                                        ? other
+                                        : new LeasedBucket(charge, time.nanoTime()));
+    }
+
+    private void release(LeaseRequest request) {
+        LeasedBucket bucket = find(request.charge());
+        if (bucket != null) {
+            bucket.endRequest();
+        }
+    }
+
+    /** Calls the store, and keeps the leases that it grants. */
+    Decision takeFromStore(List<Charge> charges, List<LeaseRequest> requests) {
+        long since = time.nanoTime();
+        List<LeaseRequest> wanted = requests.stream()
+                .filter(request -> request.maxTokens() > request.charge().cost())
+                .toList();
+        Decision decision = wanted.isEmpty() ? store.take(charges) : store.take(charges, wanted);
+        for (LeaseRequest request : requests) {
+            record(request, request.charge().cost(), answer(decision, request.charge()), since);
+        }
+        return decision;
+    }
+
+    /** Returns the answer to a charge; null if the charge wasn't taken because of another bucket. */
+    private static @Nullable Answer answer(Decision decision, Charge charge) {
+        for (Answer answer : decision.answers()) {
+            if (answer.charge() == charge && answer.allowed() == decision.allowed()) {
+                return answer;
+            }
+        }
+        return null;
+    }
+
+    private void renew(LeasedBucket bucket, Charge charge) {
+        try {
+            background.execute(() -> {
+                try {
+                    renewNow(bucket, charge);
+                } finally {
+                    bucket.endRequest();
+                }
+            });
+        } catch (RejectedExecutionException busy) {
+            bucket.endRequest();
+        }
+    }
+
+    private void renewNow(LeasedBucket bucket, Charge charge) {
+        long since = time.nanoTime();
+        long maxTokens = bucket.maxTokens(1, since);
+        if (maxTokens > 1) {
+            LeaseRequest request = new LeaseRequest(charge, maxTokens);
+            calls.call(() -> {
+                BucketSnapshot after = store.lease(request);
+                record(request, 0, Answer.denied(charge, Outcome.DENIED, after, Duration.ZERO), since);
+                return true;
+            });
+        }
+    }
+
+    /**
+     * Records the result of a request.
+     *
+     * @param cost the tokens of the charge that were taken with the request if it was allowed
+     * @param answer the answer to the charge; null if the store didn't try to take it
+     */
+    private void record(LeaseRequest request, long cost, @Nullable Answer answer, long since) {
+        Charge charge = request.charge();
+        LeasedBucket bucket = find(charge);
+        Grant grant = request.grant();
+        if (bucket == null) {
+            return;
+        }
+        if (grant != null) {
+            bucket.granted(grant, grant.tokens() - cost, grant.tokens() < request.maxTokens(), since);
+        } else if (answer == null) {
+            return;
+        } else {
+            if (answer.allowed()) {
+                bucket.taken(cost, since);
+            }
+            if (!answer.allowed() && cost > 0) {
+                bucket.lacks(cost, answer.retryNanos(), after(answer), since);
+            } else if (cost < request.maxTokens()) {
+                bucket.lacks(answer.remaining() + 1, answer.nextTokenNanos(), after(answer), since);
+            }
+        }
+        buckets.put(BucketKey.of(charge), bucket);
+    }
+
+    /** Returns the bucket of an answer. */
+    private static BucketSnapshot after(Answer answer) {
+        BucketSpec spec = answer.charge().spec();
+        return new BucketSnapshot(
+                spec.capacity(),
+                spec.rate(),
+                answer.remaining(),
+                Duration.ofNanos(answer.nextTokenNanos()),
+                Duration.ofNanos(answer.resetNanos()));
+    }
+
+    private void returnToLeases(List<Answer> leased) {
+        leased.forEach(this::giveBack);
+    }
+
+    /**
+     * Gives tokens back to their lease.
+     *
+     * @return null if that was done; otherwise the answer with which the store can give the tokens back, because the
+     *     lease has ended or the tokens weren't taken from one
+     */
+    @Nullable
+    Answer giveBack(Answer answer) {
+        return settle(answer, 0);
+    }
+
+    /**
+     * Settles a call at its actual cost: the rest goes back to its lease.
+     *
+     * @return null if that was done; otherwise the answer with which the store can settle the call, because the lease
+     *     has ended, the call costs more, or its tokens weren't taken from a lease
+     */
+    @Nullable
+    Answer settle(Answer answer, long cost) {
+        if (!(answer.receipt() instanceof Lease lease)) {
+            return answer;
+        }
+        long estimate = answer.charge().cost();
+        if (cost <= estimate && lease.isValid(time.nanoTime())) {
+            lease.addAndGet(estimate - cost);
+            return null;
+        }
+        return answer.withReceipt(lease.receipt(estimate));
+    }
+
+    /** Drops the leases of a bucket. Their tokens come back to the remote bucket with time. */
+    void forget(Charge charge) {
+        LeasedBucket bucket = buckets.asMap().remove(BucketKey.of(charge));
+        if (bucket != null) {
+            bucket.drop();
+        }
+    }
+
+    /** Returns the leased tokens of a policy that this process may still use. */
+    long tokens(ThrottlePolicy policy) {
+        long now = time.nanoTime();
+        long tokens = 0;
+        for (var entry : buckets.asMap().entrySet()) {
+            tokens += entry.getKey().policy().equals(policy.name())
+                    ? entry.getValue().tokens(now)
+                    : 0;
+        }
+        return tokens;
+    }
+}

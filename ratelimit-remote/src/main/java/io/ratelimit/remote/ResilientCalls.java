@@ -1,0 +1,185 @@
+package io.ratelimit.remote;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BackendException;
+import io.ratelimit.TimeSource;
+import io.ratelimit.remote.CircuitBreaker.Round;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Supplier;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Calls of a backend that never throw an exception. A call is made only within the deadline of its request, and only while
+ * the circuit breaker permits it. Thread-safe.
+ */
+final class ResilientCalls implements Backend {
+
+    private static final Log logger = LogFactory.getLog(FailoverBucketStore.class);
+
+    private final String name;
+    private final TimeSource time;
+    private final Deadline deadline;
+    private final boolean bounded;
+    private final Supplier<?> probe;
+    private final CircuitBreaker breaker;
+    private final BackendHealth health;
+    private final List<Backend.Listener> listeners = new CopyOnWriteArrayList<>();
+
+    /**
+     * @param bounded whether calls end by the deadline themselves; then a late answer doesn't count as a failure
+     * @param probe takes from a bucket of no policy
+     */
+    ResilientCalls(String name, Deadline deadline, boolean bounded, Supplier<?> probe) {
+        this.name = name;
+        this.time = deadline.time();
+        this.deadline = deadline;
+        this.bounded = bounded;
+        this.probe = probe;
+        this.breaker = new CircuitBreaker(time);
+        this.health = new BackendHealth(name, time);
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public Backend.State state() {
+        return health.state();
+    }
+
+    @Override
+    public void probe() {
+        call(probe);
+    }
+
+    @Override
+    public void addListener(Backend.Listener listener) {
+        listeners.add(listener);
+    }
+
+    /** Records a failure before the first call. An outage opens the breaker, until a probe succeeds. */
+    void failedAtStart(BackendException failure) {
+        if (failure.isMisconfiguration()) {
+            health.misconfigured(failure);
+        } else {
+            breaker.open();
+            health.down(failure, breaker::isOpen);
+        }
+    }
+
+    /** Answers in place of a call that returned nothing. */
+    interface Fallback<T> {
+
+        /**
+         * Returns the answer.
+         *
+         * @param congested whether the reason is this process, and the backend may well be healthy
+         */
+        T answer(boolean congested);
+    }
+
+    /** Makes a call, once at most. Returns its result; null if it failed or wasn't made. */
+    <T> @Nullable T call(Supplier<T> call) {
+        Optional<T> none = Optional.empty();
+        return call(() -> Optional.of(call.get()), congested -> none).orElse(null);
+    }
+
+    /** Makes a call, once at most. Returns its result; the fallback's answer if it failed or wasn't made. */
+    <T> T call(Supplier<T> call, Fallback<T> fallback) {
+        if (deadline.hasFailed()) {
+            return fallback.answer(false);
+        }
+        if (deadline.leftNanos() <= 0) {
+            return fallback.answer(true);
+        }
+        Round round = breaker.enter();
+        return round == null ? fallback.answer(false) : call(call, round, fallback);
+    }
+
+    private <T> T call(Supplier<T> call, Round round, Fallback<T> fallback) {
+        long began = time.nanoTime();
+        long allowed = deadline.leftNanos();
+        BackendException failure = null;
+        @Nullable T result = null;
+        try {
+            result = call.get();
+        } catch (BackendException failed) {
+            failure = failed;
+        } catch (RuntimeException bug) {
+            failure = unexpected(bug);
+        } catch (Error fatal) {
+            breaker.failed(round);
+            throw fatal;
+        }
+        long nanos = time.nanoTime() - began;
+        boolean late = !bounded && nanos > allowed;
+        if (failure instanceof CongestedException congestion) {
+            deadline.exhaust();
+            breaker.unclear(round);
+            health.congested(congestion);
+        } else {
+            deadline.spent(nanos, failure != null || late);
+            record(round, failure, late);
+        }
+        notifyListeners(nanos, failure != null || late);
+        return result != null ? result : fallback.answer(failure instanceof CongestedException);
+    }
+
+    private void notifyListeners(long nanos, boolean failed) {
+        for (Backend.Listener listener : listeners) {
+            try {
+                listener.callCompleted(nanos, failed);
+            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
+                remove(listener, broken);
+            }
+        }
+    }
+
+    /** Logs the place of the failure only: the message of the exception may contain what a client sent. */
+    private void remove(Backend.Listener listener, Throwable broken) {
+        if (listeners.remove(listener)) {
+            Throwable place = new IllegalStateException(broken.getClass().getName());
+            place.setStackTrace(broken.getStackTrace());
+            logger.error(
+                    "The Backend.Listener " + listener.getClass().getName() + " failed and is not called again", place);
+        }
+    }
+
+    /** Logs the place of the failure only: the message of the exception may contain what a client sent. */
+    private BackendException unexpected(RuntimeException bug) {
+        String type = bug.getClass().getName();
+        if (logger.isDebugEnabled()) {
+            IllegalStateException place = new IllegalStateException(type);
+            place.setStackTrace(bug.getStackTrace());
+            logger.debug("A call of " + name + " failed with an unexpected exception", place);
+        }
+        return new BackendException(type, bug, true);
+    }
+
+    /** A misconfigured backend answers, and quickly, so it doesn't open the breaker for other calls. */
+    private void record(Round round, @Nullable BackendException failure, boolean late) {
+        if (failure != null && failure.isMisconfiguration()) {
+            breaker.succeeded(round);
+            health.misconfigured(failure);
+        } else if (failure != null || late) {
+            BackendException reason = failure != null ? failure : new BackendException("its answers are late");
+            if (breaker.failed(round)) {
+                health.down(reason, breaker::isOpen);
+            } else {
+                health.failed(reason);
+            }
+        } else {
+            if (breaker.succeeded(round)) {
+                health.recovered();
+            }
+            health.succeeded();
+        }
+    }
+}

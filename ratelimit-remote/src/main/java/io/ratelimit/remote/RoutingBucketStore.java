@@ -1,0 +1,146 @@
+package io.ratelimit.remote;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Predicate;
+
+/**
+ * A bucket store with the buckets of some policies in memory and those of the others in a remote store. It takes from
+ * memory first, which costs next to nothing. If memory denies, the remote store isn't called; if the remote store denies,
+ * the tokens go back to memory. Thread-safe.
+ */
+public final class RoutingBucketStore implements BucketStore {
+
+    private final BucketStore local;
+    private final FailoverBucketStore remote;
+    private final Predicate<ThrottlePolicy> isRemote;
+
+    /** @param isRemote returns whether the buckets of a policy are in the remote store */
+    public RoutingBucketStore(BucketStore local, FailoverBucketStore remote, Predicate<ThrottlePolicy> isRemote) {
+        this.local = local;
+        this.remote = remote;
+        this.isRemote = isRemote;
+    }
+
+    @Override
+    public Decision take(List<Charge> charges) {
+        return take(charges, false);
+    }
+
+    @Override
+    public Decision reserve(List<Charge> charges) {
+        return take(charges, true);
+    }
+
+    private Decision take(List<Charge> charges, boolean ahead) {
+        int remoteCount = countRemote(charges);
+        if (remoteCount == 0 || remoteCount == charges.size()) {
+            return take(remoteCount == 0 ? local : remote, charges, ahead);
+        }
+        List<Charge> localCharges = new ArrayList<>(charges);
+        localCharges.removeIf(charge -> isRemote.test(charge.policy()));
+        List<Charge> remoteCharges = new ArrayList<>(charges);
+        remoteCharges.removeIf(charge -> !isRemote.test(charge.policy()));
+        Decision first = take(local, localCharges, ahead);
+        if (!first.allowed()) {
+            return join(charges, first.answers(), remote.remembered(remoteCharges));
+        }
+        Decision second = take(remote, remoteCharges, ahead);
+        return join(charges, second.allowed() ? first.answers() : giveBackToLocal(first.answers()), second.answers());
+    }
+
+    private static Decision take(BucketStore store, List<Charge> charges, boolean ahead) {
+        return ahead ? store.reserve(charges) : store.take(charges);
+    }
+
+    private int countRemote(List<Charge> charges) {
+        int count = 0;
+        for (int i = 0; i < charges.size(); i++) {
+            count += isRemote.test(charges.get(i).policy()) ? 1 : 0;
+        }
+        return count;
+    }
+
+    private List<Answer> giveBackToLocal(List<Answer> taken) {
+        local.giveBack(taken);
+        return taken.stream().map(this::withTokens).toList();
+    }
+
+    /** Returns the answer of a bucket that has its tokens again. */
+    private Answer withTokens(Answer taken) {
+        return Answer.allowed(taken.charge(), local.snapshot(taken.charge()), Duration.ZERO)
+                .withShared(taken.shared());
+    }
+
+    /** Joins two lists of answers, each in the order of the charges. A charge may occur twice. */
+    static Decision join(List<Charge> charges, List<Answer> localAnswers, List<Answer> remoteAnswers) {
+        List<Answer> answers = new ArrayList<>(charges.size());
+        int nextLocal = 0;
+        int nextRemote = 0;
+        for (Charge charge : charges) {
+            if (nextLocal < localAnswers.size() && localAnswers.get(nextLocal).charge() == charge) {
+                answers.add(localAnswers.get(nextLocal++));
+            } else if (nextRemote < remoteAnswers.size()
+                    && remoteAnswers.get(nextRemote).charge() == charge) {
+                answers.add(remoteAnswers.get(nextRemote++));
+            }
+        }
+        return Decision.of(answers);
+    }
+
+    @Override
+    public void giveBack(List<Answer> taken) {
+        List<Answer> ofLocal = new ArrayList<>(taken);
+        List<Answer> ofRemote = new ArrayList<>(taken);
+        ofLocal.removeIf(answer -> isRemote.test(answer.policy()));
+        ofRemote.removeIf(answer -> !isRemote.test(answer.policy()));
+        if (!ofLocal.isEmpty()) {
+            local.giveBack(ofLocal);
+        }
+        if (!ofRemote.isEmpty()) {
+            remote.giveBack(ofRemote);
+        }
+    }
+
+    @Override
+    public boolean settle(Answer taken, long cost) {
+        return storeOf(taken.policy()).settle(taken, cost);
+    }
+
+    @Override
+    public Executor settlements(ThrottlePolicy policy) {
+        return storeOf(policy).settlements(policy);
+    }
+
+    @Override
+    public BucketSnapshot snapshot(Charge charge) {
+        return storeOf(charge.policy()).snapshot(charge);
+    }
+
+    @Override
+    public void reset(Charge charge) {
+        storeOf(charge.policy()).reset(charge);
+    }
+
+    @Override
+    public long leased(ThrottlePolicy policy) {
+        return storeOf(policy).leased(policy);
+    }
+
+    @Override
+    public long size(ThrottlePolicy policy) {
+        return storeOf(policy).size(policy);
+    }
+
+    private BucketStore storeOf(ThrottlePolicy policy) {
+        return isRemote.test(policy) ? remote : local;
+    }
+}

@@ -1,0 +1,50 @@
+package io.ratelimit.remote;
+
+import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A few threads for settlements of calls whose results come later. The thread that brings a result can be one that reads
+ * the replies of the backend, so it must not wait for one. While all threads are busy, at most 10,000 settlements wait;
+ * others are rejected. Thread-safe.
+ */
+final class SettlementThreads implements Executor {
+
+    static final int THREADS = 16;
+    static final int MAX_WAITING = 10_000;
+
+    private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
+
+    private ThreadPoolExecutor threads = start();
+
+    private static ThreadPoolExecutor start() {
+        return DaemonThreads.pool("ratelimit-settlement", THREADS, MAX_WAITING);
+    }
+
+    /** @throws RejectedExecutionException if too many settlements wait */
+    @Override
+    public synchronized void execute(Runnable settlement) {
+        threads.execute(settlement);
+    }
+
+    /** Waits until the settlements that were passed before are made, but for at most two seconds. */
+    void await() {
+        ThreadPoolExecutor before = replace();
+        try {
+            before.awaitTermination(MAX_AWAIT.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Returns the threads so far, which end after the settlements that were passed to them. */
+    private synchronized ThreadPoolExecutor replace() {
+        ThreadPoolExecutor before = threads;
+        threads = start();
+        before.shutdown();
+        return before;
+    }
+}

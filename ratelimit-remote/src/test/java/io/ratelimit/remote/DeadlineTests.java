@@ -1,0 +1,82 @@
+package io.ratelimit.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.SystemTimeSource;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class DeadlineTests {
+
+    private static Deadline.Call call(Duration timeout) {
+        return Deadline.Call.within(timeout, DeadlineTests::failure);
+    }
+
+    private static BackendException failure(Throwable cause) {
+        return new BackendException("failed", cause);
+    }
+
+    @AfterEach
+    void calmDown() {
+        Thread.interrupted();
+    }
+
+    @Test
+    void aReplyInTimeIsReturned() {
+        assertThat(call(Duration.ofMinutes(1)).await(CompletableFuture.completedFuture("PONG")))
+                .isEqualTo("PONG");
+    }
+
+    @Test
+    void aLateReplyIsCancelled() {
+        CompletableFuture<String> never = new CompletableFuture<>();
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> call(Duration.ofMillis(500)).await(never))
+                .withMessage("no answer in time");
+        assertThat(never).isCancelled();
+    }
+
+    @Test
+    void aCommandThatWasNeverSentIsNoFailureOfTheBackend() {
+        assertThatExceptionOfType(CongestedException.class)
+                .isThrownBy(() -> call(Duration.ofMillis(500)).await(new CompletableFuture<>(), () -> 0));
+    }
+
+    @Test
+    void aCallWithLessThanHalfOfTheTimeoutIsNoFailureOfTheBackend() {
+        Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofSeconds(1));
+        deadline.open();
+        deadline.spent(Duration.ofMillis(980).toNanos(), false);
+
+        assertThatExceptionOfType(CongestedException.class)
+                .isThrownBy(() -> deadline.call(DeadlineTests::failure).await(new CompletableFuture<>()));
+    }
+
+    /** Otherwise cancelled tasks would look like a server that fails. */
+    @Test
+    void anInterruptedThreadGetsTheReplyAndItsInterruptIsRestored() {
+        CompletableFuture<String> soon =
+                new CompletableFuture<String>().completeOnTimeout("PONG", 20, TimeUnit.MILLISECONDS);
+        Thread.currentThread().interrupt();
+
+        assertThat(call(Duration.ofMinutes(1)).await(soon)).isEqualTo("PONG");
+        assertThat(Thread.currentThread().isInterrupted()).isTrue();
+    }
+
+    @Test
+    void anInterruptedThreadWaitsNoLongerThanTheDeadline() {
+        Thread.currentThread().interrupt();
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> call(Duration.ofMillis(500)).await(new CompletableFuture<>()))
+                .withMessage("no answer in time");
+        assertThat(Thread.currentThread().isInterrupted()).isTrue();
+    }
+}

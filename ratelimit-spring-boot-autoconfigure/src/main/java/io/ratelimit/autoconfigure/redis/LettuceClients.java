@@ -1,0 +1,103 @@
+package io.ratelimit.autoconfigure.redis;
+
+import io.lettuce.core.AbstractRedisClient;
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.NettyCustomizer;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.ratelimit.redis.LimiterOptions;
+import io.ratelimit.redis.RedisClientFactory;
+import java.util.Optional;
+import org.springframework.data.redis.connection.RedisConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+
+/**
+ * Clients for the Redis that the application's connection factory leads to, with its addresses, credentials, TLS and
+ * threads.
+ */
+public final class LettuceClients implements RedisClientFactory {
+
+    private final LettuceClientConfiguration application;
+    private final RedisConfiguration location;
+
+    /** @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas */
+    public LettuceClients(LettuceConnectionFactory application) {
+        this.application = application.getClientConfiguration();
+        this.location = RedisLocation.of(application);
+    }
+
+    @Override
+    public Client create(NettyCustomizer customizer, boolean reconnects) {
+        Optional<ClientResources> applicationThreads = application.getClientResources();
+        ClientResources threads = applicationThreads.orElseGet(ClientResources::create);
+        ClientResources resources =
+                LimiterOptions.resources(threads, new BothCustomizers(threads.nettyCustomizer(), customizer));
+        LettuceConnectionFactory factory = new LettuceConnectionFactory(location, configuration(resources, reconnects));
+        factory.afterPropertiesSet();
+        factory.start();
+        return new FactoryClient(factory, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
+    }
+
+    /** Returns the application's configuration with the options of the limiter. */
+    LettuceClientConfiguration configuration(ClientResources resources, boolean reconnects) {
+        var limiter = LettuceClientConfiguration.builder()
+                .clientResources(resources)
+                .clientOptions(
+                        LimiterOptions.of(application.getClientOptions().orElseGet(ClientOptions::create), reconnects))
+                .commandTimeout(LimiterOptions.atMostHandshake(application.getCommandTimeout()))
+                .shutdownTimeout(application.getShutdownTimeout())
+                .shutdownQuietPeriod(application.getShutdownQuietPeriod());
+        application.getClientName().ifPresent(limiter::clientName);
+        application.getRedisCredentialsProviderFactory().ifPresent(limiter::redisCredentialsProviderFactory);
+        if (application.isUseSsl()) {
+            var tls = limiter.useSsl().verifyPeer(application.getVerifyMode());
+            if (application.isStartTls()) {
+                tls.startTls();
+            }
+        }
+        return limiter.build();
+    }
+
+    /** The customizer of the application, and then that of the limiter. */
+    private record BothCustomizers(NettyCustomizer application, NettyCustomizer limiter) implements NettyCustomizer {
+
+        @Override
+        public void afterBootstrapInitialized(Bootstrap bootstrap) {
+            application.afterBootstrapInitialized(bootstrap);
+            limiter.afterBootstrapInitialized(bootstrap);
+        }
+
+        @Override
+        public void afterChannelInitialized(Channel channel) {
+            application.afterChannelInitialized(channel);
+            limiter.afterChannelInitialized(channel);
+        }
+    }
+
+    /** @param endThreads ends the threads of the connections, unless they belong to the application */
+    private record FactoryClient(LettuceConnectionFactory factory, Runnable endThreads) implements Client {
+
+        @Override
+        public AbstractRedisClient get() {
+            return factory.getRequiredNativeClient();
+        }
+
+        @Override
+        public void start() {
+            factory.start();
+        }
+
+        @Override
+        public void stop() {
+            factory.stop();
+        }
+
+        @Override
+        public void close() {
+            factory.destroy();
+            endThreads.run();
+        }
+    }
+}
