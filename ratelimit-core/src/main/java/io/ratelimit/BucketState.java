@@ -272,16 +272,19 @@ final class BucketState {
      * Takes tokens even if the bucket has too few: the bucket is then in debt until time has brought them. Waiting
      * calls keep their turn. Tokens that would need more than 365 days of debt aren't taken.
      *
+     * @param shared whether the bucket is that of several keys: it is emptied at most, since its debt would be others' too
      * @return the ticks that the bucket is then missing, or {@link #CLOSED}
      */
-    synchronized long owe(long tokens, TimeSource time) {
+    synchronized long owe(long tokens, boolean shared, TimeSource time) {
         while (true) {
             long seen = fullAt;
             long now = scale.at(time.nanoTime()); // after fullAt, as in giveBackPrice
             if (seen == CLOSED) {
                 return CLOSED;
             }
-            long after = missingAfterDebt(seen, tokens, now);
+            long missing = missing(seen, now);
+            long after = scale.missingAfterDebt(missing, tokens);
+            after = shared ? Math.min(after, Math.max(missing, scale.full())) : after;
             Backlog owing = after > scale.full() ? backlog.owing(lastPromise(seen), now + after) : backlog;
             if (move(seen, now + after, owing)) {
                 return after;
@@ -294,12 +297,8 @@ final class BucketState {
      */
     long debtNanos(long tokens, long nanos) {
         long seen = fullAt;
-        long after = seen == CLOSED ? 0 : missingAfterDebt(seen, tokens, scale.at(nanos));
+        long after = seen == CLOSED ? 0 : scale.missingAfterDebt(missing(seen, scale.at(nanos)), tokens);
         return scale.nanosUntil(after - scale.full(), nanos);
-    }
-
-    private long missingAfterDebt(long seen, long tokens, long now) {
-        return scale.missingAfterDebt(missing(seen, now), tokens);
     }
 
     /**

@@ -152,8 +152,8 @@ final class LocalBucketStore implements BucketStore {
 
     /**
      * Takes the tokens from the bucket of the receipt as a call would, if the bucket has them. Otherwise puts the
-     * bucket into debt. The bucket's entry is first kept until the debt is paid, since it could expire between the two
-     * steps.
+     * bucket into debt, unless other keys share it. The bucket's entry is first kept until the debt is paid, since it
+     * could expire between the two steps.
      */
     private void owe(Answer taken, long tokens) {
         long now = clock.now();
@@ -167,11 +167,12 @@ final class LocalBucketStore implements BucketStore {
         while (missing == BucketState.CLOSED) {
             long nanos = clock.now();
             BucketState bucket = buckets.bucketToOwe(taken, nanos);
-            long debt = bucket.debtNanos(tokens, nanos);
+            boolean shared = buckets.isShared(bucket);
+            long debt = shared ? 0 : bucket.debtNanos(tokens, nanos);
             if (debt > 0) {
                 buckets.keep(taken.charge(), bucket, debt);
             }
-            missing = bucket.owe(tokens, clock::now);
+            missing = bucket.owe(tokens, shared, clock::now);
             if (missing > bucket.scale().full()) {
                 buckets.keep(taken.charge(), bucket, 0);
             }

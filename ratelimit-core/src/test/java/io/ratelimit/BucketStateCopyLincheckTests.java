@@ -35,7 +35,7 @@ public class BucketStateCopyLincheckTests {
     public long owe(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         long missing = BucketState.CLOSED;
         while (missing == BucketState.CLOSED) {
-            missing = state.owe(tokens, () -> millis * 1_000_000L);
+            missing = state.owe(tokens, false, () -> millis * 1_000_000L);
         }
         return missing;
     }

@@ -26,7 +26,7 @@ public class BucketStateLincheckTests {
 
     @Operation
     public long owe(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return state.owe(tokens, () -> millis * 1_000_000L);
+        return state.owe(tokens, false, () -> millis * 1_000_000L);
     }
 
     @Operation

@@ -60,6 +60,11 @@ record MethodCharge(
         return !(maxWait == null ? policy().maxWait() : maxWait).isZero();
     }
 
+    /** Returns whether calls have an actual cost, and share one bucket. */
+    boolean settlesOneBucket() {
+        return settle != null && (key == null ? policy().isGlobal() : key.isConstant());
+    }
+
     /** Returns whether the charge is the same for all calls, as long as the policy is. */
     boolean isConstant() {
         boolean constantKey = key == null

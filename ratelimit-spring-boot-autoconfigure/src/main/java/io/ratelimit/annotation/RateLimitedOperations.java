@@ -195,6 +195,11 @@ public final class RateLimitedOperations {
         return any(policy, charge -> charge.key() != null);
     }
 
+    /** Returns whether an annotation that has been read settles calls in a bucket that all calls share. */
+    public boolean settlesOneBucket(String policy) {
+        return any(policy, MethodCharge::settlesOneBucket);
+    }
+
     /** Returns whether an annotation that has been read chooses the tier of calls. */
     public boolean givesTiers(String policy) {
         return any(policy, charge -> charge.tier() != null);

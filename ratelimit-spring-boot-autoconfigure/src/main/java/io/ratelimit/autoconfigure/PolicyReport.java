@@ -4,6 +4,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
@@ -135,6 +136,24 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
         }
     }
 
+    /**
+     * Warns if one costly call may put the bucket of all calls into debt.
+     *
+     * @param unit the noun for what the policy limits, such as "request"
+     */
+    public void warnOfDebtOfAll(ThrottlePolicy policy, String unit) {
+        Policy configured = properties.policies().get(policy.name());
+        if (policy.mode() == Mode.OFF || configured != null && configured.maxCost() != null) {
+            return;
+        }
+        log.warn("Throttle policy '" + policy.name() + "' has 'settle' without a 'max-cost', and one bucket for all "
+                + unit + "s: after a single " + unit + " that costs much more than its estimate, all others are denied"
+                + " until time has paid the debt. "
+                + (configured == null
+                        ? "Give the annotation a key, or put the limit into a policy with a 'max-cost'"
+                        : "Set '" + RateLimitProperties.property(policy.name()) + ".max-cost', or a 'key'"));
+    }
+
     /** Logs a hint for parts of the key that are text here, but may be converted to a number by the controller. */
     public void hintAtNumbers(ThrottlePolicy policy, RequestKey key) {
         List<String> texts = key.parts().stream()
@@ -176,6 +195,9 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
             log.info(describe(policy, limit.key(), limit.cost(), "call") + "; calls of "
                     + shown(operations.describeMethods(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
+            if (operations.settlesOneBucket(policy.name())) {
+                warnOfDebtOfAll(policy, "call");
+            }
             if (configured != null) {
                 warn(configured, policy, limit.key(), operations);
             }

@@ -58,8 +58,8 @@ class AnnotatedPolicyLogTests extends CapturedStart {
         String yaml = """
                 ratelimit:
                   policies:
-                    asked: { rate: 5/s, settle: "attribute:tokens", limit: "bean:plans" }
-                    called: { rate: 5/s, limit: "bean:plans", applies-to: annotated }
+                    asked: { rate: 5/s, settle: "attribute:tokens", max-cost: 5, limit: "bean:plans" }
+                    called: { rate: 5/s, limit: "bean:plans", max-cost: 5, applies-to: annotated }
                 """;
         assertThat(new YamlApplication(directory, yaml).withWeb(Settled.class).log(output))
                 .containsExactlyInAnyOrder(
@@ -69,6 +69,33 @@ class AnnotatedPolicyLogTests extends CapturedStart {
                         "INFO Throttle policy 'called' is enforced: 5/1s, capacity 5, one bucket, a call's own limit by"
                                 + " bean:plans, in memory; calls of " + Model.class.getName()
                                 + ".ask(), settled by #result");
+    }
+
+    @Test
+    void warnsIfOneCostlyCallMayPutTheBucketOfAllIntoDebt() {
+        String yaml = """
+                ratelimit:
+                  policies:
+                    asked: { rate: 5/s, settle: "attribute:tokens" }
+                    keyed: { rate: 5/s, settle: "attribute:tokens", key: ip }
+                    off: { rate: 5/s, settle: "attribute:tokens", mode: off }
+                    called: { rate: 5/s, key: user, applies-to: annotated }
+                """;
+        assertThat(new YamlApplication(directory, yaml)
+                        .withWeb(SettledInOneBucket.class)
+                        .log(output))
+                .filteredOn(line -> line.startsWith("WARN "))
+                .containsExactlyInAnyOrder(
+                        "WARN Throttle policy 'asked' has 'settle' without a 'max-cost', and one bucket for all requests:"
+                                + " after a single request that costs much more than its estimate, all others are denied"
+                                + " until time has paid the debt. Set 'ratelimit.policies.asked.max-cost', or a 'key'",
+                        "WARN Throttle policy 'called' has 'settle' without a 'max-cost', and one bucket for all calls:"
+                                + " after a single call that costs much more than its estimate, all others are denied"
+                                + " until time has paid the debt. Set 'ratelimit.policies.called.max-cost', or a 'key'",
+                        "WARN Throttle policy 'inline' has 'settle' without a 'max-cost', and one bucket for all calls:"
+                                + " after a single call that costs much more than its estimate, all others are denied"
+                                + " until time has paid the debt. Give the annotation a key, or put the limit into a"
+                                + " policy with a 'max-cost'");
     }
 
     /** Adds the other policies that the methods name, which cause no warnings. */
@@ -108,6 +135,28 @@ class AnnotatedPolicyLogTests extends CapturedStart {
             return 1;
         }
     }
+
+    static class Models {
+
+        @RateLimited(policy = "called", key = "'all'", settle = "#result")
+        public long ask() {
+            return 1;
+        }
+
+        @RateLimited(name = "inline", rate = "5/s", settle = "#result")
+        public long inline() {
+            return 1;
+        }
+
+        @RateLimited(name = "each", rate = "5/s", key = "#user", settle = "#result")
+        public long each(String user) {
+            return 1;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @Import({YamlApplication.WebMvc.class, Models.class})
+    static class SettledInOneBucket {}
 
     @Configuration(proxyBeanMethods = false)
     @Import({YamlApplication.WebMvc.class, Model.class})
