@@ -335,17 +335,6 @@ class LeaseTests {
     }
 
     @Test
-    void whatACallOfALeaseCostsMoreIsOwedInRedis() {
-        warmUp(20);
-        Decision taken = take(5);
-        long leased = store.leased(POLICY);
-        long before = missing();
-        assertThat(store.settle(taken.taken().get(0), 9)).isTrue();
-        assertThat(missing()).isEqualTo(before + 4);
-        assertThat(store.leased(POLICY)).isEqualTo(leased);
-    }
-
-    @Test
     void aCallThatAnotherPolicyDeniesTakesNothingOfTheLease() {
         ThrottlePolicy narrow = ThrottlePolicy.of("narrow", BucketSpec.of("1/1d"));
         warmUp(20);

@@ -174,7 +174,9 @@ public final class FailoverBucketStore implements BucketStore {
     }
 
     /**
-     * Settles a call where its tokens were taken: in the store, in a lease or in its fallback bucket.
+     * Settles a call where its tokens were taken: in the store, in a lease or in its fallback bucket. If it costs more
+     * than was taken, the leases of this process pay first. If they have too few tokens, they end, and the store takes the
+     * rest.
      *
      * @throws BackendException if the tokens were taken from the store and it fails; the estimate then stands, or perhaps
      *     the actual cost
@@ -184,16 +186,32 @@ public final class FailoverBucketStore implements BucketStore {
         if (taken.fallback()) {
             return fallback.settle(taken, cost);
         }
-        Answer left = leases == null ? taken : leases.settle(taken, cost);
-        if (left == null) {
+        long estimate = taken.charge().cost();
+        long paid = leases == null ? 0 : leases.pay(taken.charge(), cost - estimate);
+        long due = cost - paid;
+        Answer left = leases == null ? taken : leases.settle(taken, due);
+        if (left == null || paid > 0 && due == estimate) {
             return true;
         }
-        Boolean settled = deadline.settling(() -> calls.call(() -> store.settle(left, cost)));
+        Boolean settled = deadline.settling(() -> calls.call(() -> store.settle(left, due)));
         denials.forget(taken.charge());
+        if (leases != null && due > estimate) {
+            dropIfInDebt(taken.charge(), leases);
+        }
         if (settled == null) {
             throw new BackendException(calls.name() + " is unavailable, and the estimated cost may stand");
         }
         return settled;
+    }
+
+    /** Drops leases that this process got while a call was being settled, if the bucket is in debt or can't be read. */
+    private void dropIfInDebt(Charge charge, Leases leases) {
+        if (leases.mayHaveTokens(charge)) {
+            BucketSnapshot after = deadline.settling(() -> calls.call(() -> store.snapshot(charge)));
+            if (after == null || after.resetAfter().compareTo(charge.spec().timeToFull()) > 0) {
+                leases.drop(charge);
+            }
+        }
     }
 
     /** Returns threads of this store, since the store may be slow. */

@@ -32,6 +32,9 @@ final class LeasedBucket {
 
     private volatile @Nullable Shortage shortage;
 
+    /** Whether the leases were dropped after the request that is under way was sent. */
+    private volatile boolean dropped;
+
     LeasedBucket(Charge charge, long now) {
         this.spec = charge.spec();
         this.lease = charge.policy().lease();
@@ -60,6 +63,24 @@ final class LeasedBucket {
         return latest.take(cost, now) ? latest : null;
     }
 
+    /** Takes as many of the tokens as the leases have, and returns their number. Leases with fewer tokens end. */
+    long pay(long tokens, long now) {
+        Lease older = previous;
+        Lease latest = current;
+        long paid = older.takeUpTo(tokens, now);
+        paid += latest.takeUpTo(tokens - paid, now);
+        if (paid < tokens) {
+            older.end();
+            latest.end();
+        }
+        return paid;
+    }
+
+    /** Returns whether there are leased tokens, or may be after the request under way. */
+    boolean mayHaveTokens(long now) {
+        return requesting.get() || tokens(now) > 0;
+    }
+
     /**
      * Returns whether no other thread requests a lease now. If so, the caller must {@linkplain #endRequest end} its
      * request.
@@ -69,6 +90,7 @@ final class LeasedBucket {
     }
 
     void endRequest() {
+        dropped = false;
         requesting.set(false);
     }
 
@@ -114,6 +136,9 @@ final class LeasedBucket {
      * @param since the moment before the request was sent, from which the lease counts
      */
     synchronized void granted(Grant grant, long left, boolean fewer, long since) {
+        if (dropped) {
+            return;
+        }
         replace(new Lease(grant.tokens(), left, since, end(since), grant));
         BucketSnapshot after = grant.bucket();
         shortage = fewer
@@ -166,10 +191,11 @@ final class LeasedBucket {
         return after.micros() - before.micros() >= lease.toNanos() / 1_000;
     }
 
-    /** Drops the leased tokens. They come back to the remote bucket with time. */
+    /** Drops the leased tokens, also those of a request under way. They come back to the remote bucket with time. */
     synchronized void drop() {
         previous.end();
         current.end();
+        dropped = requesting.get();
     }
 
     /** Returns the leased tokens that may still be used. */
@@ -258,6 +284,19 @@ final class LeasedBucket {
                 }
             }
             return false;
+        }
+
+        /** Takes as many of the tokens as this lease has at a moment, and returns their number. */
+        long takeUpTo(long tokens, long now) {
+            long left = get();
+            while (left > 0 && tokens > 0 && isValid(now)) {
+                long taken = Math.min(left, tokens);
+                if (compareAndSet(left, left - taken)) {
+                    return taken;
+                }
+                left = get();
+            }
+            return 0;
         }
 
         /** Returns the answer to a charge whose tokens were taken from this lease. */

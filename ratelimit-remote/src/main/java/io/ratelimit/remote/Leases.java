@@ -313,7 +313,33 @@ final class Leases {
         return answer.withReceipt(lease.receipt(estimate));
     }
 
-    /** Drops the leases of a bucket. Their tokens come back to the remote bucket with time. */
+    /**
+     * Pays for tokens that a call has cost beyond its estimate, from the leases of its bucket under any spec. If they have
+     * too few, they end.
+     *
+     * @param tokens the tokens; none if it is below 1
+     * @return the number of tokens paid
+     */
+    long pay(Charge charge, long tokens) {
+        LeasedBucket bucket = tokens < 1 ? null : buckets.getIfPresent(BucketKey.of(charge));
+        return bucket == null ? 0 : bucket.pay(tokens, time.nanoTime());
+    }
+
+    /** Returns whether there are leased tokens of a bucket, or may be after a request that is under way. */
+    boolean mayHaveTokens(Charge charge) {
+        LeasedBucket bucket = buckets.getIfPresent(BucketKey.of(charge));
+        return bucket != null && bucket.mayHaveTokens(time.nanoTime());
+    }
+
+    /** Drops the leases of a bucket in debt. A new lease needs a request that is sent from now on. */
+    void drop(Charge charge) {
+        LeasedBucket bucket = buckets.getIfPresent(BucketKey.of(charge));
+        if (bucket != null) {
+            bucket.drop();
+        }
+    }
+
+    /** Forgets a bucket and drops its leases. Their tokens come back to the remote bucket with time. */
     void forget(Charge charge) {
         LeasedBucket bucket = buckets.asMap().remove(BucketKey.of(charge));
         if (bucket != null) {
