@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.annotation.RateLimitExempt;
 import jakarta.servlet.Filter;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -9,6 +10,7 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
 import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.filter.UrlHandlerFilter;
 import org.springframework.web.servlet.config.annotation.PathMatchConfigurer;
@@ -57,7 +59,7 @@ class PathVariantTests {
     @Test
     void policiesIgnoreCaseIfControllersDo() {
         try (TestServer server = TestServer.open(YAML, Api.class, AnyCase.class).start()) {
-            for (String alias : List.of("/LOGIN", "/Login", "/%4cogin", "/LogIn;a=b")) {
+            for (String alias : List.of("/LOGIN", "/Login", "/%4cogin", "/LogIn;a=b", "/log%C4%B1n", "/LOG%C4%B0N")) {
                 server.refill();
                 assertThat(server.http().get("/login").body()).as(alias).isEqualTo("login");
                 assertThat(server.http().get(alias).body()).as(alias).isEqualTo("login");
@@ -67,6 +69,55 @@ class PathVariantTests {
             server.refill();
             server.http().get("/FREE");
             assertThat(server.available("others")).as("excluded").isEqualTo(100);
+        }
+    }
+
+    /** A long s (U+017F) equals an s, a dotless i (U+0131) an i, and the Kelvin sign (U+212A) a k. */
+    @Test
+    void lettersThatAreEqualOnlyInUpperCaseAreOneEndpoint() {
+        try (TestServer server =
+                TestServer.open(LETTERS, Letters.class, AnyCase.class).start()) {
+            for (String alias : List.of("/free/SECRET", "/free/%C5%BFecret", "/FREE/%C5%BFecret")) {
+                server.refill();
+                assertThat(server.http().get("/free/secret").body()).as(alias).isEqualTo("secret");
+                assertThat(server.http().get(alias).body()).as(alias).isEqualTo("secret");
+                assertThat(server.available("all"))
+                        .as("%s, no exemption", alias)
+                        .isEqualTo(98);
+            }
+            for (String alias : List.of("/KIND/Mi%C5%BF%C5%BF", "/%E2%84%AA%C4%B1nd/m%C4%B1ss")) {
+                server.refill();
+                assertThat(server.http().get("/kind/miss").body()).as(alias).isEqualTo("miss");
+                assertThat(server.http().get(alias).status()).as(alias).isEqualTo(200);
+                assertThat(server.available("variable", "miss")).as(alias).isEqualTo(98);
+            }
+        }
+    }
+
+    private static final String LETTERS = """
+            ratelimit:
+              policies:
+                all: { rate: 100/1h }
+                variable: { key: path-variable:id, rate: 100/1h, paths: /kind/* }
+            """;
+
+    @RestController
+    static class Letters {
+
+        @RateLimitExempt
+        @GetMapping("/free/{any}")
+        String free(@PathVariable String any) {
+            return any;
+        }
+
+        @GetMapping("/free/secret")
+        String secret() {
+            return "secret";
+        }
+
+        @GetMapping("/kind/{id}")
+        String variable(@PathVariable String id) {
+            return id;
         }
     }
 

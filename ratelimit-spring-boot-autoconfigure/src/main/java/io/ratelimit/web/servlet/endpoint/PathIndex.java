@@ -305,10 +305,23 @@ public final class PathIndex<T> {
         private static int hash(String text, int start, int end) {
             int hash = 0;
             for (int i = start; i < end; i++) {
-                hash = 31 * hash + Character.toLowerCase(text.charAt(i));
+                int c = text.charAt(i);
+                if (c >= 128) {
+                    c = text.codePointAt(i);
+                    i += Character.charCount(c) - 1;
+                }
+                hash = 31 * hash + folded(c);
             }
             int mixed = hash * 0x9E3779B9; // item1, item2 and so on would stand side by side
             return mixed ^ mixed >>> 16;
+        }
+
+        /** Folds a letter as {@link String#equalsIgnoreCase} does, by which Spring compares: a dotless i is an i. */
+        private static int folded(int c) {
+            if (c < 128) {
+                return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
+            }
+            return Character.toLowerCase(Character.toUpperCase(c));
         }
     }
 }

@@ -3,7 +3,9 @@ package io.ratelimit.web.servlet.endpoint;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
@@ -16,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.http.server.PathContainer;
+import org.springframework.web.util.UriUtils;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 import org.springframework.web.util.pattern.PatternParseException;
@@ -23,7 +26,7 @@ import org.springframework.web.util.pattern.PatternParseException;
 /** The index must find exactly the patterns that match, and try few others. */
 class PathIndexTests {
 
-    private static final List<String> WORDS = List.of("a", "b", "ab", "A", "7", "x.txt", "\u00e9", "\u0130", "i");
+    private static final List<String> WORDS = List.of("a", "b", "ab", "A", "7", "x.txt", "\u00e9", "\u0130", "i", "s");
     private static final List<String> WILDCARDS = List.of(
             "{v%d}",
             "{v%d}",
@@ -41,8 +44,8 @@ class PathIndexTests {
             "{v%d}.txt",
             "**a");
     private static final List<String> SENT = List.of(
-            "a", "b", "ab", "A", "7", "x.txt", "%C3%A9", "%C4%B0", "i", "I", "", "", ";v=1", "a;b=c", "%61", "a%2fb",
-            "a-b", "aa");
+            "a", "b", "ab", "A", "7", "x.txt", "%C3%A9", "%C4%B0", "%C4%B1", "%C5%BF", "i", "I", "", "", ";v=1",
+            "a;b=c", "%61", "a%2fb", "a-b", "aa");
 
     private static int matched;
 
@@ -117,6 +120,47 @@ class PathIndexTests {
             }
         });
         return found;
+    }
+
+    /** Only letters with another case equal other letters, so the rest of Unicode must find itself alone. */
+    @Test
+    void foldsEachLetterOfUnicodeAsSpringComparesIt() {
+        PathPatternParser anyCase = new PathPatternParser();
+        anyCase.setCaseSensitive(false);
+        int[] letters = IntStream.rangeClosed(0, Character.MAX_CODE_POINT)
+                .filter(c -> Character.toLowerCase(c) != c || Character.toUpperCase(c) != c)
+                .flatMap(c -> IntStream.of(c, Character.toLowerCase(c), Character.toUpperCase(c)))
+                .distinct()
+                .toArray();
+        int[] others = IntStream.range(0x80, Character.MIN_SURROGATE)
+                .filter(c -> Arrays.stream(letters).noneMatch(letter -> letter == c))
+                .toArray();
+        List<PathPattern> cased = Arrays.stream(letters)
+                .mapToObj(c -> anyCase.parse("/log" + Character.toString(c) + "n"))
+                .toList();
+        PathIndex<PathPattern> index = new PathIndex<>();
+        cased.forEach(pattern -> index.add(pattern, pattern));
+        for (int c : letters) {
+            PathContainer path = encoded("/log" + Character.toString(c) + "n");
+            assertThat(found(index, RequestPath.of(path)))
+                    .as("U+%04X", c)
+                    .containsExactlyInAnyOrderElementsOf(cased.stream()
+                            .filter(pattern -> pattern.matches(path))
+                            .toList());
+        }
+        PathIndex<Integer> rest = new PathIndex<>();
+        for (int c : others) {
+            rest.add(anyCase.parse("/log" + Character.toString(c) + "n"), c);
+        }
+        for (int c : others) {
+            RequestPath path = RequestPath.of(encoded("/log" + Character.toString(c) + "n"));
+            assertThat(found(rest, path)).containsExactly(c);
+            assertThat(found(index, path)).as("U+%04X", c).isEmpty();
+        }
+    }
+
+    private static PathContainer encoded(String path) {
+        return PathContainer.parsePath(UriUtils.encodePath(path, StandardCharsets.UTF_8));
     }
 
     @ParameterizedTest
