@@ -1,23 +1,33 @@
 package io.ratelimit.autoconfigure;
 
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.springframework.boot.SpringBootVersion;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
 import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.context.annotation.ConditionContext;
+import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
+import org.springframework.core.type.ClassMetadata;
 
 /**
  * Condition that holds unless {@code ratelimit.enabled} is false. To Spring Boot's own condition {@code yes} is not true, so
- * it would disable limits without a message. A value that is not a boolean stops the start when it is bound.
+ * it would disable limits. A value that is not a boolean stops the start when it is bound. Limits that are disabled are one
+ * warning with the origin of the property.
  *
  * <p>An enabled limit stops the start on a Spring Boot that is too old. This condition is the first of our code that runs there,
  * so that no missing class of Spring Boot 4 leads to another report.
  */
 public class RateLimitEnabledCondition extends SpringBootCondition {
 
+    private static final Log logger = LogFactory.getLog(RateLimitEnabledCondition.class);
     private static final String PROPERTY = RateLimitProperties.PREFIX + ".enabled";
 
     @Override
@@ -26,8 +36,32 @@ public class RateLimitEnabledCondition extends SpringBootCondition {
         boolean enabled = isEnabled(context);
         if (enabled) {
             requireSpringBoot4(SpringBootVersion.getVersion());
+        } else if (isOn(RateLimitAutoConfiguration.class, metadata)) {
+            warn(context.getEnvironment());
         }
         return new ConditionOutcome(enabled, message.because("'" + PROPERTY + "' decides"));
+    }
+
+    /** Returns whether the condition is that of a class. Several classes have it, and one warning is enough. */
+    private static boolean isOn(Class<?> type, AnnotatedTypeMetadata metadata) {
+        return metadata instanceof ClassMetadata annotated
+                && annotated.getClassName().equals(type.getName());
+    }
+
+    private static void warn(Environment environment) {
+        for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
+            ConfigurationProperty property = source.getConfigurationProperty(ConfigurationPropertyName.of(PROPERTY));
+            if (property != null) {
+                String name = WrittenProperty.nameOf(property);
+                logger.warn("No limit is enforced, neither the policies below 'ratelimit.policies' nor @RateLimited: '"
+                        + name + "' is false (" + property.getOrigin() + ")"
+                        + (WrittenProperty.hasOtherPrefix(property)
+                                ? ". " + WrittenProperty.ONE_PREFIX + "rename '" + name
+                                        + "' if it is not meant for this library"
+                                : ""));
+                return;
+            }
+        }
     }
 
     private static void requireSpringBoot4(String version) {

@@ -155,8 +155,8 @@ final class RateLimitFailureAnalyzers {
 
         private static String describe(List<ConfigurationProperty> unknown) {
             return unknown.stream()
-                    .map(property -> "\n    " + property.getName() + ", with the value \"" + property.getValue()
-                            + "\": " + property.getOrigin())
+                    .map(property -> "\n    " + WrittenProperty.nameOf(property) + ", with the value \""
+                            + property.getValue() + "\": " + property.getOrigin())
                     .collect(Collectors.joining("", "Rate limiting has no such property:\n", ""));
         }
 
@@ -174,7 +174,17 @@ final class RateLimitFailureAnalyzers {
                     + (isIn(".overrides[", unknown)
                             ? "\nThe properties of an override are: " + names(OverrideEntry.class)
                             : "")
-                    + (isIn(".tiers.", unknown) ? "\nThe properties of a tier are: " + names(Tier.class) : "");
+                    + (isIn(".tiers.", unknown) ? "\nThe properties of a tier are: " + names(Tier.class) : "")
+                    + unknown.stream()
+                            .filter(WrittenProperty::hasOtherPrefix)
+                            .findFirst()
+                            .map(UnknownProperty::rename)
+                            .orElse("");
+        }
+
+        private static String rename(ConfigurationProperty property) {
+            return "\n" + WrittenProperty.ONE_PREFIX + "if the property is not meant for this library, rename it, for"
+                    + " example to 'app." + WrittenProperty.nameOf(property) + "'.";
         }
 
         private static boolean isBelow(ConfigurationPropertyName name, List<ConfigurationProperty> unknown) {

@@ -72,6 +72,33 @@ class StartupLogTests extends CapturedStart {
                                 + " authentication");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"ratelimit", "rate-limit", "rateLimit"})
+    void limitsThatAPropertySwitchesOffAreOneWarning(String prefix) {
+        String oneName = " To Spring Boot, 'rate-limit', 'rateLimit' and 'ratelimit' are one prefix: rename '" + prefix
+                + ".enabled' if it is not meant for this library";
+        List<String> log =
+                new YamlApplication(directory, """
+                %s:
+                  enabled: off
+                ratelimit.policies.site.rate: 5/s
+                """.formatted(prefix)).withWeb().log(output);
+        assertThat(log)
+                .containsExactly("WARN No limit is enforced, neither the policies below 'ratelimit.policies' nor"
+                        + " @RateLimited: '" + prefix + ".enabled' is false (URL [file:" + directory
+                        + "/application.yml] - 2:12)" + (prefix.equals("ratelimit") ? "" : "." + oneName));
+    }
+
+    @Test
+    void aVariableThatSwitchesLimitsOffIsNamed() {
+        assertThat(new YamlApplication(directory, "ratelimit.policies.site.rate: 5/s")
+                        .withVariable("RATELIMIT_ENABLED", "false")
+                        .log(output))
+                .containsExactly("WARN No limit is enforced, neither the policies below 'ratelimit.policies' nor"
+                        + " @RateLimited: 'RATELIMIT_ENABLED' is false (System Environment Property"
+                        + " \"RATELIMIT_ENABLED\")");
+    }
+
     @Test
     void aPolicyWithTiersIsLogged() {
         assertThat(log("""
