@@ -13,6 +13,7 @@ import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
@@ -26,12 +27,14 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
     private static final int MAX_SHOWN = 10;
     private static final String PATH_VARIABLE = "path-variable:";
+    private static final Pattern QUERY = Pattern.compile("\\?[^/]*=");
     private static final Log logger = StartupReport.logger;
 
     void log() {
         warnOfMissingUsers();
         warnOfIneffectiveExemptions();
         policies.forEach(RequestPolicyWarnings::warnOfRefunds);
+        policies.forEach(RequestPolicyWarnings::warnOfQueries);
         warnOfHealth();
     }
 
@@ -45,6 +48,45 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
             warnOfUnknownVariables(policy, patterns);
         }
         warnOfContextPath(contextPath, patterns);
+    }
+
+    /** Returns whether any policy is limited to some paths. */
+    boolean namePaths() {
+        return policies.stream().anyMatch(policy -> !policy.paths().isEmpty());
+    }
+
+    /** Warns of paths that nothing serves, apart from those that another warning is about. */
+    void warnOfUnservedPaths(ServedPaths served, String contextPath) {
+        for (RequestPolicy policy : policies) {
+            for (PathPattern pattern : policy.paths()) {
+                String text = pattern.getPatternString();
+                boolean absolute = contextPath.length() > 1 && isBelow(contextPath, text);
+                if (!absolute && !hasQuery(text) && !served.contains(pattern)) {
+                    logger.warn(
+                            "No endpoint of this application matches '" + text + "', a path of the throttle policy '"
+                                    + policy.policy().name()
+                                    + "': unless a filter serves it, the policy limits nothing there. Correct the path, or"
+                                    + " remove it");
+                }
+            }
+        }
+    }
+
+    private static void warnOfQueries(RequestPolicy policy) {
+        Stream.concat(policy.paths().stream(), policy.excludePaths().stream())
+                .map(PathPattern::getPatternString)
+                .filter(RequestPolicyWarnings::hasQuery)
+                .distinct()
+                .forEach(pattern -> logger.warn("The path pattern '" + pattern + "' of the throttle policy '"
+                        + policy.policy().name() + "' looks like a path with a query string, which paths don't have:"
+                        + " '?' stands for one character, so no endpoint of this application matches. Write '"
+                        + pattern.substring(0, pattern.indexOf('?'))
+                        + "', and select requests by their query in the policy's condition"));
+    }
+
+    /** Returns whether a question mark outside of expressions comes before an equals sign. */
+    private static boolean hasQuery(String pattern) {
+        return QUERY.matcher(pattern.replaceAll("\\{[^/}]*}", "")).find();
     }
 
     private void warnOfMissingUsers() {

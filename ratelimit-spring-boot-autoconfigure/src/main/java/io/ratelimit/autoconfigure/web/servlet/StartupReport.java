@@ -20,6 +20,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationListener;
 import org.springframework.context.event.ContextRefreshedEvent;
 import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
 
 /**
  * The report of a servlet application about its limits: one line for each policy, and warnings of probable mistakes.
@@ -71,9 +72,19 @@ record StartupReport(
             List<String> names =
                     servers.stream().flatMap(server -> server.names().stream()).toList();
             RequestPolicyWarnings warnings = new RequestPolicyWarnings(policies.all(), endpoints);
-            warnings.logUnknown(patterns, context.getEnvironment().getProperty("server.servlet.context-path", ""));
+            String contextPath = context.getEnvironment().getProperty("server.servlet.context-path", "");
+            warnings.logUnknown(patterns, contextPath);
+            if (warnings.namePaths()) {
+                warnings.warnOfUnservedPaths(new ServedPaths(context, servers, parser()), contextPath);
+            }
             report.properties().policies().forEach((name, policy) -> warnings.warnOfOverrides(name, policy, names));
         }
+    }
+
+    private PathPatternParser parser() {
+        return context.containsBean("mvcPatternParser")
+                ? context.getBean("mvcPatternParser", PathPatternParser.class)
+                : PathPatternParser.defaultInstance;
     }
 
     /** Compares by identity: for each event Spring hashes the listeners, and a record would hash all that it contains. */

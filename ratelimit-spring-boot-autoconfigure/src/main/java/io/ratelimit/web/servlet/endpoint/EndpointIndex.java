@@ -52,6 +52,7 @@ final class EndpointIndex {
     private final Map<String, Name> names = new HashMap<>();
     private final Set<String> ineffectiveExemptions = new TreeSet<>();
     private final boolean hasExempt;
+    private final boolean complete;
 
     private EndpointIndex(List<MappedEndpoints> read) {
         List<MappedEndpoints> mappings = withExemptionsRemoved(read);
@@ -87,6 +88,7 @@ final class EndpointIndex {
             }
         }
         hasExempt = !exempt.isEmpty();
+        complete = read.stream().allMatch(MappedEndpoints::complete);
     }
 
     private List<Ranked> ranked(MappedEndpoints mapping) {
@@ -224,6 +226,11 @@ final class EndpointIndex {
             certain = certain == null && exemption.certain() ? one.endpoint() : certain;
         }
         return !inOrder.isEmpty();
+    }
+
+    /** Returns whether all mappings could be read entirely. */
+    boolean isComplete() {
+        return complete;
     }
 
     boolean hasExempt() {

@@ -105,6 +105,16 @@ public final class Endpoints {
         return index.keys();
     }
 
+    /** Returns whether these are all endpoints of the {@code DispatcherServlet}. */
+    public boolean isComplete() {
+        return !servletName.isEmpty() && index.isComplete();
+    }
+
+    /** Returns whether the {@code DispatcherServlet} has a name. */
+    public boolean isServlet(String name) {
+        return name.equals(servletName);
+    }
+
     /** Returns whether the request's servlet is the {@code DispatcherServlet}. */
     public boolean targetsDispatcher(HttpServletRequest request) {
         String target = request.getHttpServletMapping().getServletName();
