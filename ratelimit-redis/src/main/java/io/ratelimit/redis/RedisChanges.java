@@ -28,10 +28,32 @@ public final class RedisChanges {
 
     private final RedisConnections connections;
     private final byte[] key;
+    private final ChangeSignature signature;
 
-    RedisChanges(RedisConnections connections, String prefix) {
+    /** @param secret the key of the HMAC of changes; empty for none */
+    RedisChanges(RedisConnections connections, String prefix, String secret) {
         this.connections = connections;
         this.key = bytes(prefix + ":changes");
+        this.signature = new ChangeSignature(prefix, secret);
+    }
+
+    /** Returns whether changes have an HMAC, which needs the secret. */
+    public boolean areSigned() {
+        return signature.hasSecret();
+    }
+
+    /** Returns the value of a change: its text, and its HMAC if there is a secret. */
+    public String sign(String field, String change) {
+        return signature.sign(field, change);
+    }
+
+    /**
+     * Returns the text of the change in a value.
+     *
+     * @throws IllegalArgumentException if there is a secret and the HMAC is absent or wrong, or the other way round
+     */
+    public String verify(String field, String value) {
+        return signature.verify(field, value);
     }
 
     /**

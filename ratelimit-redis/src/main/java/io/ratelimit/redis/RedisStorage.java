@@ -26,10 +26,10 @@ public final class RedisStorage implements AutoCloseable {
     private final RedisBucketStore store;
     private final RedisChanges changes;
 
-    private RedisStorage(RedisConnections connections, RedisBucketStore store, String prefix) {
+    private RedisStorage(RedisConnections connections, RedisBucketStore store, String prefix, String secret) {
         this.connections = connections;
         this.store = store;
-        this.changes = new RedisChanges(connections, prefix);
+        this.changes = new RedisChanges(connections, prefix, secret);
     }
 
     /**
@@ -37,13 +37,13 @@ public final class RedisStorage implements AutoCloseable {
      *
      * @param application the Redis of the application
      * @param prefix the beginning of all keys
-     * @param secret the key of the hash in Redis keys; empty for none
+     * @param secret the key of the hash in Redis keys, and of the HMAC of changes; empty for none
      */
     public static RedisStorage withScripts(
             RedisClientFactory application, String prefix, String secret, Deadline deadline) {
         RedisConnections connections = RedisConnections.forScripts(application);
         return new RedisStorage(
-                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline), prefix);
+                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline), prefix, secret);
     }
 
     /**
@@ -51,7 +51,7 @@ public final class RedisStorage implements AutoCloseable {
      *
      * @param application the Redis of the application
      * @param prefix the beginning of all keys
-     * @param secret the key of the hash in Redis keys; empty for none
+     * @param secret the key of the hash in Redis keys, and of the HMAC of changes; empty for none
      * @throws IllegalArgumentException if Redis is a cluster
      */
     public static RedisStorage withTransactions(
@@ -60,7 +60,8 @@ public final class RedisStorage implements AutoCloseable {
         return new RedisStorage(
                 connections,
                 RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline),
-                prefix);
+                prefix,
+                secret);
     }
 
     /** Returns the longest time by which tokens of a policy and its tiers can be taken ahead. */

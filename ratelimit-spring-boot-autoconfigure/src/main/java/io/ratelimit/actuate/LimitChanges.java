@@ -15,7 +15,10 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -30,6 +33,9 @@ import org.springframework.context.SmartLifecycle;
  * counts. Each change of the shared place gets a number when it is sent, and so does each reading. A reply with a lower
  * number than one that was applied is older, and is ignored. While the shared place is unavailable its changes stay in
  * force, and end by the clock of the shared place, continued with the clock of this instance.
+ *
+ * <p>A change that isn't signed by an instance of this application is ignored, and so is a signed one that was replaced or
+ * reverted since: this instance remembers the newest change of each limit.
  */
 public final class LimitChanges implements SmartLifecycle {
 
@@ -38,14 +44,19 @@ public final class LimitChanges implements SmartLifecycle {
     /** The time between readings. With the time of a reading, each change is followed within a second. */
     private static final Duration PERIOD = Duration.ofMillis(900);
 
-    private static final int MAX_LOGGED = 200;
+    /** The time that an operation may wait for the shared place: a caller has its answer within a second. */
+    private static final Duration MAX_WAIT = Duration.ofMillis(800);
+
+    /** The time that the start may wait: the first call of a JVM is slow. */
+    private static final Duration MAX_START = Duration.ofSeconds(2);
 
     private final Throttlers throttlers;
     private final TimeSource time;
     private final @Nullable Shared shared;
     private final Map<Limit, DatedChange> current = new HashMap<>();
     private final Map<String, String> followed = new HashMap<>();
-    private Map<String, String> ignored = Map.of();
+    private final Map<String, Latest> latest = new HashMap<>();
+    private final IgnoredChanges ignored;
     private Instant sharedTime = Instant.MIN;
     private long sharedTimeAt;
     private long sent;
@@ -62,6 +73,7 @@ public final class LimitChanges implements SmartLifecycle {
         this.throttlers = throttlers;
         this.time = time;
         this.shared = shared;
+        this.ignored = new IgnoredChanges(time);
     }
 
     /**
@@ -70,10 +82,26 @@ public final class LimitChanges implements SmartLifecycle {
      */
     public interface Shared {
 
+        /** Returns whether the texts of changes prove their origin, so that another writer can't make one. */
+        boolean areSigned();
+
+        /** Returns whether a policy may be changed for all instances. */
+        boolean mayChange(ThrottlePolicy policy);
+
+        /** Returns the text of a change with the proof of its origin, if there is one. */
+        String sign(String limit, String change);
+
+        /**
+         * Returns the change in a text.
+         *
+         * @throws IllegalArgumentException if its origin isn't an instance of this application
+         */
+        String verify(String limit, String text);
+
         /** Returns all changes. */
         CompletableFuture<Kept> read();
 
-        /** Keeps the change of a limit in place of the previous one. */
+        /** Keeps the signed change of a limit in place of the previous one. */
         CompletableFuture<?> put(String limit, String change);
 
         /** Removes the change of a limit. Returns whether there was one. */
@@ -102,32 +130,16 @@ public final class LimitChanges implements SmartLifecycle {
             @Nullable Instant until,
             BucketSpec configured) {}
 
-    private record Limit(String policy, @Nullable String tier) {
+    /**
+     * The newest signed change of a limit that this instance has seen. An older one is not followed: a writer without the
+     * secret has put it back.
+     *
+     * @param gone whether the shared place contained it no more
+     */
+    private record Latest(String change, Instant since, boolean gone) {
 
-        static Limit of(String text) {
-            int slash = text.indexOf('/');
-            return slash < 0 ? new Limit(text, null) : new Limit(text.substring(0, slash), text.substring(slash + 1));
-        }
-
-        String text() {
-            return tier == null ? policy : policy + "/" + tier;
-        }
-
-        BucketSpec in(ThrottlePolicy version) {
-            BucketSpec spec = tier == null ? version.spec() : version.tiers().get(tier);
-            if (spec == null) {
-                throw new IllegalArgumentException("the policy has no such tier");
-            }
-            return spec;
-        }
-
-        ThrottlePolicy with(BucketSpec spec, ThrottlePolicy version) {
-            if (tier == null) {
-                return version.withSpec(spec);
-            }
-            Map<String, BucketSpec> tiers = new HashMap<>(version.tiers());
-            tiers.put(tier, spec);
-            return version.withTiers(tiers);
+        boolean precludes(String text, Instant time) {
+            return time.isBefore(since) || time.equals(since) && (gone || !text.equals(change));
         }
     }
 
@@ -161,7 +173,7 @@ public final class LimitChanges implements SmartLifecycle {
      */
     void changeHere(String policy, @Nullable String tier, LimitChange change) {
         if (shared != null) {
-            followEarlierChanges();
+            followEarlierChanges(MAX_WAIT);
         }
         Limit limit = new Limit(policy, tier);
         synchronized (this) {
@@ -172,9 +184,9 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /** Follows the changes for all instances that precede a change of this instance, which must not be replaced by them. */
-    private void followEarlierChanges() {
+    private void followEarlierChanges(Duration atMost) {
         try {
-            await(refresh());
+            await(refresh(), System.nanoTime() + atMost.toNanos());
         } catch (BackendException unavailable) {
             logger.debug("Changes for all instances can't be read: " + unavailable.getMessage());
         }
@@ -193,26 +205,44 @@ public final class LimitChanges implements SmartLifecycle {
     Instant changeForAll(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
         if (shared == null) {
             throw new IllegalArgumentException(
-                    "changes for all instances are kept in Redis, and no limit of this application is there: set"
-                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy");
+                    "changes for all instances are kept in Redis, and this instance follows none there: set"
+                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy, and don't set"
+                            + " 'ratelimit.redis.changes: false'");
         }
+        PolicyThrottler throttler = throttlers.get(policy);
+        verifyScope(throttler.policy());
+        long end = System.nanoTime() + MAX_WAIT.toNanos();
         try {
-            await(refresh());
+            await(refresh(), end);
         } catch (BackendException failed) {
             throw failure(failed, "no limit was changed");
         }
         Limit limit = new Limit(policy, tier);
         BucketSpec spec = change.apply(spec(limit));
-        PolicyThrottler throttler = throttlers.get(policy);
         throttler.verifyChange(limit.with(spec, throttler.policy()));
         Instant now = sharedNow().truncatedTo(ChronoUnit.MILLIS);
-        DatedChange forAll = new DatedChange(spec, now, until == null ? null : DatedChange.end(until, now), true);
-        String text = forAll.text();
+        DatedChange forAll =
+                new DatedChange(spec, since(limit, now), until == null ? null : DatedChange.end(until, now), true);
+        String text = shared.sign(limit.text(), forAll.text());
         write(
+                end,
                 () -> shared.put(limit.text(), text),
                 () -> follow(limit.text(), text),
                 "the change may hold nevertheless");
         return forAll.until();
+    }
+
+    /** Returns the time of a new change, which must be after those of all earlier ones, also if the clock was set back. */
+    private synchronized Instant since(Limit limit, Instant now) {
+        Latest earlier = latest.get(limit.text());
+        return earlier == null || earlier.since.isBefore(now) ? now : earlier.since.plusMillis(1);
+    }
+
+    private void verifyScope(ThrottlePolicy policy) {
+        if (!Objects.requireNonNull(shared).mayChange(policy)) {
+            throw new IllegalArgumentException("'" + policy.name() + "' has its buckets in memory, and without"
+                    + " 'ratelimit.redis.key-secret' each client that writes to Redis could change it: set a key-secret");
+        }
     }
 
     /**
@@ -225,6 +255,7 @@ public final class LimitChanges implements SmartLifecycle {
         Limit limit = new Limit(policy, tier);
         boolean forAll = shared != null
                 && write(
+                        System.nanoTime() + MAX_WAIT.toNanos(),
                         () -> shared.remove(limit.text()),
                         () -> drop(limit.text()),
                         "the change may be taken back nevertheless");
@@ -239,7 +270,7 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /** Changes the shared place, and then this instance in the same way. */
-    private <T> T write(Supplier<CompletableFuture<T>> change, Runnable sameChange, String consequence) {
+    private <T> T write(long end, Supplier<CompletableFuture<T>> change, Runnable sameChange, String consequence) {
         CompletableFuture<T> writing;
         long number;
         synchronized (this) {
@@ -248,7 +279,7 @@ public final class LimitChanges implements SmartLifecycle {
         }
         T result;
         try {
-            result = await(writing);
+            result = await(writing, end);
         } catch (BackendException failed) {
             throw failure(failed, consequence);
         }
@@ -267,13 +298,19 @@ public final class LimitChanges implements SmartLifecycle {
                 failed);
     }
 
-    private static <T> T await(CompletableFuture<T> result) {
+    /** @param end the latest moment of the result, as {@link System#nanoTime} */
+    private static <T> T await(CompletableFuture<T> result, long end) {
         try {
-            return result.join();
-        } catch (CompletionException failed) {
+            return result.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException failed) {
             throw failed.getCause() instanceof BackendException failure
                     ? failure
                     : new BackendException("changes for all instances failed: " + failed.getCause(), failed);
+        } catch (TimeoutException late) {
+            throw new BackendException("there was no answer in time", late);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new BackendException("the thread was interrupted", interrupted);
         }
     }
 
@@ -290,15 +327,10 @@ public final class LimitChanges implements SmartLifecycle {
         unreadableLogged = false;
         sharedTime = kept.now;
         sharedTimeAt = time.nanoTime();
-        Map<String, String> bad = new HashMap<>();
-        kept.changes.forEach((limit, change) -> {
-            String reason = follow(limit, change);
-            if (reason != null) {
-                bad.put(limit, change);
-                logIgnored(limit, change, reason);
-            }
-        });
-        ignored = bad;
+        kept.changes.forEach((limit, change) -> ignored.log(limit, change, follow(limit, change)));
+        ignored.retain(kept.changes.keySet());
+        latest.replaceAll((limit, change) ->
+                kept.changes.containsKey(limit) ? change : new Latest(change.change, change.since, true));
         Set.copyOf(followed.keySet()).stream()
                 .filter(limit -> !kept.changes.containsKey(limit))
                 .forEach(this::drop);
@@ -321,8 +353,11 @@ public final class LimitChanges implements SmartLifecycle {
         }
         try {
             Limit limit = Limit.of(text);
-            DatedChange forAll =
-                    DatedChange.of(change, limit.in(throttlers.get(limit.policy).configured()));
+            PolicyThrottler throttler = throttlers.get(limit.policy());
+            verifyScope(throttler.policy());
+            DatedChange forAll = DatedChange.of(
+                    Objects.requireNonNull(shared).verify(text, change), limit.in(throttler.configured()));
+            verifyOrder(text, change, forAll.since());
             if (isPast(forAll)) {
                 end(limit);
             } else {
@@ -336,23 +371,21 @@ public final class LimitChanges implements SmartLifecycle {
         }
     }
 
-    private void logIgnored(String limit, String change, String reason) {
-        if (!change.equals(ignored.get(limit))) {
-            logger.warn("The change of '" + printable(limit)
-                    + "' for all instances can't be used and is ignored, so the present limit stays: "
-                    + printable(reason));
+    /** @throws IllegalArgumentException if a signed change is older than one that this instance has seen */
+    private void verifyOrder(String limit, String change, Instant since) {
+        if (!Objects.requireNonNull(shared).areSigned()) {
+            return;
         }
-    }
-
-    private static String printable(String text) {
-        String cut = text.length() > MAX_LOGGED ? text.substring(0, MAX_LOGGED) + "…" : text;
-        return cut.codePoints()
-                .map(c -> Character.isISOControl(c) ? '?' : c)
-                .collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
-                .toString();
+        Latest seen = latest.get(limit);
+        if (seen != null && seen.precludes(change, since)) {
+            throw new IllegalArgumentException("it was made " + since + " and has been replaced or taken back since, so it"
+                    + " was written to Redis again: send the change to the actuator if it is wanted");
+        }
+        latest.put(limit, new Latest(change, since, false));
     }
 
     private void drop(String text) {
+        latest.computeIfPresent(text, (limit, change) -> new Latest(change.change, change.since, true));
         if (followed.remove(text) != null) {
             end(Limit.of(text));
         }
@@ -375,7 +408,7 @@ public final class LimitChanges implements SmartLifecycle {
         current.remove(limit);
         if (change.spec().equals(spec(limit))) {
             try {
-                reconfigure(limit, limit.in(throttlers.get(limit.policy).configured()));
+                reconfigure(limit, limit.in(throttlers.get(limit.policy()).configured()));
             } catch (IllegalArgumentException refused) {
                 logger.warn(
                         "The change of '" + limit.text() + "' for all instances has ended, but the configured limit is"
@@ -385,15 +418,15 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     private BucketSpec spec(Limit limit) {
-        return limit.in(throttlers.get(limit.policy).policy());
+        return limit.in(throttlers.get(limit.policy()).policy());
     }
 
     private void reconfigure(Limit limit, BucketSpec spec) {
-        PolicyThrottler throttler = throttlers.get(limit.policy);
-        if (limit.tier == null) {
+        PolicyThrottler throttler = throttlers.get(limit.policy());
+        if (limit.tier() == null) {
             throttler.reconfigure(spec);
         } else {
-            throttler.reconfigure(limit.tier, spec);
+            throttler.reconfigure(limit.tier(), spec);
         }
     }
 
@@ -403,7 +436,7 @@ public final class LimitChanges implements SmartLifecycle {
         Object started = new Object();
         run = started;
         if (shared != null) {
-            followEarlierChanges();
+            followEarlierChanges(MAX_START);
             schedule(started);
         }
     }

@@ -407,23 +407,26 @@ public record RateLimitProperties(
      *
      * @param keyPrefix Prefix of all keys, so that several applications can share a Redis. By default
      *     ratelimit:${spring.application.name}.
-     * @param keySecret Secret of the hash that replaces values of clients in keys. Without a secret, values that can be guessed
-     *     can be found out.
+     * @param keySecret Secret of the hash that replaces values of clients in keys, and of the HMAC of changes for all instances.
+     *     Without a secret, values that can be guessed can be found out, and any writer of Redis can change limits there.
      * @param timeout Longest time that one request waits for Redis, for all its calls together. Its settlements have the
      *     same time once more.
      * @param strategy Command to take tokens by: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI and
      *     EXEC, for servers without scripts).
      * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
      *     0.25 for four instances.
+     * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
+     *     that have its HMAC. Default: true where the endpoint ratelimits is exposed.
      */
     public record Redis(
             @Nullable String keyPrefix,
             @Nullable String keySecret,
             @DefaultValue("100ms") Duration timeout,
             @DefaultValue("script") Strategy strategy,
-            @DefaultValue("1.0") double localShare) {
+            @DefaultValue("1.0") double localShare,
+            @Nullable Boolean changes) {
 
-        static final Redis DEFAULT = new Redis(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0);
+        static final Redis DEFAULT = new Redis(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0, null);
 
         private static final String PROPERTY = PREFIX + ".redis";
         private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
@@ -474,7 +477,7 @@ public record RateLimitProperties(
         @Override
         public String toString() {
             return "Redis[keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", strategy=" + strategy + ", localShare="
-                    + localShare + "]";
+                    + localShare + ", changes=" + changes + "]";
         }
     }
 }

@@ -44,6 +44,7 @@ class LimitChangesTests {
         private Instant now = START;
         private boolean delayed;
         private boolean unavailable;
+        private boolean signed;
         private int reads;
         private Runnable duringRead = () -> {};
 
@@ -62,6 +63,29 @@ class LimitChangesTests {
         void deliver() {
             List.copyOf(replies).forEach(Runnable::run);
             replies.clear();
+        }
+
+        @Override
+        public boolean areSigned() {
+            return signed;
+        }
+
+        @Override
+        public boolean mayChange(ThrottlePolicy policy) {
+            return !policy.name().equals("memory");
+        }
+
+        @Override
+        public String sign(String limit, String change) {
+            return signed ? limit + ":" + change : change;
+        }
+
+        @Override
+        public String verify(String limit, String text) {
+            if (signed && !text.startsWith(limit + ":")) {
+                throw new IllegalArgumentException("not signed");
+            }
+            return signed ? text.substring(limit.length() + 1) : text;
         }
 
         @Override
@@ -236,6 +260,100 @@ class LimitChangesTests {
         meanwhile.run();
         reply.run();
         assertThat(taking.get(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    /** Whoever may write to Redis but has no secret can only write values that an instance has written before. */
+    @Test
+    void aSignedChangeIsNotFollowedAgainAfterANewerOne() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        String old = shared.values.get("api");
+        time.advance(READING);
+        changeForAll("9", null);
+
+        shared.values.put("api", old);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void aSignedChangeIsNotFollowedAgainAfterItWasReverted() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        Map<String, String> old = Map.copyOf(shared.values);
+        changes.takeBack("api", null);
+
+        shared.values.putAll(old);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED);
+        changeForAll("9", null);
+        assertThat(spec()).as("a later change, in the same millisecond").isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void aSignedChangeIsNotFollowedAgainAfterAnotherInstanceRevertedIt() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        Map<String, String> old = Map.copyOf(shared.values);
+        shared.values.clear();
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CONFIGURED);
+
+        shared.values.putAll(old);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void aSignedChangeIsFollowedAfterTheClockOfTheSharedPlaceWasSetBack() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        shared.now = START.minusSeconds(60);
+        LimitChanges other = new LimitChanges(throttlers, time, shared);
+
+        other.changeForAll("api", null, new LimitChange(null, "9"), null);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void anUnsignedValueLeavesTheSignedChange() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        shared.values.put("api", CHANGE.replace("7", "9"));
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void aPolicyInMemoryIsChangedForAllOnlyWithASecret() {
+        throttlers.add(ThrottlePolicy.of("memory", CONFIGURED));
+        shared.values.put("memory", CHANGE);
+        changes.start();
+        assertThat(throttlers.get("memory").policy().spec()).isEqualTo(CONFIGURED);
+        assertThatExceptionOfType(IllegalArgumentException.class)
+                .isThrownBy(() -> changes.changeForAll("memory", null, new LimitChange(null, "7"), null))
+                .withMessageContaining("set a key-secret");
+    }
+
+    /** The reply to the reading is on its way for ever; so would be that to the change. */
+    @Test
+    void aChangeWithoutReplyFailsWithinASecond() {
+        shared.delayed = true;
+        long began = System.nanoTime();
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> changeForAll("7", null))
+                .withMessage("Redis is unavailable; no limit was changed");
+        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(1));
     }
 
     @Test

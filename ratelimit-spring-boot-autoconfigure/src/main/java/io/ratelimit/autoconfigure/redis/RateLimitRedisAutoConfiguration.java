@@ -4,9 +4,11 @@ import io.lettuce.core.RedisClient;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.LimitChanges;
+import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitConfigurationException;
 import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
@@ -23,6 +25,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
@@ -101,13 +104,26 @@ public final class RateLimitRedisAutoConfiguration {
             return redis.backend();
         }
 
-        /** Asks for no changes in Redis if all policies there are off, since no connection is opened then. */
+        /** Reads no changes if all policies in Redis are off, since no connection is opened then. */
         @Bean
         @Lazy(false)
         LimitChanges rateLimitChanges(
-                Throttlers throttlers, TimeSource time, RedisStorage storage, RateLimitProperties properties) {
+                Throttlers throttlers,
+                TimeSource time,
+                RedisStorage storage,
+                RateLimitProperties properties,
+                ListableBeanFactory beans) {
+            Boolean wanted = properties.redis().changes();
+            boolean follows = wanted != null ? wanted : isEndpointExposed(beans);
             return new LimitChanges(
-                    throttlers, time, properties.asksRedis() ? new SharedChanges(storage.changes()) : null);
+                    throttlers,
+                    time,
+                    follows && properties.asksRedis() ? new SharedChanges(storage.changes(), properties) : null);
+        }
+
+        /** Returns whether there is an endpoint, without creating it: it needs the changes. */
+        private static boolean isEndpointExposed(ListableBeanFactory beans) {
+            return beans.getBeanNamesForType(RateLimitsEndpoint.class, true, false).length > 0;
         }
 
         @Bean
@@ -129,7 +145,28 @@ public final class RateLimitRedisAutoConfiguration {
     }
 
     /** The changes of limits for all instances, in Redis. */
-    private record SharedChanges(RedisChanges changes) implements LimitChanges.Shared {
+    private record SharedChanges(RedisChanges changes, RateLimitProperties properties) implements LimitChanges.Shared {
+
+        @Override
+        public boolean areSigned() {
+            return changes.areSigned();
+        }
+
+        /** A client that writes to Redis can reset the buckets there in any case, but not those in memory. */
+        @Override
+        public boolean mayChange(ThrottlePolicy policy) {
+            return changes.areSigned() || properties.backendOf(policy) == BackendKind.REDIS;
+        }
+
+        @Override
+        public String sign(String limit, String change) {
+            return changes.sign(limit, change);
+        }
+
+        @Override
+        public String verify(String limit, String text) {
+            return changes.verify(limit, text);
+        }
 
         @Override
         public CompletableFuture<LimitChanges.Kept> read() {

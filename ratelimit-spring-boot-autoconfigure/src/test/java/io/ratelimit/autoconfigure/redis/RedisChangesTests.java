@@ -8,6 +8,8 @@ import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Throttlers;
+import io.ratelimit.redis.RedisChanges;
+import io.ratelimit.redis.RedisStorage;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -37,7 +39,7 @@ class RedisChangesTests {
             ratelimit:
               backend: redis
               exclude-paths: /actuator/**
-              redis.strategy: %s
+              redis: { strategy: %s, key-secret: s3cret }
               policies:
                 shared: { rate: 3/1d, paths: /shared }
                 here: { rate: 2/1d, backend: local, paths: /here }
@@ -198,8 +200,7 @@ class RedisChangesTests {
             String reply = change(one, "shared", "{\"capacity\": 7, \"for\": \"all\", \"until\": \"" + until + "\"}");
             assertThat(Instant.parse(JsonPath.read(reply, "$.now.changed.until")))
                     .isEqualTo(until.toInstant());
-            redis.ask(commands -> commands.hset(
-                    KEY, "here", "rate=9/1d capacity=9 since=2026-11-01T00:00:00Z until=2026-11-02T00:00:00Z"));
+            put(one, "here", "rate=9/1d capacity=9 since=2026-11-01T00:00:00Z until=2026-11-02T00:00:00Z");
 
             try (RedisApplication later = start()) {
                 assertThat(spec(later, "shared")).isEqualTo(SHARED.withCapacity(7));
@@ -336,8 +337,8 @@ class RedisChangesTests {
         try (RedisApplication one = start()) {
             change(one, "shared", "{\"capacity\": 7, \"for\": \"all\"}");
             redis.ask(commands -> commands.hset(KEY, "shared", "nonsense"));
-            redis.ask(commands -> commands.hset(KEY, "priced", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z"));
-            redis.ask(commands -> commands.hset(KEY, "no\nsuch", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z"));
+            put(one, "priced", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z");
+            put(one, "no\nsuch", "rate=1/1d capacity=9 since=2026-11-01T00:00:00Z");
             for (int capacity = 20; capacity < 22; capacity++) {
                 followAnother(one, capacity);
             }
@@ -358,9 +359,14 @@ class RedisChangesTests {
 
     /** Has another change followed, which another process has made. */
     private void followAnother(RedisApplication application, int capacity) {
-        redis.ask(commands ->
-                commands.hset(KEY, "here", "rate=2/1d capacity=" + capacity + " since=2026-11-01T00:00:00Z"));
+        put(application, "here", "rate=2/1d capacity=" + capacity + " since=2026-11-01T00:00:" + capacity + "Z");
         awaitSpec("here", BucketSpec.of("2/1d").withCapacity(capacity), application);
+    }
+
+    /** Writes a change to Redis as an instance does. */
+    private static void put(RedisApplication application, String limit, String change) {
+        RedisChanges changes = application.bean(RedisStorage.class).changes();
+        changes.put(limit, changes.sign(limit, change)).join();
     }
 
     @Test
@@ -385,9 +391,12 @@ class RedisChangesTests {
     @Test
     void aStoppedApplicationReadsNothingAndARestartedOneFollowsAgain() {
         try (RedisApplication one = start()) {
+            String value = one.bean(RedisStorage.class)
+                    .changes()
+                    .sign("shared", "rate=3/1d capacity=7 since=2026-11-01T00:00:00Z");
             one.stop();
             redis.ask(RedisCommands::configResetstat);
-            redis.ask(commands -> commands.hset(KEY, "shared", "rate=3/1d capacity=7 since=2026-11-01T00:00:00Z"));
+            redis.ask(commands -> commands.hset(KEY, "shared", value));
             await().pollDelay(Duration.ofSeconds(2))
                     .untilAsserted(() -> assertThat(redis.<String>ask(commands -> commands.info("commandstats")))
                             .doesNotContain("hgetall"));
@@ -403,8 +412,9 @@ class RedisChangesTests {
             assertRejected(
                     one.post("/actuator/ratelimits/shared", "{\"capacity\": 9, \"for\": \"all\"}"),
                     400,
-                    "changes for all instances are kept in Redis, and no limit of this application is there: set"
-                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy");
+                    "changes for all instances are kept in Redis, and this instance follows none there: set"
+                            + " 'ratelimit.backend: redis', or 'backend: redis' for a policy, and don't set"
+                            + " 'ratelimit.redis.changes: false'");
             change(one, "shared", "{\"capacity\": 9}");
             assertThat(takeBack(one, "shared?").body()).contains("for this instance, as configured");
             assertThat(spec(one, "shared")).isEqualTo(SHARED);

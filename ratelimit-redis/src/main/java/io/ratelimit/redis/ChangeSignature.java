@@ -1,0 +1,82 @@
+package io.ratelimit.redis;
+
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.util.Base64;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/**
+ * The proof that an instance with the same secret has written a change of a limit: {@code hmac=…} at the end of its text.
+ * The HMAC covers the prefix of the application's keys, the limit, and the text with its times, so a change can't be moved to
+ * another application or limit. Thread-safe.
+ */
+final class ChangeSignature {
+
+    private static final String MARK = " hmac=";
+    private static final String ALGORITHM = "HmacSHA256";
+
+    /** Makes the key another one than that of {@link RedisKeys}, which hashes texts that clients choose. */
+    private static final String PURPOSE = "changes of limits: ";
+
+    private final String prefix;
+    private final String secret;
+
+    /** @param secret empty for none */
+    ChangeSignature(String prefix, String secret) {
+        this.prefix = prefix;
+        this.secret = secret;
+    }
+
+    boolean hasSecret() {
+        return !secret.isEmpty();
+    }
+
+    /** Returns the change with its HMAC; the change alone if there is no secret. */
+    String sign(String limit, String change) {
+        return hasSecret()
+                ? change + MARK + Base64.getUrlEncoder().withoutPadding().encodeToString(hmac(limit, change))
+                : change;
+    }
+
+    /**
+     * Returns the change without its HMAC.
+     *
+     * @throws IllegalArgumentException if there is a secret and the HMAC is absent or wrong, or the other way round
+     */
+    String verify(String limit, String value) {
+        int mark = value.lastIndexOf(MARK);
+        if (!hasSecret()) {
+            if (mark >= 0) {
+                throw new IllegalArgumentException(
+                        "it has an HMAC, and this instance has no 'ratelimit.redis.key-secret'");
+            }
+            return value;
+        }
+        String change = mark < 0 ? value : value.substring(0, mark);
+        if (mark < 0
+                || !MessageDigest.isEqual(
+                        bytes(sign(limit, change)), bytes(value))) { // compares in a time that doesn't depend on the bytes
+            throw new IllegalArgumentException("it has " + (mark < 0 ? "no HMAC" : "a wrong HMAC")
+                    + ", so no instance with this 'ratelimit.redis.key-secret' has written it for this limit: remove it"
+                    + " from Redis, find out who can write there, and send changes to the actuator");
+        }
+        return change;
+    }
+
+    /** Returns the HMAC of the three texts. The lengths separate them. */
+    private byte[] hmac(String limit, String change) {
+        try {
+            Mac mac = Mac.getInstance(ALGORITHM);
+            mac.init(new SecretKeySpec(bytes(PURPOSE + secret), ALGORITHM));
+            return mac.doFinal(bytes(prefix.length() + ":" + prefix + limit.length() + ":" + limit + change));
+        } catch (GeneralSecurityException missing) {
+            throw new IllegalStateException("this JVM has no " + ALGORITHM, missing);
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}
