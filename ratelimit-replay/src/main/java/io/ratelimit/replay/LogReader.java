@@ -74,7 +74,7 @@ final class LogReader implements AutoCloseable {
     }
 
     private void fail(String problem) {
-        problems.add((file.equals("-") ? "the standard input" : file) + " " + problem);
+        problems.add(Terminal.escape((file.equals("-") ? "the standard input" : file) + " " + problem));
         close();
     }
 

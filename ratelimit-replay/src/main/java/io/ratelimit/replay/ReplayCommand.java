@@ -3,6 +3,8 @@ package io.ratelimit.replay;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -70,11 +72,13 @@ public final class ReplayCommand {
             err.println(wrong.getMessage());
             return WRONG_COMMAND_LINE;
         } catch (IOException failure) {
-            err.println("Can't read or write: " + failure);
+            err.println("Can't read or write: " + Terminal.escape(failure.toString()));
             return NOT_DECIDED;
         } catch (RuntimeException | Error failure) {
             err.print("The replay failed: ");
-            failure.printStackTrace(err);
+            StringWriter trace = new StringWriter();
+            failure.printStackTrace(new PrintWriter(trace));
+            trace.toString().lines().map(line -> line.replace("\t", "    ")).map(Terminal::escape).forEach(err::println);
             return NOT_DECIDED;
         }
     }

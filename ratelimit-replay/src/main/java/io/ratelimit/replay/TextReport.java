@@ -36,7 +36,7 @@ final class TextReport {
         PrintWriter out = new PrintWriter(text);
         out.printf(
                 "%s: %s, ",
-                String.join(", ", findings.options().files),
+                Terminal.escape(String.join(", ", findings.options().files)),
                 count(findings.reader().lines(), "line"));
         out.printf(
                 "%s from %s to ",
@@ -87,7 +87,7 @@ final class TextReport {
             out.printf(
                     "  " + format + " denied: %s, %s to %s%n",
                     key.count,
-                    key.name,
+                    Terminal.escape(key.name),
                     findings.time(key.first),
                     findings.time(key.last));
         }

@@ -112,12 +112,10 @@ final class UnreadLines {
                 && entry.localSeconds < MAX_SECONDS;
     }
 
-    /** Replaces control characters, and cuts long lines. */
+    /** Escapes what a terminal would execute, and cuts long lines. */
     private static String printable(String line) {
-        StringBuilder text = new StringBuilder();
-        for (int i = 0; i < Math.min(line.length(), MAX_SHOWN); i++) {
-            text.append(Character.isISOControl(line.charAt(i)) ? '\uFFFD' : line.charAt(i));
-        }
-        return line.length() > MAX_SHOWN ? text + "…" : text.toString();
+        return line.length() > MAX_SHOWN
+                ? Terminal.escape(line.substring(0, MAX_SHOWN)) + "…"
+                : Terminal.escape(line);
     }
 }

@@ -260,6 +260,28 @@ class ReplayCommandTests {
         assertThat(report()).contains("2 lines don't have the format 'common'").contains("line 2: # rotated");
     }
 
+    /** A terminal would execute an escape sequence; a key may also forge a line of the report or turn its text round. */
+    @Test
+    void textsOfALogCannotControlTheTerminal() throws IOException {
+        policy("{ key: user, rate: 1/1m }");
+        String evil = "a\\u001b[2k\\u0007\\u009b1m\\u007f\\u202eb\\u2066c\\ndenied in all: 0\\u2028d";
+        String entry = "{\"time\":\"2026-11-22T10:00:00Z\",\"method\":\"GET\",\"uri\":\"/a\",\"status\":200,\"client\":"
+                + "\"10.0.0.1\",\"key\":\"" + evil + "\"}\n";
+        Files.writeString(log, entry.repeat(3) + "no \u001b]0;title\u0007 line \u009b31m \u202e \u007f\n");
+        run("--format", "json", "--field", "time=time", "--field", "uri=uri", "--field", "host=client", "--field", "user=key");
+
+        assertThat(report() + errors())
+                .contains("2 denied: a\\x1b[2k\\x07\\x9b1m\\x7f\\u202eb\\u2066c\\x0adenied in all: 0\\u2028d, ")
+                .contains("line 4: no \\x1b]0;title\\x07 line \\x9b31m \\u202e \\x7f")
+                .matches(text -> text.codePoints()
+                        .filter(c -> c != '\n')
+                        .noneMatch(c -> Character.isISOControl(c) || c == 0x202e || c == 0x2066 || c == 0x2028));
+
+        Files.writeString(log, "no \u001b]0;title\u0007 line \u202e\n");
+        run("--format", "common");
+        assertThat(errors()).contains("  no \\x1b]0;title\\x07 line \\u202e\n");
+    }
+
     @Test
     void aFormatThatDoesNotMatchShowsTheFirstLinesAndTheLikelyFormat() throws IOException {
         Files.writeString(log, line("10.0.0.1") + line("10.0.0.2") + line("10.0.0.3") + line("10.0.0.4"));
