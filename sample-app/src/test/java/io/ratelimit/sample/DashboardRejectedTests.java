@@ -72,6 +72,7 @@ class DashboardRejectedTests {
         browser.awaitText("#incomplete", "A file of this page has not arrived.");
         assertThat(browser.text("#incomplete")).contains("limited themselves (429)", "exclude-paths: /actuator/**");
         assertThat(browser.element("#incomplete").isDisplayed()).isTrue();
+        assertThat(browser.text("#state")).as("nothing is being loaded").isBlank();
     }
 
     @Test

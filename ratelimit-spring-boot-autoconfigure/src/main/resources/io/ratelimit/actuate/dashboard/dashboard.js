@@ -584,4 +584,5 @@ byId('only').addEventListener('change', show);
 byId('order').addEventListener('change', sort);
 byId('span').addEventListener('change', poll);
 addEventListener('hashchange', showLinked);
+write(byId('state-text'), 'Loading …');
 poll();
