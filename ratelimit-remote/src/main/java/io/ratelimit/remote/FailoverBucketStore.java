@@ -102,6 +102,14 @@ public final class FailoverBucketStore implements BucketStore {
                 : null;
     }
 
+    /**
+     * Returns whether a local share of a limit is none, since it is less than one token, or less than one in 365 days. Then
+     * {@link FailureRule#LOCAL} denies every call.
+     */
+    public static boolean isNone(double localShare, BucketSpec spec) {
+        return new LocalShare(localShare).scaled(spec) == null;
+    }
+
     /** Returns the store as a backend with a state. */
     public Backend backend() {
         return calls;

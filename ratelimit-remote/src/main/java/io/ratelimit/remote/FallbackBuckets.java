@@ -1,6 +1,7 @@
 package io.ratelimit.remote;
 
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
@@ -11,6 +12,7 @@ import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -48,10 +50,11 @@ final class FallbackBuckets {
         List<Charge> local = new ArrayList<>(charges.size());
         List<Answer> denied = new ArrayList<>();
         for (Charge charge : charges) {
-            if (isLocal(charge, congested)) {
-                local.add(inShare(charge));
-            } else if (!byRule(charge).allowed()) {
-                denied.add(byRule(charge));
+            Charge inShare = isLocal(charge, congested) ? inShare(charge) : null;
+            if (inShare != null) {
+                local.add(inShare);
+            } else if (!withoutShare(charge, congested).allowed()) {
+                denied.add(withoutShare(charge, congested));
             }
         }
         return Decision.of(denied.isEmpty() ? answers(charges, local, ahead, congested) : denied);
@@ -62,7 +65,10 @@ final class FallbackBuckets {
         List<Answer> answers = new ArrayList<>(charges.size());
         int next = 0;
         for (Charge charge : charges) {
-            answers.add(isLocal(charge, congested) ? forCharge(charge, taken.get(next++)) : byRule(charge));
+            answers.add(
+                    isLocal(charge, congested)
+                            ? forCharge(charge, taken.get(next++))
+                            : withoutShare(charge, congested));
         }
         return answers;
     }
@@ -75,11 +81,12 @@ final class FallbackBuckets {
                 : answer.asFallback(charge);
     }
 
-    private Answer byRule(Charge charge) {
+    /** Returns the answer by the rule alone. Where the share would decide, it is none, and every call is denied. */
+    private Answer withoutShare(Charge charge, boolean congested) {
         if (charge.cost() > charge.spec().capacity()) {
             return Answer.denied(charge, Outcome.NEVER_FITS, Duration.ZERO).asFallback(charge);
         }
-        return rules.apply(charge.policy()) == FailureRule.ALLOW
+        return rules.apply(charge.policy()) == FailureRule.ALLOW && !congested
                 ? Answer.allowed(charge).asFallback(charge)
                 : Answer.denied(charge, Outcome.BACKEND_FAILED, RETRY_AFTER).asFallback(charge);
     }
@@ -89,27 +96,35 @@ final class FallbackBuckets {
         return rule == FailureRule.LOCAL || congested && rule == FailureRule.ALLOW;
     }
 
-    private Charge inShare(Charge charge) {
-        return new Charge(charge.policy(), share.scaled(charge.spec()), charge.key(), charge.cost(), charge.maxWait());
+    /** Returns the charge to the bucket of the share; null if the share is none. */
+    private @Nullable Charge inShare(Charge charge) {
+        BucketSpec spec = share.scaled(charge.spec());
+        return spec == null ? null : new Charge(charge.policy(), spec, charge.key(), charge.cost(), charge.maxWait());
+    }
+
+    /** Returns the answer that memory gave: only a charge with a share has taken tokens there. */
+    private Answer ofMemory(Answer taken) {
+        return taken.withCharge(Objects.requireNonNull(inShare(taken.charge())));
     }
 
     /** Returns tokens to memory. An answer by a rule alone has no receipt, as nothing was taken. */
     void giveBack(List<Answer> taken) {
         memory.giveBack(taken.stream()
                 .filter(answer -> answer.receipt() != null)
-                .map(answer -> answer.withCharge(inShare(answer.charge())))
+                .map(this::ofMemory)
                 .toList());
     }
 
     /** Settles a call in memory. An answer by a rule alone took nothing, and has nothing to settle. */
     boolean settle(Answer taken, long cost) {
-        return taken.receipt() == null || memory.settle(taken.withCharge(inShare(taken.charge())), cost);
+        return taken.receipt() == null || memory.settle(ofMemory(taken), cost);
     }
 
-    /** Returns the state of the fallback bucket of a charge; null if the rule of its policy uses none. */
+    /** Returns the state of the fallback bucket of a charge; null if the rule of its policy uses none, or the share is none. */
     @Nullable
     BucketSnapshot snapshot(Charge charge) {
-        return isLocal(charge, false) ? memory.snapshot(inShare(charge)) : null;
+        Charge inShare = isLocal(charge, false) ? inShare(charge) : null;
+        return inShare == null ? null : memory.snapshot(inShare);
     }
 
     void reset(Charge charge) {

@@ -6,8 +6,13 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
 import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
-/** The part of capacity and rate that one instance grants by itself; rounding never makes it larger. Thread-safe. */
+/**
+ * The part of capacity and rate that one instance grants by itself; rounding never makes it larger. A part of less than one
+ * token, or of less than one in the longest period of a rate, is none. Thread-safe.
+ */
 final class LocalShare {
 
     private static final long MICROSECOND = 1_000;
@@ -16,7 +21,7 @@ final class LocalShare {
     private static final long PRECISE = 10_000;
 
     private final BigDecimal share;
-    private final SpecCache<BucketSpec, BucketSpec> shares = new SpecCache<>(this::scale);
+    private final SpecCache<BucketSpec, Optional<BucketSpec>> shares = new SpecCache<>(this::find);
 
     /**
      * @throws IllegalArgumentException if the share isn't above 0 and at most 1
@@ -28,22 +33,19 @@ final class LocalShare {
         this.share = BigDecimal.valueOf(share);
     }
 
-    /** Returns the share of a spec. */
+    /** Returns the share of a spec; null if it is none. */
+    @Nullable
     BucketSpec scaled(BucketSpec spec) {
-        return share.compareTo(BigDecimal.ONE) == 0 ? spec : shares.get(spec);
+        return share.compareTo(BigDecimal.ONE) == 0 ? spec : shares.get(spec).orElse(null);
     }
 
-    private BucketSpec scale(BucketSpec spec) {
-        Rate rate =
-                switch (spec.refill()) {
-                    case GREEDY -> scaleStream(spec.rate());
-                    case INTERVAL -> scaleBatches(spec.rate());
-                    case CALENDAR ->
-                        new Rate(
-                                Math.max(part(spec.rate().tokens()), 1),
-                                spec.rate().period());
-                };
-        long capacity = Math.max(part(spec.capacity()), 1);
+    private Optional<BucketSpec> find(BucketSpec spec) {
+        long capacity = part(spec.capacity());
+        Rate rate = capacity < 1 ? null : scale(spec);
+        return rate == null ? Optional.empty() : Optional.of(scaled(spec, rate, capacity));
+    }
+
+    private static BucketSpec scaled(BucketSpec spec, Rate rate, long capacity) {
         try {
             return spec.with(rate, capacity);
         } catch (IllegalArgumentException tooSlow) {
@@ -51,27 +53,30 @@ final class LocalShare {
         }
     }
 
+    private @Nullable Rate scale(BucketSpec spec) {
+        long tokens = part(spec.rate().tokens());
+        return switch (spec.refill()) {
+            case GREEDY -> scaleStream(spec.rate());
+            case INTERVAL -> tokens >= 1 ? new Rate(tokens, spec.rate().period()) : oneToken(spec.rate());
+            case CALENDAR -> tokens >= 1 ? new Rate(tokens, spec.rate().period()) : null;
+        };
+    }
+
     private long part(long whole) {
         return share.multiply(BigDecimal.valueOf(whole)).longValue();
     }
 
-    /**
-     * Returns a rate with the same period and fewer tokens. If that is less than one token, returns one token over a
-     * longer period, of at most a year.
-     */
-    private Rate scaleBatches(Rate rate) {
-        long tokens = part(rate.tokens());
-        return tokens >= 1 ? new Rate(tokens, rate.period()) : new Rate(1, timeForOne(rate));
-    }
-
-    private Duration timeForOne(Rate rate) {
+    /** Returns one token over a longer period; null if that is longer than a rate's may be. */
+    private @Nullable Rate oneToken(Rate rate) {
         BigDecimal micros = BigDecimal.valueOf(rate.period().toNanos() / MICROSECOND)
                 .divide(share.multiply(BigDecimal.valueOf(rate.tokens())), RoundingMode.CEILING);
-        return Duration.ofNanos(Math.min(micros.longValue() * MICROSECOND, MAX_PERIOD));
+        return micros.compareTo(BigDecimal.valueOf(MAX_PERIOD / MICROSECOND)) > 0
+                ? null
+                : new Rate(1, Duration.ofNanos(micros.longValue() * MICROSECOND));
     }
 
     /** Returns the exact part, over the shortest period in which it is a whole number of tokens. */
-    private Rate scaleStream(Rate rate) {
+    private @Nullable Rate scaleStream(Rate rate) {
         BigDecimal part = share.multiply(BigDecimal.valueOf(rate.tokens()));
         long times = timesUntilWhole(part);
         return times <= MAX_PERIOD / rate.period().toNanos()
@@ -92,13 +97,13 @@ final class LocalShare {
      * Returns nearly the part, over a period with at least {@link #PRECISE} tokens. If a year has fewer tokens, the time for
      * one token is rounded up to a microsecond instead.
      */
-    private Rate scaleRoughly(Rate rate) {
+    private @Nullable Rate scaleRoughly(Rate rate) {
         long maxTimes = MAX_PERIOD / rate.period().toNanos();
         long wanted = share.multiply(BigDecimal.valueOf(rate.tokens())).compareTo(BigDecimal.ONE) >= 0
                 ? PRECISE / part(rate.tokens()) + 1
                 : maxTimes;
         long times = Math.min(wanted, maxTimes);
         long tokens = part(rate.tokens() * times);
-        return tokens >= PRECISE ? new Rate(tokens, rate.period().multipliedBy(times)) : new Rate(1, timeForOne(rate));
+        return tokens >= PRECISE ? new Rate(tokens, rate.period().multipliedBy(times)) : oneToken(rate);
     }
 }

@@ -6,11 +6,15 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class FallbackBucketsTests {
 
@@ -28,5 +32,28 @@ class FallbackBucketsTests {
         standIn.giveBack(taken.answers());
 
         assertThat(standIn.take(charges, false, false).allowed()).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"LOCAL, false", "LOCAL, true", "ALLOW, true"})
+    void aShareOfLessThanATokenDeniesAllAsABackendThatFailed(FailureRule rule, boolean congested) {
+        FallbackBuckets buckets =
+                new FallbackBuckets(BucketStore.local(new ManualTimeSource()), new LocalShare(0.05), policy -> rule);
+        ThrottlePolicy rare = ThrottlePolicy.of("rare", BucketSpec.of("1/1h"));
+        ThrottlePolicy often = ThrottlePolicy.of("often", BucketSpec.of("20/1h"));
+        List<Charge> one = List.of(Charge.of(often, "", 1));
+
+        Decision denied = buckets.take(List.of(Charge.of(often, "", 1), Charge.of(rare, "", 1)), false, congested);
+        assertThat(denied.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(denied.answers())
+                .extracting(answer -> answer.policy().name())
+                .containsExactly("rare");
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(buckets.snapshot(Charge.of(rare, "", 1))).isNull();
+        assertThat(buckets.take(List.of(Charge.of(rare, "", 2)), false, congested)
+                        .outcome())
+                .isEqualTo(Outcome.NEVER_FITS);
+        assertThat(buckets.take(one, false, congested).allowed()).isTrue();
+        assertThat(buckets.take(one, false, congested).outcome()).isEqualTo(Outcome.DENIED);
     }
 }

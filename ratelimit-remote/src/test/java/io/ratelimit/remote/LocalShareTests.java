@@ -23,8 +23,8 @@ class LocalShareTests {
         "600/1m, 800, 0.25, 200",
         "100/1s, 100, 0.29, 29",
         "10/1s,  10,  0.1,  1",
-        "1/2s,   1,   0.5,  1",
-        "3/1d,   2,   0.01, 1",
+        "1/2s,   2,   0.5,  1",
+        "3/1d,   100, 0.01, 1",
         "7/1us,  100, 0.3,  30",
     })
     void capacityAndRateAreCutToThePart(String rate, long capacity, double part, long expected) {
@@ -47,20 +47,44 @@ class LocalShareTests {
         "7/1us,  0.3,  21/10us",
     })
     void theRateIsExactAndShort(String rate, double part, String expected) {
-        assertThat(new LocalShare(part).scaled(BucketSpec.of(rate)).rate()).hasToString(expected);
+        BucketSpec spec = BucketSpec.of(rate).withCapacity(1_000);
+        assertThat(new LocalShare(part).scaled(spec).rate()).hasToString(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1/1h,      1,  0.05,   GREEDY",
+        "1/1h,      1,  0.99,   GREEDY",
+        "3/1d,      2,  0.01,   GREEDY",
+        "100/1h,    100, 0.001, INTERVAL",
+        "1/365d,    1,  0.5,    GREEDY",
+        "1/365d,    10, 0.5,    GREEDY",
+        "1/365d,    10, 0.5,    INTERVAL",
+        "1/300d,    10, 0.5,    GREEDY",
+        "10/365d,   100, 0.0999, GREEDY",
+    })
+    void aShareOfLessThanATokenOrOneInTheLongestPeriodIsNone(String rate, long capacity, double part, Refill refill) {
+        BucketSpec spec = BucketSpec.of(rate).withCapacity(capacity).withRefill(refill);
+        assertThat(new LocalShare(part).scaled(spec)).isNull();
     }
 
     @Test
-    void aCalendarQuotaKeepsItsPeriodAndAtLeastAToken() {
+    void aShareOfExactlyOneTokenIsOne() {
+        assertThat(new LocalShare(0.05).scaled(BucketSpec.of("20/1h"))).isEqualTo(BucketSpec.of("1/1h"));
+        assertThat(new LocalShare(0.5).scaled(BucketSpec.of("2/365d"))).isEqualTo(BucketSpec.of("1/365d"));
+    }
+
+    @Test
+    void aCalendarQuotaKeepsItsPeriod() {
         BucketSpec spec = BucketSpec.of("100/month").withCalendar(ZoneId.of("Europe/Berlin"));
 
         assertThat(new LocalShare(0.25).scaled(spec)).isEqualTo(spec.with(Rate.of("25/month"), 25));
-        assertThat(new LocalShare(0.001).scaled(spec)).isEqualTo(spec.with(Rate.of("1/month"), 1));
+        assertThat(new LocalShare(0.001).scaled(spec)).isNull();
     }
 
     @Test
     void batchesComeAsOftenAndAreSmaller() {
-        BucketSpec spec = BucketSpec.of("100/1h").withRefill(Refill.INTERVAL);
+        BucketSpec spec = BucketSpec.of("100/1h").withCapacity(1_000).withRefill(Refill.INTERVAL);
 
         assertThat(new LocalShare(0.25).scaled(spec).rate()).isEqualTo(Rate.of("25/1h"));
         assertThat(new LocalShare(0.001).scaled(spec).rate())
@@ -75,7 +99,7 @@ class LocalShareTests {
         assertThat(new LocalShare(1).scaled(spec)).isSameAs(spec);
     }
 
-    /** Every valid spec has a share, and the share is never too large. */
+    /** Every valid spec has a share or less than a token, and the share is never too large. */
     @RepeatedTest(50)
     void everySpecHasAShare(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
@@ -94,8 +118,12 @@ class LocalShareTests {
                 continue;
             }
             BucketSpec share = new LocalShare(part).scaled(spec);
-            assertThat(share.capacity()).isLessThanOrEqualTo(Math.max((long) (capacity * part), 1));
-            if (perSecond(spec.rate()) * part > 1 / (365 * 86_400.0)) {
+            if (share == null) {
+                assertThat(Math.min(capacity * part, perSecond(spec.rate()) * part * 365 * 86_400))
+                        .as("seed %d: %s of %s", run.getCurrentRepetition(), part, spec)
+                        .isLessThan(1.000_001);
+            } else {
+                assertThat((double) share.capacity()).isLessThanOrEqualTo(capacity * part);
                 assertThat(perSecond(share.rate()))
                         .as("seed %d: %s of %s", run.getCurrentRepetition(), part, spec)
                         .isLessThanOrEqualTo(perSecond(spec.rate()) * part * 1.000_000_001);

@@ -12,6 +12,8 @@ import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
@@ -21,6 +23,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 
 /**
@@ -34,6 +37,7 @@ import org.apache.commons.logging.Log;
 public record PolicyReport(RateLimitProperties properties, BucketStore store, Log log) {
 
     private static final int TOO_MANY_REQUESTS = 429;
+    private static final String IN_MEMORY = "in memory";
 
     /**
      * Returns a description of a policy: all except the requests or calls that it limits.
@@ -100,7 +104,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
         }
         return store instanceof RoutingBucketStore && properties.backendOf(policy) == BackendKind.REDIS
                 ? "on Redis" + leases(policy) + fallback(policy, "while Redis is unavailable")
-                : "in memory";
+                : IN_MEMORY;
     }
 
     private static String leases(ThrottlePolicy policy) {
@@ -154,6 +158,29 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
                         : "Set '" + RateLimitProperties.property(policy.name()) + ".max-cost', or a 'key'"));
     }
 
+    /** Warns if the part of a limit that this instance grants while the backend is unavailable is none. */
+    public void warnOfShare(ThrottlePolicy policy, RequestKey key) {
+        double share = properties.redis().localShare();
+        if (policy.mode() == Mode.OFF
+                || properties.failureRuleOf(policy) != FailureRule.LOCAL
+                || location(policy).equals(IN_MEMORY)) {
+            return;
+        }
+        Stream.of(
+                        Stream.of(policy.spec()),
+                        policy.tiers().values().stream(),
+                        key.overrides().specs())
+                .flatMap(specs -> specs)
+                .filter(spec -> FailoverBucketStore.isNone(share, spec))
+                .findFirst()
+                .ifPresent(spec -> log.warn("Throttle policy '" + policy.name() + "' denies all calls of the limit "
+                        + spec
+                        + " while its backend is unavailable, since the share of this instance is less than one token:"
+                        + " 'ratelimit.redis.local-share' is " + share + ". Set it to 1 divided by the number of"
+                        + " instances, but at least 1 divided by the capacity; or accept this by '"
+                        + RateLimitProperties.property(policy.name()) + ".on-backend-failure: deny'"));
+    }
+
     /** Logs a hint for parts of the key that are text here, but may be converted to a number by the controller. */
     public void hintAtNumbers(ThrottlePolicy policy, RequestKey key) {
         List<String> texts = key.parts().stream()
@@ -195,6 +222,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
             log.info(describe(policy, limit.key(), limit.cost(), "call") + "; calls of "
                     + shown(operations.describeMethods(policy.name()))
                     + (configured == null ? ", limit written there" : ""));
+            warnOfShare(policy, limit.key());
             if (operations.settlesOneBucket(policy.name())) {
                 warnOfDebtOfAll(policy, "call");
             }

@@ -414,7 +414,7 @@ public record RateLimitProperties(
      * @param strategy Command to take tokens by: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI and
      *     EXEC, for servers without scripts).
      * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
-     *     0.25 for four instances.
+     *     0.25 for four instances. A share of less than one token is none.
      * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
      *     that have its HMAC. Default: true where the endpoint ratelimits is exposed.
      */

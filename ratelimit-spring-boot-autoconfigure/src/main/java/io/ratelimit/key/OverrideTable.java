@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,6 +63,13 @@ public final class OverrideTable {
     /** Returns the number of keys and networks that have an override. */
     public int size() {
         return keys.size() + networks.size();
+    }
+
+    /** Returns the limits of the overrides that have one of their own and aren't off. */
+    public Stream<BucketSpec> specs() {
+        return Stream.concat(keys.values().stream(), networks.values().stream())
+                .filter(rule -> rule.mode != Mode.OFF)
+                .flatMap(rule -> Stream.ofNullable(rule.spec));
     }
 
     /**

@@ -96,6 +96,35 @@ class RedisOutageTests {
         }
     }
 
+    /** 20 instances together would grant 20 of 1. */
+    @Test
+    void aShareOfLessThanATokenIsDeniedWith503AndTheStartWarns(CapturedOutput output) {
+        try (RedisApplication application = RedisApplication.start(redis.port(), """
+                ratelimit:
+                  backend: redis
+                  redis.local-share: 0.05
+                  policies:
+                    rare: { key: ip, rate: 1/1h, paths: /a }
+                    network: { key: ip, rate: 20/1h, paths: /b, overrides: [{ keys: [10.0.0.0/8], rate: 3/1h }] }
+                    strict: { rate: 1/1h, on-backend-failure: deny, paths: /c }
+                    own: { rate: 1/1h, backend: local, paths: /c }
+                """)) {
+            assertThat(application.status("/a")).isEqualTo(503);
+            assertThat(application.status("/b")).isNotIn(429, 503);
+            assertThat(application.status("/b")).isEqualTo(429);
+            assertThat(output)
+                    .contains(
+                            "Throttle policy 'rare' denies all calls of the limit 1/1h, capacity 1 while its backend is"
+                                    + " unavailable, since the share of this instance is less than one token:"
+                                    + " 'ratelimit.redis.local-share' is 0.05. Set it to 1 divided by the number of instances,"
+                                    + " but at least 1 divided by the capacity; or accept this by"
+                                    + " 'ratelimit.policies.rare.on-backend-failure: deny'")
+                    .contains("Throttle policy 'network' denies all calls of the limit 3/1h, capacity 3 while its")
+                    .doesNotContain("'strict' denies")
+                    .doesNotContain("'own' denies");
+        }
+    }
+
     /** By default Lettuce would wait longer after each attempt. */
     @Test
     void afterAnOutageOfAnyLengthRedisIsUsedWithinTwoSeconds() throws Exception {

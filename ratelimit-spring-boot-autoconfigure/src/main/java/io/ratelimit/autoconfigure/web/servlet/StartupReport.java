@@ -111,6 +111,7 @@ record StartupReport(
             report.warnOfClientChosenKey(policy.policy(), policy.key());
             report.warnOfClientChosenTier(policy.policy(), policy.key());
             report.hintAtNumbers(policy.policy(), policy.key());
+            report.warnOfShare(policy.policy(), policy.key());
             if (policy.settle() != null && policy.policy().isGlobal()) {
                 report.warnOfDebtOfAll(policy.policy(), "request");
             }
