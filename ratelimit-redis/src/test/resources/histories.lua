@@ -269,7 +269,7 @@ for run = 1, runs do
             else
                 print_step(run, step, operation, keys, arguments, time, reply and hexes(reply) or '')
             end
-            if done and operation == 'take' then
+            if done and operation == 'take' and #reply[1] > 8 then -- otherwise the periods are others
                 local given_back = {keys = keys, arguments = {}}
                 for i = 1, #keys do
                     local time, missing = struct.unpack('>dd', reply[i])

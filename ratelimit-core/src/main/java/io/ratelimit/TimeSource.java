@@ -18,8 +18,8 @@ public interface TimeSource {
     long nanoTime();
 
     /**
-     * Returns the wall-clock time at this moment, in nanoseconds since 1970-01-01T00:00Z. Buckets with calendar refill
-     * get their tokens by it. It may step back; the calendar of a bucket doesn't.
+     * Returns the wall-clock time at this moment, in nanoseconds since 1970-01-01T00:00Z. Buckets in memory with
+     * calendar refill get their tokens by it. It may step back; the calendar of a bucket doesn't.
      */
     default long wallNanos() {
         Instant now = Instant.now();

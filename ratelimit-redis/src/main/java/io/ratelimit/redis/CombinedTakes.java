@@ -1,6 +1,5 @@
 package io.ratelimit.redis;
 
-import io.lettuce.core.RedisNoScriptException;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
@@ -39,9 +38,6 @@ final class CombinedTakes {
         /** Starts a call that takes the cost of a charge as often as it fits, and at most so many times. */
         Running start(Charge charge, int times);
 
-        /** Starts a call again, with the text of the script. */
-        Running startWithText(Running call);
-
         /** Returns how many takes of a call its reply decides, from the first on. */
         int decided(int takes, Reply reply);
 
@@ -78,7 +74,7 @@ final class CombinedTakes {
          */
         long sentAt() {
             Batch shared = batch;
-            return shared == null ? 0 : shared.call.sent().sentAt();
+            return shared == null ? 0 : shared.call.sentAt();
         }
 
         void complete(int place, Reply reply) {
@@ -90,7 +86,7 @@ final class CombinedTakes {
         void abandon() {
             Batch shared = batch;
             if (shared != null && shared.takes.stream().allMatch(Take::isDone)) {
-                shared.call.reply().cancel(true);
+                shared.call.cancel(true);
             }
         }
     }
@@ -214,17 +210,13 @@ final class CombinedTakes {
         for (Take take : takes) {
             take.batch = batch;
         }
-        call.reply().whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
+        call.whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
     }
 
     private void completed(Queue queue, Batch batch, Reply reply, @Nullable Throwable failure) {
         List<Take> takes = batch.takes;
         int decided = takes.size();
         try {
-            if (failure instanceof RedisNoScriptException) {
-                await(queue, takes, calls.startWithText(batch.call));
-                return;
-            }
             decided = failure == null ? calls.decided(decided, reply) : decided;
         } catch (RuntimeException | Error failed) {
             failure = failed;

@@ -8,6 +8,9 @@ import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
 import io.ratelimit.CalendarClock;
+import io.ratelimit.TimeSource;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.SpecCache;
 import io.ratelimit.redis.RedisAnswers.Receipt;
 import io.ratelimit.redis.RedisBucketStore.TimedArguments;
 import io.ratelimit.remote.Deadline;
@@ -22,11 +25,14 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The script that counts in Redis. It is called by its SHA, or by its text if the server hasn't loaded it. Thread-safe. */
+/**
+ * The script that counts in Redis. It is called by its SHA, or by its text if the server hasn't loaded it. A call that needs
+ * the periods of a calendar passes those around the server's time as it is estimated, and is repeated with the right ones if
+ * the server's time is outside. Thread-safe.
+ */
 final class RedisScript {
 
     private static final String RESOURCE = "bucket.lua";
@@ -43,13 +49,36 @@ final class RedisScript {
     /** The kept tokens in the arguments of a give, if the bucket owes the tokens instead. */
     private static final long OWED = -1;
 
+    /**
+     * How often a call is repeated: once with the text, and with other periods. The periods around the server's time contain
+     * it, unless the server's clock is set by days between two calls.
+     */
+    private static final int MAX_REPEATS = 4;
+
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
+    private final TimeSource clock;
     private final byte[] text = read();
     private final byte[] sha = sha1(text);
     private final SpecCache<RedisTickScale, byte[]> toTakeOne = new SpecCache<>(ticks -> toTake(ticks, 1, 0));
 
-    RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis) {
+    /** The server's time as the last reply showed it, less the clock's nanoseconds at that moment. */
+    private volatile long serverAhead;
+
+    /** @param clock this machine's: its wall time is the first guess of the server's */
+    RedisScript(Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis, TimeSource clock) {
         this.redis = redis;
+        this.clock = clock;
+        this.serverAhead = clock.wallNanos() - clock.nanoTime();
+    }
+
+    /** Returns the server's time in microseconds, as it is estimated. */
+    private long serverMicros() {
+        return (clock.nanoTime() + serverAhead) / 1_000;
+    }
+
+    /** Records the time that a reply showed. */
+    void setServerMicros(long micros) {
+        serverAhead = 1_000 * micros - clock.nanoTime();
     }
 
     /**
@@ -117,20 +146,106 @@ final class RedisScript {
         return bytes.put(name).array();
     }
 
-    /**
-     * A script call that was started.
-     *
-     * @param arguments writes the keys and the arguments
-     */
-    record Running(
-            Consumer<CommandArgs<byte[], byte[]>> arguments, CompletableFuture<Reply> reply, TimedArguments sent) {}
+    /** Writes the keys and the arguments of a call. */
+    interface Arguments {
 
-    /** The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. */
+        /** @param serverMicros the server's time in microseconds, which the periods of calendars are to contain */
+        void addTo(CommandArgs<byte[], byte[]> command, long serverMicros);
+    }
+
+    /**
+     * A script call that was started, and its reply. A call that the script couldn't make is repeated, also if no thread waits
+     * for the reply.
+     */
+    final class Running extends CompletableFuture<Reply> {
+
+        private final Arguments arguments;
+        private int repeats;
+        private volatile @Nullable Command command;
+
+        /** The nanoseconds for which the server had the call before it was repeated. */
+        private volatile long servedNanos;
+
+        private Running(Arguments arguments) {
+            this.arguments = arguments;
+        }
+
+        /**
+         * Returns when the call was written to the connection, as {@link System#nanoTime}, or before if it was repeated; 0
+         * if it hasn't been written.
+         */
+        long sentAt() {
+            Command sent = command;
+            long sentAt = sent == null ? 0 : sent.arguments.sentAt();
+            return sentAt == 0 ? 0 : sentAt - servedNanos;
+        }
+
+        private void send(CommandType type, byte[] script, long serverMicros) {
+            TimedArguments all = new TimedArguments();
+            all.add(script);
+            arguments.addTo(all, serverMicros);
+            CompletableFuture<Reply> reply =
+                    redis.get().dispatch(type, new ReplyOutput(), all).toCompletableFuture();
+            command = new Command(all, reply);
+            reply.whenComplete(this::replied);
+        }
+
+        private void replied(Reply reply, @Nullable Throwable failure) {
+            try {
+                boolean toRepeat = repeats < MAX_REPEATS && !isCancelled();
+                if (failure instanceof RedisNoScriptException && toRepeat) {
+                    repeat(CommandType.EVAL, text, serverMicros());
+                } else if (failure != null) {
+                    completeExceptionally(failure);
+                } else if (!reply.hasOtherPeriods()) {
+                    complete(reply);
+                } else if (toRepeat) {
+                    setServerMicros(reply.now(0));
+                    repeat(CommandType.EVALSHA, sha, reply.now(0));
+                } else {
+                    completeExceptionally(new BackendException("the clock of Redis was set by days again and again"));
+                }
+            } catch (RuntimeException | Error failed) {
+                completeExceptionally(failed);
+            }
+        }
+
+        private void repeat(CommandType type, byte[] script, long serverMicros) {
+            repeats++;
+            servedNanos = System.nanoTime() - sentAt();
+            send(type, script, serverMicros);
+        }
+
+        /** Cancels the command as well, so that it isn't written any more. */
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            boolean cancelled = super.cancel(mayInterrupt);
+            Command sent = command;
+            if (sent != null) {
+                sent.reply.cancel(mayInterrupt);
+            }
+            return cancelled;
+        }
+    }
+
+    /** The command of a call, and its reply. */
+    private record Command(TimedArguments arguments, CompletableFuture<Reply> reply) {}
+
+    /**
+     * The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. If the call is to be
+     * made with other periods, the reply is the server's time alone.
+     */
     static final class Reply {
 
         private static final int NUMBERS = 5;
 
         private long[] numbers = new long[NUMBERS];
+        private boolean hasOtherPeriods;
+
+        /** Returns whether the script did nothing, since the server's time is outside the periods of a calendar. */
+        boolean hasOtherPeriods() {
+            return hasOtherPeriods;
+        }
 
         /** Returns the time of a bucket in microseconds: the server's, or that of the bucket's calendar. */
         long now(int bucket) {
@@ -177,6 +292,10 @@ final class RedisScript {
             if (text != null) {
                 int first = Reply.NUMBERS * read++;
                 output.numbers[first + 3] = (long) text.getDouble();
+                if (!text.hasRemaining()) {
+                    output.hasOtherPeriods = true;
+                    return;
+                }
                 output.numbers[first] = (long) text.getDouble();
                 // The reply of a take at once ends with the text of its spec. If this text has 8, 16 or 24 bytes, its
                 // characters make doubles between 0 and 1, which become 0.
@@ -191,13 +310,10 @@ final class RedisScript {
     }
 
     /** Starts a call. The method {@link #result} waits for the reply. */
-    Running start(Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
-        return call(CommandType.EVALSHA, sha, keysAndArguments);
-    }
-
-    /** Starts a call again, with the text of the script, which loads the script. */
-    Running startWithText(Running script) {
-        return call(CommandType.EVAL, text, script.arguments);
+    Running start(Arguments arguments) {
+        Running call = new Running(arguments);
+        call.send(CommandType.EVALSHA, sha, serverMicros());
+        return call;
     }
 
     /**
@@ -205,29 +321,8 @@ final class RedisScript {
      *
      * @throws BackendException if the call failed, or its reply is late
      */
-    Reply result(Running script, Deadline.Call call) {
-        try {
-            return await(script, call);
-        } catch (BackendException failed) {
-            if (failed.getCause() instanceof RedisNoScriptException) {
-                return await(startWithText(script), call);
-            }
-            throw failed;
-        }
-    }
-
-    private static Reply await(Running script, Deadline.Call call) {
-        return call.await(script.reply, script.sent::sentAt);
-    }
-
-    private Running call(CommandType command, byte[] script, Consumer<CommandArgs<byte[], byte[]>> keysAndArguments) {
-        TimedArguments arguments = new TimedArguments();
-        arguments.add(script);
-        keysAndArguments.accept(arguments);
-        return new Running(
-                keysAndArguments,
-                redis.get().dispatch(command, new ReplyOutput(), arguments).toCompletableFuture(),
-                arguments);
+    static Reply result(Running script, Deadline.Call call) {
+        return call.await(script, script::sentAt);
     }
 
     private static byte[] read() {

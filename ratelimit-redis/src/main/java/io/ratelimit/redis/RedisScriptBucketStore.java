@@ -40,11 +40,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final RedisScript script;
     private final CombinedTakes combined;
-    private final LongSupplier wallClock;
     private volatile boolean oneKeyPerScript;
-
-    /** The microseconds by which the server's clock is ahead of this machine's. */
-    private volatile long serverAhead;
 
     /** @param oneKeyPerScript whether Redis is a cluster */
     RedisScriptBucketStore(
@@ -54,17 +50,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             FailureJudge judge,
             boolean oneKeyPerScript,
             LongSupplier time) {
-        this(
-                redis,
-                keys,
-                deadline,
-                judge,
-                oneKeyPerScript,
-                time,
-                () -> TimeSource.system().wallNanos() / 1_000);
+        this(redis, keys, deadline, judge, oneKeyPerScript, time, TimeSource.system());
     }
 
-    /** @param wallClock returns this machine's time in microseconds */
+    /** @param clock this machine's, which doesn't decide: it estimates the server's time between two replies */
     RedisScriptBucketStore(
             Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
             RedisKeys keys,
@@ -72,11 +61,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             FailureJudge judge,
             boolean oneKeyPerScript,
             LongSupplier time,
-            LongSupplier wallClock) {
+            TimeSource clock) {
         super(keys, deadline, judge, time);
-        this.wallClock = wallClock;
         this.redis = redis;
-        this.script = new RedisScript(redis);
+        this.script = new RedisScript(redis, clock);
         this.oneKeyPerScript = oneKeyPerScript;
         this.combined = new CombinedTakes(sameTakes());
     }
@@ -95,14 +83,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             }
             RedisTickScale ticks = ticks(charge);
             long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
-            byte[] arguments = withCalendar(charge, RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens));
-            return RedisScriptBucketStore.this.start(
-                    Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments});
-        }
-
-        @Override
-        public Running startWithText(Running call) {
-            return script.startWithText(call);
+            byte[] arguments = RedisScript.argumentsToLease(ticks, charge.cost(), 0, maxTokens);
+            return RedisScriptBucketStore.this.start(Operation.LEASE, List.of(charge), new byte[][] {arguments});
         }
 
         @Override
@@ -175,8 +157,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         return call(call -> {
             Charge charge = lease.charge();
             byte[] arguments = leaseArguments(lease, 0);
-            Reply reply =
-                    script.result(start(Operation.LEASE, new byte[][] {key(charge)}, new byte[][] {arguments}), call);
+            Reply reply = RedisScript.result(start(Operation.LEASE, List.of(charge), new byte[][] {arguments}), call);
             reportGrant(lease, reply, 0);
             long missing = reply.missing(0) >= 0 ? reply.missing(0) : -reply.missing(0) - 1;
             return RedisAnswers.snapshot(charge, ticks(charge), missing, reply.now(0), null);
@@ -188,20 +169,18 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     }
 
     private List<Answer> runLease(List<Charge> charges, List<LeaseRequest> leases, Deadline.Call call) {
-        byte[][] keys = new byte[charges.size()][];
-        byte[][] arguments = new byte[keys.length][];
-        for (int i = 0; i < keys.length; i++) {
+        byte[][] arguments = new byte[charges.size()][];
+        for (int i = 0; i < arguments.length; i++) {
             Charge charge = charges.get(i);
             LeaseRequest lease = find(leases, charge);
-            keys[i] = key(charge);
             arguments[i] = lease == null
-                    ? withCalendar(charge, RedisScript.argumentsToLease(ticks(charge), charge.cost(), 0, 0))
+                    ? RedisScript.argumentsToLease(ticks(charge), charge.cost(), 0, 0)
                     : leaseArguments(lease, charge.cost());
         }
-        Reply reply = script.result(start(Operation.LEASE, keys, arguments), call);
+        Reply reply = RedisScript.result(start(Operation.LEASE, charges, arguments), call);
         List<Answer> answers = answers(Operation.LEASE, charges, false, reply);
         if (answers.stream().allMatch(Answer::allowed)) {
-            for (int i = 0; i < keys.length; i++) {
+            for (int i = 0; i < arguments.length; i++) {
                 LeaseRequest lease = find(leases, charges.get(i));
                 if (lease != null) {
                     reportGrant(lease, reply, i);
@@ -317,40 +296,33 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     }
 
     private List<Answer> run(Operation operation, List<Charge> charges, boolean ahead, Deadline.Call call) {
-        return answers(operation, charges, ahead, script.result(start(operation, charges, ahead), call));
+        return answers(operation, charges, ahead, RedisScript.result(start(operation, charges, ahead), call));
     }
 
     private Running start(Operation operation, List<Charge> charges, boolean ahead) {
-        byte[][] keys = new byte[charges.size()][];
-        byte[][] arguments = new byte[keys.length][];
-        for (int i = 0; i < keys.length; i++) {
+        byte[][] arguments = new byte[charges.size()][];
+        for (int i = 0; i < arguments.length; i++) {
             Charge charge = charges.get(i);
-            keys[i] = key(charge);
-            arguments[i] = withCalendar(
-                    charge, script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead)));
+            arguments[i] = script.argumentsToTake(ticks(charge), charge.cost(), waitMicros(charge, ahead));
         }
-        return start(operation, keys, arguments);
+        return start(operation, charges, arguments);
     }
 
-    private byte[] withCalendar(Charge charge, byte[] arguments) {
-        CalendarClock calendar = calendar(charge);
-        return calendar == null ? arguments : RedisScript.withCalendar(calendar, serverMicros(), arguments);
-    }
-
-    /**
-     * Returns the server's time in microseconds, as the last reply with a calendar showed it; before, this machine's.
-     */
-    private long serverMicros() {
-        return wallClock.getAsLong() + serverAhead;
-    }
-
-    private Running start(Operation operation, byte[][] keys, byte[][] arguments) {
-        long now = testTime();
-        return script.start(to -> {
+    private Running start(Operation operation, List<Charge> charges, byte[][] arguments) {
+        byte[][] keys = new byte[arguments.length][];
+        for (int i = 0; i < keys.length; i++) {
+            keys[i] = key(charges.get(i));
+        }
+        return script.start((to, serverMicros) -> {
             to.add(keys.length).addKeys(keys);
-            for (byte[] argument : arguments) {
-                to.add(argument);
+            for (int i = 0; i < keys.length; i++) {
+                CalendarClock calendar = calendar(charges.get(i));
+                to.add(
+                        calendar == null
+                                ? arguments[i]
+                                : RedisScript.withCalendar(calendar, serverMicros, arguments[i]));
             }
+            long now = testTime();
             if (operation != Operation.TAKE || now != SERVER_TIME) {
                 to.add(operation.word);
             }
@@ -362,7 +334,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
     private @Nullable Reply resultOrNull(Running running, Deadline.Call call) {
         try {
-            return script.result(running, call);
+            return RedisScript.result(running, call);
         } catch (BackendException failed) {
             return null;
         }
@@ -395,11 +367,11 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
     }
 
-    /** Returns the time of a bucket. If it is that of a calendar, records how far the server's clock is ahead. */
+    /** Returns the time of a bucket. If it is that of a calendar, records the server's time. */
     private long now(Reply reply, int i, @Nullable CalendarClock calendar) {
         long now = reply.now(i);
         if (calendar != null) {
-            serverAhead = calendar.momentOf(now) - wallClock.getAsLong();
+            script.setServerMicros(calendar.momentOf(now));
         }
         return now;
     }
@@ -407,14 +379,14 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     @Override
     void giveBack(List<Answer> taken, Deadline.Call call) {
         if (oneKeyPerScript || taken.size() == 1) {
-            startGivingBackEach(taken).forEach(give -> script.result(give, call));
+            startGivingBackEach(taken).forEach(give -> RedisScript.result(give, call));
             return;
         }
         try {
-            script.result(startGivingBack(taken), call);
+            RedisScript.result(startGivingBack(taken), call);
         } catch (BackendException failed) {
             rethrowUnlessCluster(failed);
-            startGivingBackEach(taken).forEach(give -> script.result(give, call));
+            startGivingBackEach(taken).forEach(give -> RedisScript.result(give, call));
         }
     }
 
@@ -428,36 +400,31 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     }
 
     private Running startGivingBack(List<Answer> taken) {
-        byte[][] keys = new byte[taken.size()][];
-        byte[][] arguments = new byte[keys.length][];
-        for (int i = 0; i < keys.length; i++) {
-            Charge charge = taken.get(i).charge();
-            keys[i] = key(charge);
+        byte[][] arguments = new byte[taken.size()][];
+        for (int i = 0; i < arguments.length; i++) {
             arguments[i] = argumentsToSettle(taken.get(i), 0);
         }
-        return start(Operation.GIVE, keys, arguments);
+        return start(Operation.GIVE, taken.stream().map(Answer::charge).toList(), arguments);
     }
 
     private byte[] argumentsToSettle(Answer taken, long cost) {
         Charge charge = taken.charge();
         RedisTickScale ticks = ticks(charge);
         long rest = charge.cost() - cost;
-        return withCalendar(
-                charge,
-                rest < 0
-                        ? RedisScript.argumentsToOwe(ticks, -rest)
-                        : RedisScript.argumentsToGiveBack(ticks, rest, cost, (Receipt) taken.receipt()));
+        return rest < 0
+                ? RedisScript.argumentsToOwe(ticks, -rest)
+                : RedisScript.argumentsToGiveBack(ticks, rest, cost, (Receipt) taken.receipt());
     }
 
     @Override
     void settle(Answer taken, long cost, Deadline.Call call) {
-        byte[][] keys = {key(taken.charge())};
-        script.result(start(Operation.GIVE, keys, new byte[][] {argumentsToSettle(taken, cost)}), call);
+        byte[][] arguments = {argumentsToSettle(taken, cost)};
+        RedisScript.result(start(Operation.GIVE, List.of(taken.charge()), arguments), call);
     }
 
     @Override
     BucketSnapshot snapshot(Charge charge, Deadline.Call call) {
-        Reply reply = script.result(start(Operation.LOOK, List.of(charge), false), call);
+        Reply reply = RedisScript.result(start(Operation.LOOK, List.of(charge), false), call);
         RedisTickScale ticks = ticks(charge);
         long missing = reply.missing(0) >= 0 ? reply.missing(0) - ticks.price(charge.cost()) : -reply.missing(0) - 1;
         CalendarClock calendar = calendar(charge);

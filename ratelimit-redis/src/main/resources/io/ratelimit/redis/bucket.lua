@@ -92,9 +92,9 @@ nothing.
 
 Calendar. For a bucket with calendar refill, "the time" is that of a calendar on which all days, weeks or months have
 one length, longer than any true one: how many have begun since 1970, and the share of the present one that has passed.
-Apart from that it is a bucket with batches, kept under a key of its own. The arguments contain the beginnings of the
-periods around the server's time, as far as the caller knows it. Outside these periods the time of the calendar stands
-still.
+Apart from that it is a bucket with batches, kept under a key of its own. The arguments contain the beginnings of three
+periods around the server's time, as far as the caller knows it. If the server's time is outside these periods, the script
+writes nothing and replies this time alone, and the caller repeats the call with other periods.
 
 KEYS     the buckets; one may occur twice
 ARGV     for each bucket numbers as in a value, followed by the spec
@@ -112,6 +112,7 @@ ticks without them plus one, negative. After a take a third number follows if it
 at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
 price, a third number follows always, and a fourth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies four numbers, and then the bucket's time.
+If the server's time is outside the periods of a bucket with calendar refill, any operation returns this time alone.
 ]]
 
 local MOST = 8e15
@@ -173,12 +174,21 @@ end
 
 local server_time = now
 
--- Returns the time of a bucket, and its arguments without those about a calendar. The sign is in the first bit.
+-- Returns the reply to a caller whose periods are others.
+local function other_periods()
+    return pack('>d', server_time)
+end
+
+-- Returns the time of a bucket, and its arguments without those about a calendar; nothing if the server's time is outside
+-- the periods of the calendar. The sign is in the first bit.
 local function time_and_arguments(argument)
     if string.byte(argument) < 128 then
         return server_time, argument
     end
     local _, period, count, first, second, third, fourth = unpack('>ddddddd', argument)
+    if server_time < first or server_time >= fourth then
+        return
+    end
     local from, to = first, second
     if server_time >= third then
         from, to, count = third, fourth, count + 2
@@ -186,13 +196,16 @@ local function time_and_arguments(argument)
         from, to, count = second, third, count + 1
     end
     local share = math.floor((server_time - from) / (to - from) * period)
-    return count * period + math.min(math.max(share, 0), period - 1), string.sub(argument, 57)
+    return count * period + math.min(share, period - 1), string.sub(argument, 57)
 end
 
 if at_once then
     local replies, millis, all = {}, {}, true
     for i = 1, #KEYS do
         local time, wanted = time_and_arguments(ARGV[i])
+        if not time then
+            return other_periods()
+        end
         replies[i], millis[i] = take_at_once(KEYS[i], wanted, time, SLACK)
         for j = 1, i - 1 do
             if KEYS[j] == KEYS[i] then
@@ -466,6 +479,9 @@ if operation == 'give' then
     for i = #KEYS, 1, -1 do -- if two takes are from one bucket, the second is due later
         local argument
         now, argument = time_and_arguments(ARGV[i])
+        if not now then
+            return other_periods()
+        end
         local key, spec = KEYS[i], string.sub(argument, 41)
         local tokens, step, rest, before, kept = unpack('>ddddd', argument)
         local n, d, c, s = numbers(spec)
@@ -516,6 +532,9 @@ local all = true
 for i, key in ipairs(KEYS) do
     local argument
     now, argument = time_and_arguments(ARGV[i])
+    if not now then
+        return other_periods()
+    end
     local n, s, full, price, wait = unpack('>ddddd', argument)
     local spec, micros, most = string.sub(argument, operation == 'lease' and 57 or 41), 0, 0
     if operation == 'lease' then

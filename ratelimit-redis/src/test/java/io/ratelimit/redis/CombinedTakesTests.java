@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.codec.ByteArrayCodec;
@@ -14,16 +13,16 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
+import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.redis.RedisBucketStore.TimedArguments;
 import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.remote.Deadline;
 import java.time.Duration;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -242,37 +241,29 @@ class CombinedTakesTests {
 
     /** Otherwise the takes would wait until their deadline, and the queue would stay for ever. */
     @Test
-    void anErrorOfACallThatIsStartedAgainEndsItsTakes() {
-        Charge charge = charge("hot", 1);
-        CombinedTakes takes = new CombinedTakes(new CombinedTakes.Calls() {
-
-            @Override
-            public Running start(Charge charge, int times) {
-                return new Running(
-                        arguments -> {},
-                        CompletableFuture.failedFuture(new RedisNoScriptException("NOSCRIPT")),
-                        new TimedArguments());
-            }
-
-            @Override
-            public Running startWithText(Running call) {
-                throw new StackOverflowError();
-            }
-
-            @Override
-            public int decided(int takes, Reply reply) {
-                return takes;
-            }
-
-            @Override
-            public Answer answer(Charge charge, int place, Reply reply) {
-                return Answer.allowed(charge);
-            }
-        });
+    void anErrorOfACallThatIsRepeatedEndsItsTakes() {
+        ManualTimeSource clock = new ManualTimeSource();
+        RedisScriptBucketStore store = new RedisScriptBucketStore(
+                () -> {
+                    if (calls.incrementAndGet() % 2 == 0) {
+                        throw new StackOverflowError();
+                    }
+                    return connection.async();
+                },
+                keys,
+                TestRedis.deadline(Duration.ofSeconds(60)),
+                TestRedis.FAILURES,
+                false,
+                () -> RedisBucketStore.SERVER_TIME,
+                clock);
+        Charge daily = Charge.of(POLICY.withSpec(BucketSpec.of("10/day").withCalendar(ZoneOffset.UTC)), "hot", 1);
+        TestRedis.shared()
+                .scriptStore(keys, Duration.ofSeconds(60), false, () -> RedisBucketStore.SERVER_TIME)
+                .take(List.of(daily));
         for (int i = 0; i <= CombinedTakes.MAX_CALLS; i++) {
-            assertThatThrownBy(
-                            () -> takes.take(charge, Deadline.Call.within(Duration.ofSeconds(60), RedisFailures::of)))
-                    .hasRootCauseInstanceOf(StackOverflowError.class);
+            clock.advance(Duration.ofDays(40));
+            assertThatThrownBy(() -> store.take(List.of(daily))).hasRootCauseInstanceOf(StackOverflowError.class);
         }
+        assertThat(calls).hasValue(2 * (CombinedTakes.MAX_CALLS + 1));
     }
 }

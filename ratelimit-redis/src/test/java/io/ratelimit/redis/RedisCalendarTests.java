@@ -22,8 +22,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calendar refill in Redis, by script and by transaction. */
 class RedisCalendarTests {
@@ -72,61 +70,6 @@ class RedisCalendarTests {
             assertThat(store.take(List.of(charge(spec, 5))).allowed()).isTrue();
             assertThat(store.snapshot(charge(spec, 1)).available()).isZero();
         }
-    }
-
-    /** The clock of the instance is wrong by hours, and that of the server jumps by hours later. */
-    @ParameterizedTest
-    @ValueSource(longs = {-23, -5, 5, 23})
-    void theClockOfTheServerCounts(long hours) {
-        AtomicLong wall = new AtomicLong();
-        BucketStore store = TestRedis.shared().scriptStore(TestRedis.keys(), TIMEOUT, micros::get, wall::get);
-        Charge charge = charge(BucketSpec.of("5/day").withCalendar(ZoneId.of("UTC")), 5);
-        setClock("2026-03-10T12:00:00Z");
-        wall.set(micros.get() + hours * HOUR);
-
-        assertThat(store.take(List.of(charge)).allowed()).isTrue();
-        isDeniedFor(Duration.ofHours(12), store, charge);
-        micros.addAndGet(12 * HOUR - 1);
-        wall.addAndGet(12 * HOUR - 1);
-        assertThat(store.take(List.of(charge)).allowed()).isFalse();
-        micros.incrementAndGet();
-        assertThat(store.take(List.of(charge)).allowed()).isTrue();
-
-        micros.addAndGet(26 * HOUR);
-        assertThat(store.take(List.of(charge)).allowed()).isTrue();
-        isDeniedFor(Duration.ofHours(22), store, charge);
-        micros.addAndGet(-5 * HOUR);
-        assertThat(store.take(List.of(charge)).allowed()).isFalse();
-        micros.addAndGet(3 * HOUR);
-        isDeniedFor(Duration.ofHours(24), store, charge); // the day that begins again brings nothing
-        micros.addAndGet(24 * HOUR);
-        assertThat(store.take(List.of(charge)).allowed()).isTrue();
-    }
-
-    /** Each call knows the beginnings of a few days. */
-    @ParameterizedTest
-    @ValueSource(longs = {-40, -4, 4, 40})
-    void anInstanceThatIsDaysOffLearnsTheTimeFromItsFirstCalls(long days) {
-        AtomicLong wall = new AtomicLong();
-        BucketStore store = TestRedis.shared().scriptStore(TestRedis.keys(), TIMEOUT, micros::get, wall::get);
-        Charge charge = charge(BucketSpec.of("5/day").withCalendar(ZoneId.of("UTC")), 1);
-        setClock("2026-03-10T12:00:00Z");
-        wall.set(micros.get() + days * 24 * HOUR);
-        for (int i = 0; i < 45; i++) {
-            store.snapshot(charge);
-        }
-        assertThat(store.take(List.of(charge.withCost(5))).allowed()).isTrue();
-        isDeniedFor(Duration.ofHours(12), store, charge);
-        micros.addAndGet(12 * HOUR);
-        wall.addAndGet(12 * HOUR);
-        assertThat(store.take(List.of(charge.withCost(5))).allowed()).isTrue();
-        assertThat(store.take(List.of(charge)).allowed()).isFalse();
-    }
-
-    private static void isDeniedFor(Duration time, BucketStore store, Charge charge) {
-        Decision denied = store.take(List.of(charge));
-        assertThat(denied.allowed()).isFalse();
-        assertThat(denied.retryAfter()).isBetween(time, time.plusNanos(4_000));
     }
 
     @Test

@@ -193,7 +193,7 @@ class RedisOracleTests {
                 Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
                 CombinedTakes.Calls same = script.sameTakes();
                 int times = 1 + random.nextInt(6);
-                Reply reply = same.start(charge, times).reply().join();
+                Reply reply = same.start(charge, times).join();
                 for (int place = 0; place < same.decided(times, reply); place++) {
                     Decision decision = java.take(List.of(charge), false, micros.get());
                     assertThat(same.answer(charge, place, reply))

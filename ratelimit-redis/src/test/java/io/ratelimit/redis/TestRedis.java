@@ -161,18 +161,14 @@ public final class TestRedis implements AutoCloseable {
 
     /** Returns a store of scripts that leaves failures as they are. */
     RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, boolean oneKeyPerScript, LongSupplier time) {
-        LongSupplier wallClock = () -> {
-            long now = time.getAsLong();
-            return now == RedisBucketStore.SERVER_TIME ? TimeSource.system().wallNanos() / 1_000 : now;
-        };
-        return new RedisScriptBucketStore(
-                connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, time, wallClock);
+        return scriptStore(keys, timeout, oneKeyPerScript, time, TimeSource.system());
     }
 
-    /** Returns a store of scripts for a server and a machine whose clocks differ. */
-    RedisBucketStore scriptStore(RedisKeys keys, Duration timeout, LongSupplier serverTime, LongSupplier wallClock) {
+    /** Returns a store of scripts of a machine whose clock differs from the server's. */
+    RedisScriptBucketStore scriptStore(
+            RedisKeys keys, Duration timeout, boolean oneKeyPerScript, LongSupplier serverTime, TimeSource clock) {
         return new RedisScriptBucketStore(
-                connection::async, keys, deadline(timeout), FAILURES, false, serverTime, wallClock);
+                connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, serverTime, clock);
     }
 
     DedicatedConnections dedicatedConnections() {
