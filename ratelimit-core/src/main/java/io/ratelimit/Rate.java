@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
+import java.math.BigInteger;
 import java.time.Duration;
 import java.time.format.DateTimeParseException;
 import java.time.temporal.ChronoUnit;
@@ -66,17 +67,37 @@ public record Rate(long tokens, Duration period) {
         if (slash < 1) {
             throw unreadable(text, "say how many tokens in which period, such as '600/1m' or '10/s'");
         }
-        return new Rate(
-                parseTokens(text, trimmed.substring(0, slash).strip()),
-                parsePeriod(text, trimmed.substring(slash + 1).strip()));
+        String tokens = trimmed.substring(0, slash).strip();
+        String period = trimmed.substring(slash + 1).strip();
+        return new Rate(parseTokens(text, tokens, period), parsePeriod(text, period));
     }
 
-    private static long parseTokens(String text, String tokens) {
+    private static long parseTokens(String text, String tokens, String period) {
         try {
             return parseAscii(tokens);
         } catch (NumberFormatException notWhole) {
-            throw unreadable(text, "'" + tokens + "' is not a whole number of tokens that fits, say '600/1m'");
+            throw unreadable(
+                    text,
+                    "'" + tokens + "' is not a whole number of tokens that fits, say '" + inWholeTokens(tokens, period)
+                            + "'");
         }
+    }
+
+    /** Returns the same rate in whole tokens, as 1/2s for 0.5/s; 600/1m if there is none. */
+    private static String inWholeTokens(String tokens, String period) {
+        if (tokens.matches("[0-9]{1,9}\\.[0-9]{1,9}")) {
+            try {
+                BigInteger scaled = new BigInteger(tokens.replace(".", ""));
+                BigInteger scale = BigInteger.TEN.pow(tokens.length() - tokens.indexOf('.') - 1);
+                BigInteger common = scaled.gcd(scale);
+                Duration longer =
+                        parseDuration(period).multipliedBy(scale.divide(common).longValueExact());
+                return new Rate(scaled.divide(common).longValueExact(), longer).toString();
+            } catch (IllegalArgumentException | ArithmeticException outOfRange) {
+                return "600/1m";
+            }
+        }
+        return "600/1m";
     }
 
     /** Like {@link Long#parseLong(String)}, but rejects the digits of other scripts. */

@@ -54,8 +54,27 @@ class RateTests {
 
     @ParameterizedTest
     @CsvSource({
+        "0.5/s, 0.5, 1/2s",
+        "1.5/s, 1.5, 3/2s",
+        "0.1/m, 0.1, 1/10m",
+        "2.50/100ms, 2.50, 5/200ms",
+        "1.0/h, 1.0, 1/1h"
+    })
+    void aFractionOfATokenIsAnsweredWithTheSameRateInWholeTokens(String text, String tokens, String whole) {
+        assertRefused(
+                text,
+                "'%s' is not a rate: '%s' is not a whole number of tokens that fits, say '%s'",
+                text,
+                tokens,
+                whole);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
         "x/s, x",
-        "1.5/s, 1.5",
+        "1.5/fortnight, 1.5",
+        "0.0/s, 0.0",
+        "0.5/365d, 0.5",
         "1 0/s, 1 0",
         "\u0663/1s, \u0663",
         "6\uff100/1s, 6\uff100",

@@ -48,7 +48,7 @@ record DescriptorFactory(
     PoliciesDescriptor policies(Collection<PolicyThrottler> all, boolean showKeys) {
         Map<String, PolicyDescriptor> policies = new LinkedHashMap<>();
         all.forEach(throttler -> policies.put(throttler.policy().name(), policy(throttler.policy(), showKeys)));
-        return new PoliciesDescriptor(policies, backend == null ? null : BackendDescriptor.of(backend));
+        return new PoliciesDescriptor(policies, BackendDescriptor.ofUsed(backend, throttlers, onBackend));
     }
 
     PolicyDescriptor policy(ThrottlePolicy policy, boolean showKeys) {
@@ -121,7 +121,9 @@ record DescriptorFactory(
                         ? null
                         : scopes.apply(policy).limitBy(),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
-                onBackend.test(policy) && backend != null ? BackendDescriptor.of(backend) : null);
+                backend != null && policy.mode() != Mode.OFF && onBackend.test(policy)
+                        ? BackendDescriptor.of(backend)
+                        : null);
     }
 
     ResetDescriptor reset(ThrottlePolicy policy, Charge charge, boolean showKeys) {

@@ -594,8 +594,21 @@ public class RateLimitsEndpoint {
             String since,
             @Nullable String cause) {
 
+        /**
+         * Returns the health of the backend; null if there is none, or no policy uses it: without calls nothing is known.
+         *
+         * @param onBackend whether a policy has its buckets in the backend
+         */
+        public static @Nullable BackendDescriptor ofUsed(
+                @Nullable Backend backend, Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {
+            boolean isUsed = throttlers.all().stream()
+                    .map(PolicyThrottler::policy)
+                    .anyMatch(policy -> policy.mode() != Mode.OFF && onBackend.test(policy));
+            return backend == null || !isUsed ? null : of(backend);
+        }
+
         /** Returns the health of a backend as its latest calls have shown it. */
-        public static BackendDescriptor of(Backend backend) {
+        static BackendDescriptor of(Backend backend) {
             Backend.State state = backend.state();
             return new BackendDescriptor(
                     backend.name(), state.condition().name(), state.since().toString(), state.cause());

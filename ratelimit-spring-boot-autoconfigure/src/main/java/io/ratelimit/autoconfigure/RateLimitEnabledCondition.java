@@ -34,9 +34,13 @@ public class RateLimitEnabledCondition extends SpringBootCondition {
     public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
         ConditionMessage.Builder message = ConditionMessage.forCondition("Rate limiting");
         boolean enabled = isEnabled(context);
+        boolean first = isOn(RateLimitAutoConfiguration.class, metadata);
         if (enabled) {
             requireSpringBoot4(SpringBootVersion.getVersion());
-        } else if (isOn(RateLimitAutoConfiguration.class, metadata)) {
+            if (first) {
+                warnOfUntested(SpringBootVersion.getVersion());
+            }
+        } else if (first) {
             warn(context.getEnvironment());
         }
         return new ConditionOutcome(enabled, message.because("'" + PROPERTY + "' decides"));
@@ -69,6 +73,13 @@ public class RateLimitEnabledCondition extends SpringBootCondition {
             throw new RateLimitConfigurationException(
                     "ratelimit needs Spring Boot 4, but this application runs on Spring Boot " + version + ".",
                     "Upgrade to Spring Boot 4.0.7 or later, or remove 'ratelimit-spring-boot-starter'.");
+        }
+    }
+
+    static void warnOfUntested(String version) {
+        if (version.matches("4\\.0\\.[0-6](\\D.*)?")) {
+            logger.warn("ratelimit is tested on Spring Boot 4.0.7 and later, but this application runs on Spring Boot "
+                    + version + ": limits may not work. Upgrade to 4.0.7 or later");
         }
     }
 

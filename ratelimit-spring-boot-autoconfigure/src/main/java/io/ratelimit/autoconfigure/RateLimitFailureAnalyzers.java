@@ -102,33 +102,50 @@ final class RateLimitFailureAnalyzers {
         }
     }
 
-    /** Reports a time zone that doesn't exist; Spring Boot doesn't say what a zone looks like. */
+    /** Reports values whose form Spring Boot doesn't explain: a time zone that doesn't exist, and a share in percent. */
     @Order(0)
-    static class UnknownZone extends AbstractFailureAnalyzer<BindException> {
+    static class UnreadableValue extends AbstractFailureAnalyzer<BindException> {
 
         private static final ConfigurationPropertyName PREFIX =
                 ConfigurationPropertyName.of(RateLimitProperties.PREFIX);
 
         private final ConfigurationMistake analyzer;
 
-        UnknownZone(Environment environment) {
+        UnreadableValue(Environment environment) {
             this.analyzer = new ConfigurationMistake(environment);
         }
 
         @Override
         protected @Nullable FailureAnalysis analyze(Throwable rootFailure, BindException cause) {
             ConfigurationProperty written = cause.getProperty();
-            if (cause.getTarget().getType().resolve() != ZoneId.class
-                    || written == null
-                    || !PREFIX.isAncestorOf(cause.getName())) {
+            if (written == null || !PREFIX.isAncestorOf(cause.getName())) {
                 return null;
             }
-            String property = cause.getName().toString();
+            Class<?> type = cause.getTarget().getType().resolve();
+            if (type == ZoneId.class) {
+                return analyze(
+                        rootFailure,
+                        written,
+                        "a time zone",
+                        "Write the name of a region, such as Europe/Berlin, or an offset, such as +02:00 or UTC.");
+            }
+            return type == double.class
+                    ? analyze(
+                            rootFailure,
+                            written,
+                            "a number above 0 and at most 1",
+                            "Write a fraction without a unit: 0.25 for 25%, the share of each of four instances.")
+                    : null;
+        }
+
+        private FailureAnalysis analyze(
+                Throwable rootFailure, ConfigurationProperty written, String required, String action) {
+            String property = written.getName().toString();
             return analyzer.analyze(
                     rootFailure,
                     new RateLimitConfigurationException(
-                            "'" + property + "' must be a time zone, but was '" + written.getValue() + "'.",
-                            "Write the name of a region, such as Europe/Berlin, or an offset, such as +02:00 or UTC.",
+                            "'" + property + "' must be " + required + ", but was '" + written.getValue() + "'.",
+                            action,
                             property));
         }
     }
@@ -155,8 +172,8 @@ final class RateLimitFailureAnalyzers {
 
         private static String describe(List<ConfigurationProperty> unknown) {
             return unknown.stream()
-                    .map(property -> "\n    " + WrittenProperty.nameOf(property) + ", with the value \""
-                            + property.getValue() + "\": " + property.getOrigin())
+                    .map(property -> "\n    " + shown(property) + ", with the value \"" + property.getValue() + "\": "
+                            + property.getOrigin())
                     .collect(Collectors.joining("", "Rate limiting has no such property:\n", ""));
         }
 
@@ -180,6 +197,10 @@ final class RateLimitFailureAnalyzers {
                             .findFirst()
                             .map(UnknownProperty::rename)
                             .orElse("");
+        }
+
+        private static Object shown(ConfigurationProperty property) {
+            return WrittenProperty.hasOtherPrefix(property) ? WrittenProperty.nameOf(property) : property.getName();
         }
 
         private static String rename(ConfigurationProperty property) {

@@ -73,7 +73,8 @@ final class DashboardReader {
                 step.history(),
                 step.seconds(),
                 change,
-                backend == null ? List.of() : List.of(BackendDescriptor.of(backend)),
+                Stream.ofNullable(BackendDescriptor.ofUsed(backend, throttlers, onBackend))
+                        .toList(),
                 throttlers.all().stream()
                         .map(throttler -> policy(throttler, step, from, second, showKeys))
                         .toList());

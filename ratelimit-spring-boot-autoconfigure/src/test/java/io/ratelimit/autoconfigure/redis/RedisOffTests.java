@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -68,6 +69,9 @@ class RedisOffTests {
             assertThat(application.get("/actuator/ratelimits/all?tier=pro").body())
                     .contains("\"mode\":\"off\"");
             assertThat(application.status("/actuator/ratelimitdashboard/data")).isEqualTo(200);
+            for (String path : List.of("ratelimits", "ratelimits/all?tier=pro", "ratelimitdashboard/data", "health")) {
+                assertThat(application.get("/actuator/" + path).body()).as(path).doesNotContain("\"condition\":\"UP\"");
+            }
         }
         assertThatThrownBy(port::accept).isInstanceOf(SocketTimeoutException.class);
     }
