@@ -43,7 +43,7 @@ final class RedisRights {
     static void allow(TestRedis redis, List<String> rights) {
         CommandArgs<byte[], byte[]> user =
                 new CommandArgs<>(ByteArrayCodec.INSTANCE).add("SETUSER").add(USER);
-        List.of("reset", "on", ">" + PASSWORD, "~ratelimit:*").forEach(user::add);
+        List.of("reset", "on", ">" + PASSWORD, "~ratelimit:shop:*").forEach(user::add);
         rights.forEach(user::add);
         redis.connection().sync().dispatch(CommandType.ACL, new StatusOutput<>(ByteArrayCodec.INSTANCE), user);
     }
