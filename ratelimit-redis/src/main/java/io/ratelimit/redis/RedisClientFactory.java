@@ -9,6 +9,9 @@ import io.lettuce.core.resource.NettyCustomizer;
  */
 public interface RedisClientFactory {
 
+    /** Returns whether Redis is a cluster. */
+    boolean isCluster();
+
     /**
      * Creates a client. It has no connection yet.
      *

@@ -47,29 +47,26 @@ final class RedisConnections implements AutoCloseable {
         }
     }
 
-    /** Returns connections to the Redis of the application that reconnect by themselves. None is open yet. */
-    static RedisConnections forScripts(RedisClientFactory application) {
-        return of(application, true);
+    /**
+     * Returns connections to the Redis of the application. None is open yet. Those to a cluster reconnect by themselves. A
+     * lost connection to another server is replaced by the next call: Lettuce would log each of its attempts.
+     */
+    static RedisConnections to(RedisClientFactory application) {
+        EventLoopDelays delays = new EventLoopDelays();
+        boolean cluster = application.isCluster();
+        return new RedisConnections(application.create(delays, cluster), delays, cluster);
     }
 
     /**
-     * Returns connections to the Redis of the application that don't reconnect: a new connection watches no keys. None is
-     * open yet.
+     * Returns connections for transactions. A new connection watches no keys, so none reconnects.
      *
      * @throws IllegalArgumentException if Redis is a cluster, where a transaction can't have keys of several nodes
      */
     static RedisConnections forTransactions(RedisClientFactory application) {
-        RedisConnections connections = of(application, false);
-        if (connections.isCluster()) {
-            connections.close();
+        if (application.isCluster()) {
             throw new IllegalArgumentException("transactions need a single Redis or Sentinel, not a cluster");
         }
-        return connections;
-    }
-
-    private static RedisConnections of(RedisClientFactory application, boolean reconnects) {
-        EventLoopDelays delays = new EventLoopDelays();
-        return new RedisConnections(application.create(delays, reconnects), delays, reconnects);
+        return to(application);
     }
 
     /** Returns the client of Lettuce. {@link #start} may make another one. */

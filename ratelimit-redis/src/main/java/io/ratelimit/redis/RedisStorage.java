@@ -41,7 +41,7 @@ public final class RedisStorage implements AutoCloseable {
      */
     public static RedisStorage withScripts(
             RedisClientFactory application, String prefix, String secret, Deadline deadline) {
-        RedisConnections connections = RedisConnections.forScripts(application);
+        RedisConnections connections = RedisConnections.to(application);
         return new RedisStorage(
                 connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline), prefix, secret);
     }

@@ -109,7 +109,7 @@ class RedisClusterTests {
 
     @Test
     void aConfiguredClusterIsCalledWithOneKeyAtATime(CapturedOutput output) {
-        try (RedisConnections connections = RedisConnections.forScripts(PlainClients.ofCluster(redis.port()))) {
+        try (RedisConnections connections = RedisConnections.to(PlainClients.ofCluster(redis.port()))) {
             assertThat(connections.isCluster()).isTrue();
             connections.connect().join();
             assertTakesFromAllOrNone(

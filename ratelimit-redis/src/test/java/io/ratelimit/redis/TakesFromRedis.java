@@ -35,7 +35,7 @@ final class TakesFromRedis {
         boolean transactions = arguments[2].equals("transaction");
         try (RedisConnections connections = transactions
                 ? RedisConnections.forTransactions(application)
-                : RedisConnections.forScripts(application)) {
+                : RedisConnections.to(application)) {
             TestRedis.connect(connections);
             BucketStore store = transactions
                     ? RedisBucketStore.transaction(

@@ -21,11 +21,18 @@ public final class LettuceClients implements RedisClientFactory {
 
     private final LettuceClientConfiguration application;
     private final RedisConfiguration location;
+    private final boolean cluster;
 
     /** @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas */
     public LettuceClients(LettuceConnectionFactory application) {
         this.application = application.getClientConfiguration();
         this.location = RedisLocation.of(application);
+        this.cluster = application.isClusterAware();
+    }
+
+    @Override
+    public boolean isCluster() {
+        return cluster;
     }
 
     @Override
