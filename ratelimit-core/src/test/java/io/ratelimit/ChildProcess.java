@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A separate process of this JVM, for tests of memory. */
 public final class ChildProcess {
@@ -12,11 +14,13 @@ public final class ChildProcess {
     private ChildProcess() {}
 
     /** Runs a main method under an option of the JVM, and returns its output. Fails if the process fails. */
-    public static String output(String option, Class<?> main) throws IOException, InterruptedException {
+    public static String output(String option, Class<?> main, String... arguments)
+            throws IOException, InterruptedException {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        Process process = new ProcessBuilder(java, option, "-cp", System.getProperty("java.class.path"), main.getName())
-                .redirectErrorStream(true)
-                .start();
+        List<String> command =
+                new ArrayList<>(List.of(java, option, "-cp", System.getProperty("java.class.path"), main.getName()));
+        command.addAll(List.of(arguments));
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(output).isZero();
         return output;

@@ -33,6 +33,75 @@ class MemoryBoundTests {
                         .isBetween(1L, 600L));
     }
 
+    /** The bounds are those of the README. */
+    @Test
+    void aKeyTakesAtMost280BytesAndWithALimitOfItsOwn800() throws IOException, InterruptedException {
+        assertThat(bytesOf("one")).isBetween(100L, 280L);
+        assertThat(bytesOf("own")).isBetween(281L, 800L);
+        assertThat(bytesOf("own-odd")).isBetween(281L, 800L);
+    }
+
+    private static long bytesOf(String limits) throws IOException, InterruptedException {
+        String output = ChildProcess.output("-Xmx256m", ManyKeys.class, limits);
+        return Long.parseLong(output.lines()
+                .filter(line -> line.startsWith("bytes a key "))
+                .findFirst()
+                .orElseThrow()
+                .substring("bytes a key ".length()));
+    }
+
+    /** 100,000 keys of 48 characters that are in use, under one limit or each under its own. */
+    static final class ManyKeys {
+
+        private static final int KEYS = 100_000;
+
+        public static void main(String[] args) {
+            LocalBucketStore store = new LocalBucketStore(new ManualTimeSource());
+            ThrottlePolicy policy =
+                    ThrottlePolicy.of("plans", BucketSpec.of("1000/1d"), "user").withMaxKeys(KEYS);
+            take(store, policy, policy.spec(), KEYS);
+            long before = used();
+            for (int i = 0; i < KEYS - 1; i++) {
+                take(store, policy, spec(args[0], policy, i), i);
+            }
+            for (int i = 0; i < KEYS - 1; i++) {
+                take(store, policy, spec(args[0], policy, i), i);
+            }
+            System.out.println("bytes a key " + (used() - before) / KEYS);
+            if (store.size(policy) != KEYS) {
+                throw new IllegalStateException("some keys have no bucket");
+            }
+        }
+
+        private static BucketSpec spec(String limits, ThrottlePolicy policy, int key) {
+            return switch (limits) {
+                case "one" -> policy.spec();
+                case "own" -> policy.spec().withCapacity(1_000 + key);
+                default -> BucketSpec.of("%d/%dms".formatted(1_000_003 + key, 86_400_000 + key));
+            };
+        }
+
+        private static void take(LocalBucketStore store, ThrottlePolicy policy, BucketSpec spec, int key) {
+            String name = "a-key-of-forty-eight-characters-%016d".formatted(key);
+            if (!store.take(List.of(new Charge(policy, spec, name, 1))).allowed()) {
+                throw new IllegalStateException("denied");
+            }
+        }
+
+        /** Waits until the maintenance of the cache, which has a delay, is done. */
+        private static long used() {
+            long least = Long.MAX_VALUE;
+            for (int i = 0; i < 5; i++) {
+                System.gc();
+                least = Math.min(
+                        least,
+                        Runtime.getRuntime().totalMemory()
+                                - Runtime.getRuntime().freeMemory());
+            }
+            return least;
+        }
+    }
+
     /** Calls of 10,000 customers: first under one limit, then each under another, and at last each call under a new one. */
     static final class InventedLimits {
 
