@@ -9,8 +9,6 @@ import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
 import io.ratelimit.CalendarClock;
 import io.ratelimit.TimeSource;
-import io.ratelimit.remote.Deadline;
-import io.ratelimit.remote.SpecCache;
 import io.ratelimit.redis.RedisAnswers.Receipt;
 import io.ratelimit.redis.RedisBucketStore.TimedArguments;
 import io.ratelimit.remote.Deadline;

@@ -43,7 +43,10 @@ public final class RedisStorage implements AutoCloseable {
             RedisClientFactory application, String prefix, String secret, Deadline deadline) {
         RedisConnections connections = RedisConnections.to(application);
         return new RedisStorage(
-                connections, RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline), prefix, secret);
+                connections,
+                RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline),
+                prefix,
+                secret);
     }
 
     /**

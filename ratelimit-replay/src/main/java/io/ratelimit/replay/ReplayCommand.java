@@ -78,7 +78,11 @@ public final class ReplayCommand {
             err.print("The replay failed: ");
             StringWriter trace = new StringWriter();
             failure.printStackTrace(new PrintWriter(trace));
-            trace.toString().lines().map(line -> line.replace("\t", "    ")).map(Terminal::escape).forEach(err::println);
+            trace.toString()
+                    .lines()
+                    .map(line -> line.replace("\t", "    "))
+                    .map(Terminal::escape)
+                    .forEach(err::println);
             return NOT_DECIDED;
         }
     }

@@ -114,8 +114,6 @@ final class UnreadLines {
 
     /** Escapes what a terminal would execute, and cuts long lines. */
     private static String printable(String line) {
-        return line.length() > MAX_SHOWN
-                ? Terminal.escape(line.substring(0, MAX_SHOWN)) + "…"
-                : Terminal.escape(line);
+        return line.length() > MAX_SHOWN ? Terminal.escape(line.substring(0, MAX_SHOWN)) + "…" : Terminal.escape(line);
     }
 }

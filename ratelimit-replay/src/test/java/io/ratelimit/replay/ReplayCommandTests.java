@@ -268,7 +268,17 @@ class ReplayCommandTests {
         String entry = "{\"time\":\"2026-11-22T10:00:00Z\",\"method\":\"GET\",\"uri\":\"/a\",\"status\":200,\"client\":"
                 + "\"10.0.0.1\",\"key\":\"" + evil + "\"}\n";
         Files.writeString(log, entry.repeat(3) + "no \u001b]0;title\u0007 line \u009b31m \u202e \u007f\n");
-        run("--format", "json", "--field", "time=time", "--field", "uri=uri", "--field", "host=client", "--field", "user=key");
+        run(
+                "--format",
+                "json",
+                "--field",
+                "time=time",
+                "--field",
+                "uri=uri",
+                "--field",
+                "host=client",
+                "--field",
+                "user=key");
 
         assertThat(report() + errors())
                 .contains("2 denied: a\\x1b[2k\\x07\\x9b1m\\x7f\\u202eb\\u2066c\\x0adenied in all: 0\\u2028d, ")

@@ -240,8 +240,9 @@ public final class LimitChanges implements SmartLifecycle {
 
     private void verifyScope(ThrottlePolicy policy) {
         if (!Objects.requireNonNull(shared).mayChange(policy)) {
-            throw new IllegalArgumentException("'" + policy.name() + "' has its buckets in memory, and without"
-                    + " 'ratelimit.redis.key-secret' each client that writes to Redis could change it: set a key-secret");
+            throw new IllegalArgumentException(
+                    "'" + policy.name() + "' has its buckets in memory, and without"
+                            + " 'ratelimit.redis.key-secret' each client that writes to Redis could change it: set a key-secret");
         }
     }
 
@@ -378,8 +379,9 @@ public final class LimitChanges implements SmartLifecycle {
         }
         Latest seen = latest.get(limit);
         if (seen != null && seen.precludes(change, since)) {
-            throw new IllegalArgumentException("it was made " + since + " and has been replaced or taken back since, so it"
-                    + " was written to Redis again: send the change to the actuator if it is wanted");
+            throw new IllegalArgumentException(
+                    "it was made " + since + " and has been replaced or taken back since, so it"
+                            + " was written to Redis again: send the change to the actuator if it is wanted");
         }
         latest.put(limit, new Latest(change, since, false));
     }

@@ -12,11 +12,11 @@ import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore
 import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
 import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
 import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
-import io.ratelimit.remote.FailoverBucketStore.FailureRule;
-import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import io.ratelimit.remote.RoutingBucketStore;
 import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.util.List;

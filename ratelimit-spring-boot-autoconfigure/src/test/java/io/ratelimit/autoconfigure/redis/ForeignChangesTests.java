@@ -104,8 +104,7 @@ class ForeignChangesTests {
     void aChangeByTheActuatorOfAnInstanceWithTheSecretHoldsForPoliciesInMemoryToo() {
         try (RedisApplication one = exposed(SECRET);
                 RedisApplication other = exposed(SECRET)) {
-            HttpResponse<String> answer =
-                    one.post("/actuator/ratelimits/login", "{\"capacity\": 5, \"for\": \"all\"}");
+            HttpResponse<String> answer = one.post("/actuator/ratelimits/login", "{\"capacity\": 5, \"for\": \"all\"}");
             assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
             await().until(() -> spec(other, "login").equals(CONFIGURED.withCapacity(5)));
             assertThat(redis.<String>ask(commands -> commands.hget(KEY, "login")))
@@ -189,7 +188,9 @@ class ForeignChangesTests {
     private static void assertAnswered(int status, java.util.function.Supplier<HttpResponse<String>> request) {
         long began = System.nanoTime();
         HttpResponse<String> answer = request.get();
-        assertThat(Duration.ofNanos(System.nanoTime() - began)).as(answer.body()).isLessThan(Duration.ofSeconds(1));
+        assertThat(Duration.ofNanos(System.nanoTime() - began))
+                .as(answer.body())
+                .isLessThan(Duration.ofSeconds(1));
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
         if (status == 503) {
             assertThat(answer.body()).contains("Redis is unavailable");
