@@ -88,20 +88,21 @@ final class CallExpressions {
      */
     static Map<String, Integer> parameters(Method method, @Nullable Method annotated) {
         Map<String, Integer> positions = new HashMap<>();
-        for (int i = 0; i < method.getParameterCount(); i++) {
+        int count = Signature.of(method).parameters().size();
+        for (int i = 0; i < count; i++) {
             positions.put("p" + i, i);
             positions.put("a" + i, i);
         }
-        addNames(positions, method);
+        addNames(positions, method, count);
         if (annotated != null && annotated.getParameterCount() == method.getParameterCount()) {
-            addNames(positions, annotated);
+            addNames(positions, annotated, count);
         }
         return Map.copyOf(positions);
     }
 
-    private static void addNames(Map<String, Integer> positions, Method method) {
+    private static void addNames(Map<String, Integer> positions, Method method, int count) {
         @Nullable String @Nullable [] names = new DefaultParameterNameDiscoverer().getParameterNames(method);
-        for (int i = 0; names != null && i < names.length; i++) {
+        for (int i = 0; names != null && i < Math.min(names.length, count); i++) {
             if (names[i] != null) {
                 positions.put(names[i], i);
             }

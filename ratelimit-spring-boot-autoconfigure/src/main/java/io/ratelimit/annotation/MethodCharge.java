@@ -24,6 +24,7 @@ import org.springframework.util.ObjectUtils;
  * @param limit a policy of the configuration, or an inline limit
  * @param key the key in place of the policy's
  * @param cost the tokens in place of the policy's cost
+ * @param condition true for the calls that the limit applies to
  * @param settle the actual cost
  * @param tier the name of the tier in place of the policy's; a call without a name belongs to no tier
  * @param maxWait the longest wait of a call in place of the policy's
@@ -34,7 +35,8 @@ record MethodCharge(
         AnnotatedPolicy limit,
         @Nullable Key key,
         @Nullable CallValue cost,
-        @Nullable Settle settle,
+        @Nullable Written condition,
+        @Nullable Written settle,
         @Nullable CallValue tier,
         @Nullable Duration maxWait,
         RateLimitedOperation.@Nullable Fallback fallback,
@@ -73,7 +75,8 @@ record MethodCharge(
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
         boolean constantLimit =
                 tier == null && limit.key().tier() == null && limit.key().limit() == null;
-        return isOff() || constantKey && constantCost && constantLimit;
+        boolean constantCondition = condition == null || condition.value() instanceof CallValue.Constant;
+        return isOff() || constantKey && constantCost && constantLimit && constantCondition;
     }
 
     private boolean isOff() {
@@ -83,8 +86,25 @@ record MethodCharge(
     /** Returns the charge of a call; null if the policy doesn't apply to the call. */
     @Nullable
     Charge charge(@Nullable Object[] arguments) {
-        Charge charge = isOff() ? null : chargeWithoutWait(arguments);
+        Charge charge = isOff() || !applies(arguments) ? null : chargeWithoutWait(arguments);
         return charge == null || maxWait == null ? charge : charge.withMaxWait(maxWait);
+    }
+
+    /** Returns whether the limit applies to a call: the condition is true, or neither true nor false. */
+    boolean applies(@Nullable Object[] arguments) {
+        if (condition == null) {
+            return true;
+        }
+        String failed = "the condition of " + annotation + ", so the limit applied";
+        try {
+            if (condition.value().value(arguments) instanceof Boolean value) {
+                return value;
+            }
+            limit.failures().failed(policy().name(), failed, "neither true nor false");
+        } catch (RuntimeException failure) {
+            limit.failures().failed(policy().name(), failed, failure);
+        }
+        return true;
     }
 
     private @Nullable Charge chargeWithoutWait(@Nullable Object[] arguments) {
@@ -110,7 +130,7 @@ record MethodCharge(
      * @param mayWait whether this thread may wait for a remote store
      */
     void settle(Answer taken, @Nullable Object[] argumentsAndResult, Throttlers throttlers, boolean mayWait) {
-        Settle actual = settle;
+        Written actual = settle;
         if (actual != null) {
             limit.cost()
                     .settle(
@@ -125,6 +145,10 @@ record MethodCharge(
 
     String describeSettle() {
         return settle == null ? "" : ", settled by " + settle.text();
+    }
+
+    String describeCondition() {
+        return condition == null ? "" : ", if " + condition.text();
     }
 
     private @Nullable String tierName(CallValue tier, @Nullable Object[] arguments) {
@@ -171,13 +195,8 @@ record MethodCharge(
         return "the key of " + annotation + ", so it was missing";
     }
 
-    /**
-     * The actual cost of an annotation.
-     *
-     * @param text the attribute as it is written
-     * @param value the value of the attribute, by the arguments and after them the result
-     */
-    record Settle(String text, CallValue value) {}
+    /** An attribute as it is written, and its value. The result is an argument of an actual cost, after the others. */
+    record Written(String text, CallValue value) {}
 
     /**
      * The key of an annotation.

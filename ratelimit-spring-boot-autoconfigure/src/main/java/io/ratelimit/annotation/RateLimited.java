@@ -31,7 +31,8 @@ import org.springframework.core.annotation.AliasFor;
  * with several limits is made only if all of them allow it. If one of them denies the call, no limit is charged.
  * On a type the annotation limits all methods of the bean, which share the buckets. On a controller it limits the handler
  * methods only, not methods for exceptions, models or data binding. An annotation on a method replaces the annotations
- * on its type; an annotation on a class replaces those on its interfaces. Only calls through the bean's proxy are
+ * on its type; an annotation on a class replaces those on its interfaces. {@link RateLimitExempt} on a method frees the
+ * method of the annotations on its type. Only calls through the bean's proxy are
  * limited: calls of a bean to its own methods are not.
  *
  * <p><b>Texts.</b> All attributes may contain <code>${placeholders}</code>. Expressions are SpEL over the arguments. An
@@ -85,6 +86,15 @@ public @interface RateLimited {
      * than the capacity is always denied. A constant cost above the capacity stops the start.
      */
     String cost() default "";
+
+    /**
+     * An expression for the calls that are limited: {@code #rows > 100}. A call for which it is false is made without a
+     * charge. The default is none: all calls are limited.
+     *
+     * <p>If the value is null or not a boolean, or the expression fails, the call is limited. A constant other than true
+     * and false stops the start, and so does an expression that can't be parsed or that uses an unknown parameter.
+     */
+    String condition() default "";
 
     /**
      * An expression for the actual cost of a call, which is known when the call returns: {@code #result.usage.totalTokens}.

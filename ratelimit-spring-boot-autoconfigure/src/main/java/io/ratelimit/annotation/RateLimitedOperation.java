@@ -5,7 +5,6 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,6 +13,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.support.AopUtils;
 import org.springframework.util.ReflectionUtils;
 
 /** The charges for calls of one method of one class, by all of its annotations. Thread-safe. */
@@ -100,7 +100,7 @@ final class RateLimitedOperation {
     @Nullable
     Object answerDenied(MethodInvocation call, Decision decision) throws Throwable {
         RateLimitExceededException denied = new RateLimitExceededException(decision);
-        Fallback fallback = fallback(denied.policy());
+        Fallback fallback = fallback(denied.policy(), call.getArguments());
         if (fallback == null) {
             throw noted(denied);
         }
@@ -113,9 +113,9 @@ final class RateLimitedOperation {
         return rejected;
     }
 
-    private @Nullable Fallback fallback(String policy) {
+    private @Nullable Fallback fallback(String policy, @Nullable Object[] arguments) {
         for (MethodCharge charge : methodCharges) {
-            if (charge.policy().name().equals(policy)) {
+            if (charge.policy().name().equals(policy) && charge.applies(arguments)) {
                 return charge.fallback();
             }
         }
@@ -152,32 +152,36 @@ final class RateLimitedOperation {
                     .filter(method -> method.getName().equals(name) && !method.isBridge())
                     .flatMap(method -> fitting(method, limited))
                     .findFirst()
-                    .orElseThrow(() -> new IllegalArgumentException(type.getName()
-                            + " has no method of that name with the same parameters, with or without a"
+                    .orElseThrow(() -> new IllegalArgumentException(type.getName() + " has no "
+                            + (Signature.of(limited).suspends() ? "suspend function" : "method")
+                            + " of that name with the same parameters, with or without a"
                             + " RateLimitExceededException at the end"));
-            if (!limited.getReturnType().isAssignableFrom(found.method.getReturnType())) {
+            Class<?> expected = Signature.of(limited).result();
+            Class<?> result = Signature.of(found.method).result();
+            if (!expected.isAssignableFrom(result)) {
                 throw new IllegalArgumentException(
-                        "it returns " + found.method.getReturnType().getTypeName() + ", which isn't assignable to "
-                                + limited.getReturnType().getTypeName());
+                        "it returns " + result.getTypeName() + ", which isn't assignable to " + expected.getTypeName());
             }
-            ReflectionUtils.makeAccessible(found.method);
             return found;
         }
 
         private static Stream<Fallback> fitting(Method method, Method limited) {
-            Class<?>[] expected = limited.getParameterTypes();
-            Class<?>[] types = method.getParameterTypes();
-            if (Arrays.equals(expected, types)) {
+            Signature expected = Signature.of(limited);
+            Signature found = Signature.of(method);
+            int size = expected.parameters().size();
+            if (expected.suspends() != found.suspends()) {
+                return Stream.empty();
+            } else if (expected.parameters().equals(found.parameters())) {
                 return Stream.of(new Fallback(method, false));
             }
-            boolean withException = types.length == expected.length + 1
-                    && types[expected.length].isAssignableFrom(RateLimitExceededException.class)
-                    && Arrays.equals(expected, Arrays.copyOf(types, expected.length));
+            boolean withException = found.parameters().size() == size + 1
+                    && found.parameters().get(size).isAssignableFrom(RateLimitExceededException.class)
+                    && expected.parameters().equals(found.parameters().subList(0, size));
             return withException ? Stream.of(new Fallback(method, true)) : Stream.empty();
         }
 
         /**
-         * Calls the method.
+         * Calls the method. The continuation of a {@code suspend} function stays its last argument; Spring awaits the result.
          *
          * @throws Throwable the exception that the method throws
          */
@@ -186,14 +190,12 @@ final class RateLimitedOperation {
                 throws Throwable {
             @Nullable Object[] all = arguments;
             if (withException) {
+                int last = Signature.of(method).parameters().size() - 1;
                 all = Arrays.copyOf(arguments, arguments.length + 1);
-                all[arguments.length] = denied;
+                System.arraycopy(arguments, last, all, last + 1, arguments.length - last);
+                all[last] = denied;
             }
-            try {
-                return method.invoke(target, all);
-            } catch (InvocationTargetException failed) {
-                throw failed.getTargetException();
-            }
+            return AopUtils.invokeJoinpointUsingReflection(target, method, all);
         }
     }
 }

@@ -26,6 +26,7 @@ import org.springframework.aop.Advisor;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
+import org.springframework.core.annotation.MergedAnnotation;
 import org.springframework.expression.spel.support.StandardEvaluationContext;
 import org.springframework.util.ClassUtils;
 
@@ -41,7 +42,7 @@ public final class RateLimitedOperations {
     private final CandidateBeans beans;
     private final RateLimitedReader.Context context;
 
-    /** @param description the method, with the key and the wait of its calls if they differ from the policy's, and their actual cost */
+    /** @param description the method, with what its annotation replaces or adds */
     private record LimitedMethod(String description, MethodCharge charge) {}
 
     /**
@@ -110,7 +111,9 @@ public final class RateLimitedOperations {
     private RateLimitedOperation read(Method method, Class<?> type) {
         Class<?> userType = ClassUtils.getUserClass(type);
         SourceLocation location = new SourceLocation(userType, AopUtils.getMostSpecificMethod(method, userType));
-        List<MethodCharge> charges = RateLimitedScanner.find(method, type).stream()
+        List<MergedAnnotation<RateLimited>> annotations = RateLimitedScanner.find(method, type);
+        checkExempt(annotations, location);
+        List<MethodCharge> charges = annotations.stream()
                 .flatMap(annotation -> new RateLimitedReader(context, annotation, location).read().stream())
                 .toList();
         checkNames(charges, location);
@@ -121,6 +124,18 @@ public final class RateLimitedOperations {
         RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
+    }
+
+    private static void checkExempt(List<MergedAnnotation<RateLimited>> annotations, SourceLocation location) {
+        for (MergedAnnotation<RateLimited> annotation : annotations) {
+            Method annotated = RateLimitedScanner.annotatedMethod(annotation);
+            if (annotated != null && RateLimitedScanner.isExempt(annotated)) {
+                throw location.invalid(
+                        "stands beside a @RateLimitExempt, which would free the calls of the limit",
+                        "Remove one of them. To exempt only the requests of a handler, set 'ratelimit.exclude-paths', or"
+                                + " move the @RateLimited to a method of another bean that the handler calls.");
+            }
+        }
     }
 
     /** Two inline limits that have the name of their method would be one bucket, which each call charges twice. */
@@ -154,7 +169,10 @@ public final class RateLimitedOperations {
     /** The key of an inline limit is the limit's own, and needs no mention. */
     private String describe(MethodCharge charge) {
         boolean isInline = limits.isInline(charge.policy().name());
-        return (isInline ? "" : charge.describeKey()) + charge.describeWait() + charge.describeSettle();
+        return (isInline ? "" : charge.describeKey())
+                + charge.describeWait()
+                + charge.describeSettle()
+                + charge.describeCondition();
     }
 
     /** Returns the policies that may reject calls of a bean's method: all that limit it and have no fallback there. */
@@ -174,7 +192,7 @@ public final class RateLimitedOperations {
 
     /**
      * Returns descriptions of the methods that a policy limits, as far as they have been read. A description contains the
-     * key and the wait that replace the policy's, and the actual cost.
+     * key and the wait that replace the policy's, the actual cost, and the condition.
      */
     public Set<String> describeMethods(String policy) {
         return methods(policy).map(LimitedMethod::description).collect(Collectors.toUnmodifiableSet());

@@ -1,7 +1,10 @@
 package io.ratelimit.annotation;
 
+import static java.util.Objects.requireNonNull;
+
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.annotation.MethodCharge.Written;
 import io.ratelimit.annotation.RateLimitedOperation.Fallback;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
@@ -47,7 +50,8 @@ final class RateLimitedReader {
      */
     List<MethodCharge> read() {
         CallValue key = expression("key");
-        CallValue settle = settle();
+        Written condition = condition();
+        Written settle = settle();
         CallValue tier = expression("tier");
         Duration maxWait = maxWait();
         Fallback fallback = fallback();
@@ -56,7 +60,8 @@ final class RateLimitedReader {
                         limit,
                         key == null ? null : new MethodCharge.Key(text("key"), key),
                         cost(limit),
-                        settle == null ? null : new MethodCharge.Settle(text("settle"), settle),
+                        condition,
+                        settle,
                         tier,
                         maxWait,
                         fallback,
@@ -138,13 +143,23 @@ final class RateLimitedReader {
         return cost;
     }
 
+    private @Nullable Written condition() {
+        CallValue condition = expression("condition");
+        if (condition instanceof CallValue.Constant constant && !(constant.value() instanceof Boolean)) {
+            throw location.invalid(
+                    "has the condition '" + text("condition") + "', which is neither true nor false",
+                    "Write an expression over the arguments, such as 'condition = \"#rows > 100\"'.");
+        }
+        return condition == null ? null : new Written(text("condition"), condition);
+    }
+
     /** The result is one more argument after those of the method. */
-    private @Nullable CallValue settle() {
+    private @Nullable Written settle() {
         String text = text("settle");
         if (text.isEmpty()) {
             return null;
         }
-        Class<?> type = location.method().getReturnType();
+        Class<?> type = Signature.of(location.method()).result();
         String result = SettledResult.obstacle(type);
         if (result != null) {
             throw location.invalid(
@@ -153,14 +168,14 @@ final class RateLimitedReader {
         }
         Map<String, Integer> names = new HashMap<>(parameters);
         names.put("result", location.method().getParameterCount());
-        CallValue settle = expression("settle", names);
+        CallValue settle = requireNonNull(expression("settle", names));
         if (settle instanceof CallValue.Constant constant) {
             valid(
                     "settle '" + text + "'",
                     () -> NumberText.ceiling(constant.value()),
                     "Write an expression over the result, such as 'settle = \"#result.usage.totalTokens\"'.");
         }
-        return settle;
+        return new Written(text, settle);
     }
 
     private void checkFits(CallValue.Constant cost, AnnotatedPolicy limit) {

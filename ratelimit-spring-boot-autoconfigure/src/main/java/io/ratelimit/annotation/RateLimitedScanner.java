@@ -4,6 +4,7 @@ import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
@@ -16,7 +17,8 @@ import org.springframework.util.ReflectionUtils;
 
 /**
  * The search for {@link RateLimited} on methods and types, on superclasses and interfaces, and as a meta-annotation. Only
- * the annotations nearest to a method count, and annotations on methods come before those on types.
+ * the annotations nearest to a method count, and annotations on methods come before those on types. A nearer
+ * {@link RateLimitExempt} on the method frees its calls.
  */
 final class RateLimitedScanner {
 
@@ -27,7 +29,7 @@ final class RateLimitedScanner {
 
     private static final String REQUEST_MAPPING = MVC_ANNOTATIONS + "RequestMapping";
 
-    /** Caches whether a type itself, or a method that it declares, has the annotation. Most types have none. */
+    /** Caches whether a type itself, or a method that it declares, has either annotation. Most types have none. */
     private static final ClassValue<Boolean> HAS_ANNOTATION = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
@@ -74,7 +76,7 @@ final class RateLimitedScanner {
 
     private static boolean isOnAnyMethod(Class<?> type) {
         for (Method method : methods(type)) {
-            if (isOn(method)) {
+            if (isOn(method) || isExempt(method)) {
                 return true;
             }
         }
@@ -94,6 +96,10 @@ final class RateLimitedScanner {
         return MergedAnnotations.from(element).isPresent(RateLimited.class);
     }
 
+    static boolean isExempt(AnnotatedElement element) {
+        return MergedAnnotations.from(element).isPresent(RateLimitExempt.class);
+    }
+
     static boolean isOnHierarchyOf(Class<?> type) {
         return !nearest(type).isEmpty();
     }
@@ -102,7 +108,7 @@ final class RateLimitedScanner {
     static List<MergedAnnotation<RateLimited>> find(Method method, Class<?> beanClass) {
         Class<?> type = ClassUtils.getUserClass(beanClass);
         List<MergedAnnotation<RateLimited>> onMethod = onMethod(method, type);
-        return onMethod.isEmpty() && isCoveredByType(method) ? onType(method, type) : onMethod;
+        return onMethod != null ? onMethod : isCoveredByType(method) ? onType(method, type) : List.of();
     }
 
     /** A request to a controller is one call of the handler. Methods that Spring MVC calls around it aren't charged. */
@@ -111,26 +117,37 @@ final class RateLimitedScanner {
         return found.isEmpty() || isAroundHandlers(method) ? List.of() : found;
     }
 
-    private static List<MergedAnnotation<RateLimited>> onMethod(Method method, Class<?> type) {
+    /** Returns the annotations of a method: none if it is exempt; null if nothing stands on it, and its type decides. */
+    private static @Nullable List<MergedAnnotation<RateLimited>> onMethod(Method method, Class<?> type) {
         Method specific = AopUtils.getMostSpecificMethod(method, type);
-        List<MergedAnnotation<RateLimited>> found = nearest(specific);
-        if (found.isEmpty() && !specific.equals(method)) {
-            found = nearest(method);
+        List<MergedAnnotation<RateLimited>> found = nearestOn(specific);
+        if (found == null && !specific.equals(method)) {
+            found = nearestOn(method);
         }
-        return found.isEmpty() && !Modifier.isPrivate(specific.getModifiers()) ? onInterfaces(specific, type) : found;
+        return found == null && !Modifier.isPrivate(specific.getModifiers()) ? onInterfaces(specific, type) : found;
     }
 
     /** Covers a superclass that declares a method of an interface which only the bean's class implements. */
-    private static List<MergedAnnotation<RateLimited>> onInterfaces(Method specific, Class<?> type) {
+    private static @Nullable List<MergedAnnotation<RateLimited>> onInterfaces(Method specific, Class<?> type) {
         return ClassUtils.getAllInterfacesForClassAsSet(type).stream()
                 .filter(HAS_ANNOTATION::get)
                 .flatMap(declaring -> Stream.of(methods(declaring)))
                 .filter(method -> method.getName().equals(specific.getName())
                         && AopUtils.getMostSpecificMethod(method, type).equals(specific))
-                .map(RateLimitedScanner::nearest)
-                .filter(found -> !found.isEmpty())
+                .map(RateLimitedScanner::nearestOn)
+                .filter(Objects::nonNull)
                 .findFirst()
-                .orElse(List.of());
+                .orElse(null);
+    }
+
+    /** Returns the nearest annotations; none if an exemption is nearer, and null if there is neither. */
+    private static @Nullable List<MergedAnnotation<RateLimited>> nearestOn(Method method) {
+        List<MergedAnnotation<RateLimited>> found = nearest(method);
+        MergedAnnotation<RateLimitExempt> exempt =
+                MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY).get(RateLimitExempt.class);
+        boolean isExempt = exempt.isPresent()
+                && (found.isEmpty() || exempt.getAggregateIndex() < found.get(0).getAggregateIndex());
+        return isExempt ? List.of() : found.isEmpty() ? null : found;
     }
 
     private static List<MergedAnnotation<RateLimited>> nearest(AnnotatedElement element) {

@@ -53,7 +53,7 @@ record RateLimitedValidator(RateLimitedOperations operations, CandidateBeans bea
     private static List<Method> methods(Class<?> type) {
         Stream<Method> declared = Proxy.isProxyClass(type)
                 ? Stream.empty()
-                : Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type)).filter(method -> !method.isBridge());
+                : Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type)).filter(method -> !method.isSynthetic());
         Set<Class<?>> interfaces = ClassUtils.getAllInterfacesForClassAsSet(type);
         Stream<Method> inherited = interfaces.stream()
                 .flatMap(declaring -> Stream.of(ReflectionUtils.getDeclaredMethods(declaring)))

@@ -1,7 +1,6 @@
 package io.ratelimit.annotation;
 
 import java.lang.reflect.Method;
-import java.util.Arrays;
 import java.util.stream.Collectors;
 
 /**
@@ -14,7 +13,7 @@ record SourceLocation(Class<?> type, Method method) {
     /** Returns the name of the method with its parameters, as in {@code place(Order)}. */
     String signature() {
         return method.getName()
-                + Arrays.stream(method.getParameterTypes())
+                + Signature.of(method).parameters().stream()
                         .map(Class::getSimpleName)
                         .collect(Collectors.joining(", ", "(", ")"));
     }

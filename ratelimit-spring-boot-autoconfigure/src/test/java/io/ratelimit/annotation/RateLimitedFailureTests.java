@@ -65,6 +65,11 @@ class RateLimitedFailureTests {
                 Arguments.of(SettlesUnknown.class, "the method has no parameter '#usage', only: "),
                 Arguments.of(SettlesText.class, "has an invalid settle ''two'': it is no number"),
                 Arguments.of(SettlesTwice.class, "has a settle, and names the throttle policy 'search' twice"),
+                Arguments.of(ConditionOfText.class, "has the condition ''no'', which is neither true nor false"),
+                Arguments.of(ConditionOfNull.class, "has the condition 'null', which is neither true nor false"),
+                Arguments.of(
+                        ConditionUnknown.class, "has an invalid condition '#size > 1': the method has no parameter"),
+                Arguments.of(Exempt.class, "stands beside a @RateLimitExempt, which would free the calls of the limit"),
                 Arguments.of(NeverFits.class, "has the cost 3, but the capacity of 'search' is 2"),
                 Arguments.of(
                         NoFallback.class,
@@ -445,6 +450,27 @@ class RateLimitedFailureTests {
     static class BadCost {
         @RateLimited(policy = "search", cost = "#")
         void call() {}
+    }
+
+    static class ConditionOfText {
+        @RateLimited(policy = "search", condition = "'no'")
+        public void call() {}
+    }
+
+    static class ConditionOfNull {
+        @RateLimited(policy = "search", condition = "null")
+        public void call() {}
+    }
+
+    static class ConditionUnknown {
+        @RateLimited(policy = "search", condition = "#size > 1")
+        public void call() {}
+    }
+
+    static class Exempt {
+        @RateLimited("search")
+        @RateLimitExempt
+        public void call() {}
     }
 
     static class NeverFits {
