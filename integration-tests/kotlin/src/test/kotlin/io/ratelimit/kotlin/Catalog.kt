@@ -4,9 +4,11 @@ import io.ratelimit.annotation.RateLimitExceededException
 import io.ratelimit.annotation.RateLimitExempt
 import io.ratelimit.annotation.RateLimited
 import java.util.concurrent.atomic.AtomicInteger
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.withContext
 import kotlinx.coroutines.yield
 import org.springframework.stereotype.Service
 import org.springframework.web.bind.annotation.GetMapping
@@ -64,16 +66,12 @@ class Handlers(private val catalog: Catalog, private val work: Work) {
 
     /** The call is denied on another thread than the request's. */
     @GetMapping("/later")
-    suspend fun later(): String {
-        delay(1)
-        return catalog.find("later")
-    }
+    suspend fun later() = withContext(Dispatchers.IO) { catalog.find("later") }
 
     @GetMapping("/caller")
     suspend fun caller() {
         work.ofCaller()
-        delay(1)
-        work.ofCaller()
+        withContext(Dispatchers.IO) { work.ofCaller() }
     }
 
     @GetMapping("/stream")

@@ -106,7 +106,7 @@ internal class CoroutinesTests(
     fun aFactOfTheRequestIsAKeyUntilTheCoroutineChangesItsThread() {
         assertThat(get("/caller").statusCode()).isEqualTo(200)
 
-        assertThat(available("caller", "127.0.0.1")).describedAs("charged before the suspension").isEqualTo(9)
+        assertThat(available("caller", "127.0.0.1")).describedAs("charged on the thread of the request").isEqualTo(9)
     }
 
     @Test
