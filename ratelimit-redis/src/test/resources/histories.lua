@@ -148,17 +148,19 @@ local function strange_value(spec)
         return digits[1 + below(#digits)]
     end
     local kind = below(5)
-    local numbers = struct.pack('>dd', now - up_to(2 ^ 40), up_to(2 ^ 51 * math.min(spec.n / spec.s, 1)))
+    local numbers = struct.pack('>ddd', now - up_to(2 ^ 40), up_to(2 ^ 51 * math.min(spec.n / spec.s, 1)),
+        now - up_to(2 ^ 40) - (below(20) == 0 and 0.5 or 0))
     if kind == 0 then
         return numbers .. number() .. '/' .. number() .. '/' .. number() .. '/' .. number()
     elseif kind == 1 then
         return numbers .. spec.name .. ' ' .. number()
     elseif kind == 2 then
-        return numbers .. spec.name .. ' +' .. number() .. ' *' .. number() .. ' ~' .. number()
+        return string.sub(numbers, 1, 16) .. struct.pack('>dd', -1 - up_to(2 ^ 54), below(3) * 2 ^ below(60)) .. spec.name
+            .. ' +' .. number() .. ' ~' .. number()
     elseif kind == 3 then
-        return struct.pack('>dd', now + up_to(2 ^ 44), 0 - up_to(2 ^ 30)) .. spec.name
+        return struct.pack('>ddd', now + up_to(2 ^ 44), 0 - up_to(2 ^ 30), below(2) * 2 ^ 60) .. spec.name
     end
-    return string.sub(numbers, 1, below(17)) .. string.sub(spec.name, 1, below(4))
+    return string.sub(numbers, 1, below(25)) .. string.sub(spec.name, 1, below(4))
 end
 
 -- Arguments for a bucket with calendar refill. Each period of the calendar is shorter than the period of the spec, and the
@@ -188,13 +190,13 @@ local function take_arguments(spec, cost, wait, lease)
 end
 
 -- Gives the tokens of a take back, or a part of them, or owes more.
-local function give_arguments(spec, cost, step, rest, before)
+local function give_arguments(spec, cost, step, rest, before, begun)
     local kind = below(4)
     if kind == 0 then
-        return struct.pack('>ddddd', up_to(10 ^ 12), -1, 0, 0, -1) .. spec.name
+        return struct.pack('>dddddd', up_to(10 ^ 12), -1, 0, 0, -1, 0) .. spec.name
     end
     local kept = kind == 1 and below(cost + 1) or 0
-    return struct.pack('>ddddd', cost - kept, step, rest, before, kept) .. spec.name
+    return struct.pack('>dddddd', cost - kept, step, rest, before, kept, begun) .. spec.name
 end
 
 for run = 1, runs do
@@ -277,14 +279,15 @@ for run = 1, runs do
                         given_back = nil
                         break
                     end
-                    local rest = string.sub(reply[i], 17)
+                    local begun = struct.unpack('>d', reply[i], 17)
+                    local rest = string.sub(reply[i], 25)
                     local returned = #rest == 8 and struct.unpack('>d', rest) or 0
                     local full = spec.c * spec.d
                     local due = math.max(missing - full, 0)
                     local at = math.floor(time / spec.s) + math.floor(due / spec.n)
                     local price = costs[i] * spec.d
-                    given_back.arguments[i] = with_calendar(spec, below(4) == 0 and give_arguments(spec, costs[i], -1, 0, 0)
-                        or give_arguments(spec, costs[i], at, due % spec.n, math.min(missing, full) - price + returned))
+                    given_back.arguments[i] = with_calendar(spec, below(4) == 0 and give_arguments(spec, costs[i], -1, 0, 0, 0)
+                        or give_arguments(spec, costs[i], at, due % spec.n, math.min(missing, full) - price + returned, begun))
                 end
                 taken[#taken + 1] = given_back
             end

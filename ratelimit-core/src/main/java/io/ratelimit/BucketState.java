@@ -447,7 +447,8 @@ final class BucketState {
         /**
          * The old spec counts until the last promise; the tokens that are there then are kept. But tokens that were
          * given back come at the old rate until then. A slower spec must not grant them earlier, so it counts from the
-         * end of the debt, if that is less.
+         * end of the debt, if that is less. And the batch that ends the debt may leave tokens over, which aren't there
+         * before: until then at least a full bucket is missing.
          */
         private Converted convert(TickScale other, long nanos) {
             if (other.base() == scale.base()) {
@@ -461,6 +462,11 @@ final class BucketState {
                 long atEnd = other.worthMissing(scale, missingAt(end), end) + other.at(end);
                 missing = Math.max(missing, atEnd);
                 worth = Math.max(worth, atEnd);
+            }
+            long endOfPromised = Math.min(end, last);
+            if (endOfPromised > nanos) {
+                missing = Math.max(missing, other.full() + other.at(endOfPromised - 1));
+                worth = Math.max(worth, missing);
             }
             return new Converted(missing - other.at(nanos), worth - missing, last);
         }

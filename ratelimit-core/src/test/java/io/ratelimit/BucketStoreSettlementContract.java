@@ -219,6 +219,68 @@ public abstract class BucketStoreSettlementContract {
         assertThat(store().snapshot(under(faster, 1)).resetAfter()).isEqualTo(Duration.ofSeconds(3));
     }
 
+    /** A customer is upgraded. The bucket would have been full under the old limit a day later. */
+    @Test
+    void tokensTakenAfterAChangeOfTheLimitComeBack() {
+        BucketSpec before = BucketSpec.of("5/1d");
+        BucketSpec after = BucketSpec.of("100/1m");
+        assertThat(store().take(List.of(under(before, 5))).allowed()).isTrue();
+        assertThat(store().take(List.of(under(after, 1))).allowed()).isFalse();
+        advance(Duration.ofMinutes(1));
+        for (int i = 0; i < 160; i++) {
+            Decision free = store().take(List.of(under(after, 1)));
+            assertThat(free.allowed()).as("request %d", i).isTrue();
+            store().giveBack(free.answers());
+        }
+        Decision estimate = store().take(List.of(under(after, 50)));
+        settle(estimate.answers().get(0), 1);
+        assertThat(store().snapshot(under(after, 1)).available()).isEqualTo(99);
+    }
+
+    /** The other limit has brought them meanwhile. */
+    @Test
+    void tokensOfALimitThatHoldsOnceMoreDoNotComeBack() {
+        BucketSpec slow = BucketSpec.of("5/1d");
+        BucketSpec fast = BucketSpec.of("5/1s");
+        Decision early = store().take(List.of(under(slow, 5)));
+        assertThat(store().take(List.of(under(fast, 1))).allowed()).isFalse();
+        advance(Duration.ofSeconds(1));
+        assertThat(store().take(List.of(under(fast, 1))).allowed()).isTrue();
+        assertThat(store().take(List.of(under(slow, 4))).allowed()).isTrue();
+        store().giveBack(early.answers());
+        assertThat(store().snapshot(under(slow, 1)).available()).isZero();
+    }
+
+    @Test
+    void anyNumberOfRefundsComesBackWhileOtherRequestsAreUnderWay() {
+        BucketSpec yearly = BucketSpec.of("5/365d");
+        List<Answer> underWay = new ArrayList<>();
+        for (int i = 0; i < 700; i++) {
+            underWay.addAll(store().take(List.of(under(yearly, 1))).answers());
+            if (i > 1) {
+                store().giveBack(List.of(underWay.remove(0)));
+            }
+        }
+        store().giveBack(underWay);
+        assertThat(store().snapshot(under(yearly, 1)).available()).isEqualTo(5);
+    }
+
+    /** Time has paid for the last token, since the others were given back, but its take counts four before it. */
+    @Test
+    void tokensOfABucketThatWasFullMeanwhileDoNotComeBack() {
+        List<Answer> first = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            first.add(taken(1));
+        }
+        Answer late = taken(1);
+        store().giveBack(first);
+        advance(Duration.ofSeconds(1));
+        assertThat(bucket().available()).isEqualTo(10);
+        taken(10);
+        store().giveBack(List.of(late));
+        assertThat(bucket().available()).isZero();
+    }
+
     /** 10^12 tokens at one a second would take 31,700 years. */
     @Test
     void aDebtEndsAfter365Days() {

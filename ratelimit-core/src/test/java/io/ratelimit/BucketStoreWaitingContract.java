@@ -207,6 +207,21 @@ public abstract class BucketStoreWaitingContract extends BucketStoreSettlementCo
         assertThat(reserve(under(interval, 8)).waitFor()).isEqualTo(tick.plusMinutes(2));
     }
 
+    /** The batch after the next one leaves 99 tokens over. None of them is there before it. */
+    @Test
+    void aBatchThatPaysADebtGrantsNothingBeforeItUnderAnotherLimit() {
+        BucketSpec batches = new BucketSpec(Rate.of("100/1m"), 100, Refill.INTERVAL);
+        drain(under(batches, 1));
+        advance(untilFull(under(batches, 1)).minusMillis(5));
+        drain(under(batches, 99));
+        assertThat(reserve(under(batches, 100)).waitFor()).isEqualTo(Duration.ofMillis(5));
+        assertThat(reserve(under(batches, 1)).waitFor()).isEqualTo(Duration.ofMillis(60_005));
+        for (Refill refill : List.of(Refill.INTERVAL, Refill.GREEDY)) {
+            Charge other = under(new BucketSpec(Rate.of("100/1h"), 100, refill), 1);
+            assertThat(store().take(List.of(other)).retryAfter()).isGreaterThan(Duration.ofMinutes(1));
+        }
+    }
+
     @Test
     void theLastWaitingCallGivesBackAllThatItTook() {
         drain(alice(5));

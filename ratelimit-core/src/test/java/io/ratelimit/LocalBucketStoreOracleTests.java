@@ -67,7 +67,7 @@ class LocalBucketStoreOracleTests {
             }
             int key = random.nextInt(KEYS);
             long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());
-            long wait = random.nextInt(3) > 0 ? 0 : random.nextLong(5 * Specs.tokenNanos(spec));
+            long wait = Specs.waitNanos(spec, random);
             Charge charge = new Charge(policy, spec, "user" + key, cost, Duration.ofNanos(wait));
             Decision decision = store.reserve(List.of(charge));
             if (alone) {
@@ -154,6 +154,8 @@ class LocalBucketStoreOracleTests {
             time.advance(spec.timeToFull().plusNanos(random.nextInt(3)));
         } else if (kind == 31) {
             time.advance(Duration.ofMillis(random.nextLong(200_000)));
+        } else if (kind < 38) {
+            time.advance(Duration.ofNanos(Specs.nanosUntilNearBatch(spec, time.nanoTime(), random)));
         }
     }
 }

@@ -76,6 +76,19 @@ public final class Specs {
         return spec.rate().period().toNanos() / spec.rate().tokens();
     }
 
+    /** Returns the time until a few nanoseconds before the next batch, at the batch, or after it. */
+    public static long nanosUntilNearBatch(BucketSpec spec, long now, SplittableRandom random) {
+        long period = spec.rate().period().toNanos();
+        return Math.max(period - Math.floorMod(now, period) - 1_000 + 1_000 * random.nextInt(3), 0);
+    }
+
+    /** Returns a longest wait of a few tokens, or of up to three batches; mostly zero. */
+    public static long waitNanos(BucketSpec spec, SplittableRandom random) {
+        boolean batches = spec.refill() == Refill.INTERVAL && random.nextBoolean();
+        long most = batches ? 3 * spec.rate().period().toNanos() : 5 * tokenNanos(spec);
+        return random.nextInt(3) > 0 ? 0 : random.nextLong(most);
+    }
+
     /** A number from 1 on, of a random order of magnitude. */
     public static long upTo(long max, SplittableRandom random) {
         long cut = max >> random.nextInt(64 - Long.numberOfLeadingZeros(max));

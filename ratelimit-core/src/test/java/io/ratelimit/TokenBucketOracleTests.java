@@ -78,7 +78,7 @@ class TokenBucketOracleTests {
             String step) {
         long now = time.nanoTime();
         long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());
-        long wait = random.nextInt(3) > 0 ? 0 : random.nextLong(5 * Specs.tokenNanos(spec));
+        long wait = Specs.waitNanos(spec, random);
         Reservation reservation = bucket.reserve(cost, Duration.ofNanos(wait));
         Decision decision = reservation.decision();
         if (alone) {
@@ -99,6 +99,8 @@ class TokenBucketOracleTests {
             time.advance(Duration.ofNanos(random.nextLong(2 * Specs.tokenNanos(spec) + 2)));
         } else if (kind == 20) {
             time.advance(spec.timeToFull().plusNanos(random.nextInt(3)));
+        } else if (kind < 24) {
+            time.advance(Duration.ofNanos(Specs.nanosUntilNearBatch(spec, time.nanoTime(), random)));
         }
     }
 }

@@ -21,18 +21,19 @@ final class RedisAnswers {
      * @param step the step of the clock at which the tokens are due
      * @param rest the ticks after the step
      * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
+     * @param begun the name of the bucket's count of ticks given back: {@link RedisBucketState#begun}
      */
-    record Receipt(long step, long rest, long before) {
+    record Receipt(long step, long rest, long before, long begun) {
 
         /** Returns the receipt of a take at the given moment that left the given ticks missing. */
-        private static Receipt of(RedisTickScale ticks, long missing, long before, long micros) {
+        private static Receipt of(RedisTickScale ticks, long missing, long before, long micros, long begun) {
             long due = Math.max(missing - ticks.full(), 0);
-            return new Receipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before);
+            return new Receipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before, begun);
         }
 
         /** Returns the receipt of tokens that were due earlier. */
         Receipt earlier(long steps) {
-            return steps == 0 ? this : new Receipt(step - steps, rest, before);
+            return steps == 0 ? this : new Receipt(step - steps, rest, before, begun);
         }
 
         /** Returns the ticks from a moment until the tokens are due; negative if they were due before. */
@@ -52,6 +53,7 @@ final class RedisAnswers {
      * @param returned the ticks that had been given back
      * @param now the moment of the take in microseconds, by the server's clock or by the calendar
      * @param at the time of the bucket, which is later if the clock was set back
+     * @param begun the name of the bucket's count of ticks given back
      */
     static Answer taken(
             Charge charge,
@@ -60,12 +62,13 @@ final class RedisAnswers {
             long returned,
             long now,
             long at,
+            long begun,
             @Nullable CalendarClock calendar) {
         long missing = before + ticks.price(charge.cost());
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.price(charge.cost());
         return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), wait)
-                .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, at));
+                .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, at, begun));
     }
 
     /**
@@ -75,9 +78,10 @@ final class RedisAnswers {
      * @param missing the ticks missing after the whole take
      * @param returned the ticks that had been given back
      * @param at the time of the bucket in microseconds
+     * @param begun the name of the bucket's count of ticks given back
      */
-    static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at) {
-        return Receipt.of(ticks, missing, missing - ticks.price(cost) + returned, at);
+    static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at, long begun) {
+        return Receipt.of(ticks, missing, missing - ticks.price(cost) + returned, at, begun);
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */

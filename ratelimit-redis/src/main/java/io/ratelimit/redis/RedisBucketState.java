@@ -17,12 +17,13 @@ import org.jspecify.annotations.Nullable;
  * @param moved whether that promise was made under another spec, so that queue positions can't be compared with it
  * @param keptUntil the second of the server's clock until which the value is kept even if the bucket is full, because it
  *     was written under a spec that fills it no earlier; 0 for none
- * @param returned the ticks that were given back, as long as they are needed
+ * @param returned the ticks that were given back since {@code begun}, at most {@link #MAX_RETURNED}
  * @param advance the ticks of the next batch that calls may take before it, since a conversion kept them
  * @param owes whether the debt shows more than was promised, because a call cost more than its estimate
  * @param leased the ticks that leases alone took; no give reduces {@code missing} below them
  * @param leaseEnd the moment at which the last lease ends; meaningless if {@code leased} is 0
  * @param at the moment, in microseconds of the server's clock
+ * @param begun the name of the count of ticks given back: only tokens that were taken during this count come back
  */
 record RedisBucketState(
         RedisTickScale ticks,
@@ -35,7 +36,8 @@ record RedisBucketState(
         boolean owes,
         long leased,
         long leaseEnd,
-        long at) {
+        long at,
+        long begun) {
 
     private static final long SLACK_MILLIS = 1_000;
     private static final long SECOND_MICROS = 1_000_000;
@@ -43,13 +45,16 @@ record RedisBucketState(
     private static final long AHEAD_MICROS = 60 * SECOND_MICROS;
     private static final String OWES = "!";
 
+    /** At this count all that was missing before a take counts as given back. */
+    private static final long MAX_RETURNED = RedisTickScale.MAX_TICKS / 2;
+
     RedisBucketState {
         owes = owes && missing > ticks.full() + advance;
     }
 
     /** Returns the state of a bucket without a value in Redis. */
     static RedisBucketState full(RedisTickScale ticks, long at) {
-        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, false, 0, 0, at);
+        return new RedisBucketState(ticks, 0, 0, false, 0, 0, 0, false, 0, 0, at, at);
     }
 
     /** Returns the state of a value under the spec in the value; a full bucket without a value. */
@@ -64,12 +69,13 @@ record RedisBucketState(
         try {
             long at = whole(numbers.getDouble());
             long missing = whole(numbers.getDouble());
+            double begun = numbers.getDouble();
+            long returned = begun < 0 ? whole(numbers.getDouble()) : 0;
             String[] text = US_ASCII.decode(numbers).toString().split(" ", -1);
             RedisTickScale ticks = RedisTickScale.named(text[0]);
             int next = 1;
             long promised = isNumber(text, next) ? Long.parseLong(text[next++]) : 0;
             long keptUntil = is('+', text, next) ? Long.parseLong(text[next++]) : 0;
-            long returned = is('*', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
             long advance = is('~', text, next) ? Long.parseLong(text[next++].substring(1)) : 0;
             boolean owes = next < text.length && text[next].equals(OWES);
             next += owes ? 1 : 0;
@@ -79,7 +85,6 @@ record RedisBucketState(
             }
             whole(Math.abs((double) promised));
             whole((double) keptUntil * SECOND_MICROS);
-            whole(returned);
             whole(advance);
             long leased = whole(Long.parseLong(lease[0]));
             long leaseEnd = whole(Long.parseLong(lease[1]));
@@ -97,23 +102,27 @@ record RedisBucketState(
                     owes,
                     leased,
                     leaseEnd,
-                    at);
+                    at,
+                    begun(begun));
         } catch (NumberFormatException | BufferUnderflowException invalid) {
             throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
         }
     }
 
     private static boolean isNumber(String[] text, int i) {
-        return i < text.length
-                && !is('+', text, i)
-                && !is('*', text, i)
-                && !is('~', text, i)
-                && !is('^', text, i)
-                && !text[i].equals(OWES);
+        return i < text.length && !is('+', text, i) && !is('~', text, i) && !is('^', text, i) && !text[i].equals(OWES);
     }
 
     private static boolean is(char mark, String[] text, int i) {
         return i < text.length && text[i].indexOf(mark) == 0;
+    }
+
+    /** Checks the third number of a value, which is negative if a count follows. */
+    private static long begun(double number) {
+        if (number != Math.rint(number)) {
+            throw new NumberFormatException(number + " is no name of a count");
+        }
+        return whole(number < 0 ? -number - 1 : number);
     }
 
     /** Checks a number of a value. */
@@ -130,8 +139,13 @@ record RedisBucketState(
             return null;
         }
         byte[] text = text().getBytes(US_ASCII);
-        ByteBuffer value = ByteBuffer.allocate(2 * Double.BYTES + text.length);
-        return value.putDouble(at).putDouble(missing).put(text).array();
+        int numbers = returned > 0 ? 4 : 3;
+        ByteBuffer value = ByteBuffer.allocate(numbers * Double.BYTES + text.length);
+        value.putDouble(at).putDouble(missing).putDouble(returned > 0 ? -begun - 1 : begun);
+        if (returned > 0) {
+            value.putDouble(returned);
+        }
+        return value.put(text).array();
     }
 
     private String text() {
@@ -139,7 +153,6 @@ record RedisBucketState(
         long shown = owes ? 0 : debt();
         String text = moved ? name + " -" + promised : promised > shown ? name + " " + promised : name;
         text = keptUntil > 0 ? text + " +" + keptUntil : text;
-        text = returned > 0 ? text + " *" + returned : text;
         text = advance > 0 ? text + " ~" + advance : text;
         text = owes ? text + " " + OWES : text;
         return leased > 0 ? text + " ^" + leased + "@" + leaseEnd : text;
@@ -158,7 +171,7 @@ record RedisBucketState(
 
     /** Returns the ticks until the value expires. */
     private long ticksToExpiry() {
-        return Math.min(Math.max(missing, promised) + returned, RedisTickScale.MAX_TICKS);
+        return Math.max(missing, promised);
     }
 
     /** Returns the microseconds until the tokens can be taken; {@link Long#MAX_VALUE} if they never fit. */
@@ -189,38 +202,39 @@ record RedisBucketState(
         long soon = now + 1 + (at - now - 1) % ticks.stepMicros();
         long soonEnd = soon + Math.max(leaseEnd - at, 0);
         return new RedisBucketState(
-                ticks, missing, promised, moved, keptUntil, returned, advance, owes, leased, soonEnd, soon);
+                ticks, missing, promised, moved, keptUntil, returned, advance, owes, leased, soonEnd, soon, begun);
     }
 
     /** Returns the state at a later moment. */
     private RedisBucketState at(long now) {
-        long kept = keptUntil * SECOND_MICROS <= now ? 0 : keptUntil;
-        if (now <= at) {
-            return new RedisBucketState(
-                    ticks, missing, promised, moved, kept, returned, advance, owes, leased, leaseEnd, at);
-        }
-        long passed = ticks.ofSteps(ticks.step(now) - ticks.step(at));
+        long passed = now > at ? ticks.ofSteps(ticks.step(now) - ticks.step(at)) : 0;
         long left = Math.max(promised - passed, 0);
-        long stillReturned =
-                passed < RedisTickScale.MAX_TICKS ? Math.max(returned - Math.max(passed - missing, 0), 0) : 0;
+        long stillMissing = Math.max(missing - passed, 0);
+        long later = Math.max(now, at);
+        boolean paid = returned > 0 && stillMissing == 0 && left == 0;
         return new RedisBucketState(
                 ticks,
-                Math.max(missing - passed, 0),
+                stillMissing,
                 left,
                 moved && left > 0,
-                kept,
-                stillReturned,
+                keptUntil * SECOND_MICROS <= now ? 0 : keptUntil,
+                paid ? 0 : returned,
                 passed > 0 ? 0 : advance,
                 owes,
                 Math.max(leased - passed, 0),
                 leaseEnd,
-                now);
+                later,
+                paid ? nextBegun(later) : begun);
+    }
+
+    private long nextBegun(long now) {
+        return Math.max(now, begun + 1);
     }
 
     /**
      * Returns the state under another spec. The present spec counts until the last promised moment or the end of the
      * last lease, whichever is later. But a slower spec counts from the end of the debt, if the bucket has fewer tokens
-     * then.
+     * then, and none is there before that end.
      */
     RedisBucketState under(RedisTickScale other) {
         if (other.equals(ticks)) {
@@ -229,7 +243,8 @@ record RedisBucketState(
         long last = Math.max(lastPromise(), leaseLeft());
         long served = at + ticks.microsUntil(last, at);
         long endOfDebt = at + ticks.microsUntil(Math.min(debt(), last), at);
-        long missingNow = Math.max(missingUnder(other, served), missingUnder(other, endOfDebt));
+        long missingNow = Math.max(
+                Math.max(missingUnder(other, served), missingUnder(other, endOfDebt)), inDebtUntil(endOfDebt, other));
         long promise = last == 0 ? 0 : other.ofSteps(other.step(served + other.stepMicros() - 1) - other.step(at));
         long kept = keptMissing(other, ticks.full() - Math.max(missing - advance, 0));
         return new RedisBucketState(
@@ -238,12 +253,20 @@ record RedisBucketState(
                 promise,
                 last > 0,
                 Math.max(keptUntil, secondOf(expiresAt())),
-                returned,
+                0,
                 last > 0 ? 0 : Math.max(missingNow - kept, 0),
                 owes,
-                0, // until the bucket would have been full, nothing is given back
+                0, // no give reaches below what is missing now
                 0,
-                at);
+                at,
+                nextBegun(at));
+    }
+
+    /** Returns the ticks missing now under another spec if no token is there before a later moment. */
+    private long inDebtUntil(long end, RedisTickScale other) {
+        return end > at
+                ? Math.min(other.full() + other.ofSteps(other.step(end - 1) - other.step(at)), RedisTickScale.MAX_TICKS)
+                : 0;
     }
 
     /** Returns the second of a moment, rounded up; 0 if the moment isn't in the future. */
@@ -324,24 +347,17 @@ record RedisBucketState(
 
     /** Returns the state after a take. */
     RedisBucketState take(long cost) {
+        return with(Math.min(missing + ticks.price(cost), RedisTickScale.MAX_TICKS), promised, returned, false);
+    }
+
+    private RedisBucketState with(long missing, long promised, long returned, boolean owes) {
         return new RedisBucketState(
-                ticks,
-                Math.min(missing + ticks.price(cost), RedisTickScale.MAX_TICKS),
-                promised,
-                moved,
-                keptUntil,
-                returned,
-                advance,
-                false,
-                leased,
-                leaseEnd,
-                at);
+                ticks, missing, promised, moved, keptUntil, returned, advance, owes, leased, leaseEnd, at, begun);
     }
 
     /**
      * Returns the state after tokens were given back. Tokens that time has brought back already don't come back, nor do
-     * those that later promises or leases rely on. After a change of the spec none come back until the bucket would have been full
-     * under the old spec.
+     * those that later promises or leases rely on, nor those taken before the bucket was converted or was full.
      *
      * @param kept the tokens of the same take that are not given back
      * @param receipt the receipt of the take; null if it isn't recorded
@@ -350,31 +366,22 @@ record RedisBucketState(
         long price = ticks.price(cost);
         long keptPrice = ticks.price(kept);
         long last = lastPromise();
-        long missingBefore = receipt == null ? 0 : receipt.before() - returned;
-        long back = receipt != null
-                ? stillMissing(
-                        price,
-                        keptPrice,
-                        last - receipt.ticksFrom(at, ticks),
-                        last > 0 ? 0 : Math.max(missingBefore, 0))
-                : last > 0 ? 0 : price;
-        long pulled = Math.min(back, missing - Math.min(missing, leased));
-        if (keptUntil > 0 || pulled == 0 || returned + pulled > RedisTickScale.MAX_TICKS / 2) {
-            return this;
+        long back = last > 0 ? 0 : price;
+        if (receipt != null) {
+            boolean counted = last == 0 && returned < MAX_RETURNED;
+            long room = counted ? Math.max(receipt.before() - returned, 0) : 0;
+            back = receipt.begun() == begun
+                    ? stillMissing(price, keptPrice, last - receipt.ticksFrom(at, ticks), room)
+                    : 0;
         }
-        boolean alone = receipt != null && missingBefore == 0 && pulled == missing;
-        return new RedisBucketState(
-                ticks,
-                missing - pulled,
-                last > 0 && back < price + keptPrice ? last : promised,
-                moved,
-                keptUntil,
-                alone ? returned : returned + pulled,
-                advance,
-                owes,
-                leased,
-                leaseEnd,
-                at);
+        long pulled = Math.min(back, missing - Math.min(missing, leased));
+        return pulled == 0
+                ? this
+                : with(
+                        missing - pulled,
+                        last > 0 && back < price + keptPrice ? last : promised,
+                        Math.min(returned + pulled, MAX_RETURNED),
+                        owes);
     }
 
     private static long stillMissing(long price, long kept, long behind, long before) {
@@ -385,17 +392,6 @@ record RedisBucketState(
     RedisBucketState owe(long tokens) {
         long after = Math.max(ticks.missingAfterDebt(missing, tokens), missing);
         boolean inDebt = after > ticks.full() + advance;
-        return new RedisBucketState(
-                ticks,
-                after,
-                inDebt ? lastPromise() : promised,
-                moved,
-                keptUntil,
-                returned,
-                advance,
-                inDebt,
-                leased,
-                leaseEnd,
-                at);
+        return with(after, inDebt ? lastPromise() : promised, returned, inDebt);
     }
 }

@@ -112,13 +112,13 @@ final class RedisScript {
      */
     static byte[] argumentsToGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable Receipt receipt) {
         return receipt == null
-                ? arguments(ticks, tokens, NOT_RECORDED, 0, 0, kept)
-                : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept);
+                ? arguments(ticks, tokens, NOT_RECORDED, 0, 0, kept, 0)
+                : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept, receipt.begun());
     }
 
     /** Returns the arguments to take tokens from one bucket even if it has too few. */
     static byte[] argumentsToOwe(RedisTickScale ticks, long tokens) {
-        return arguments(ticks, tokens, NOT_RECORDED, 0, 0, OWED);
+        return arguments(ticks, tokens, NOT_RECORDED, 0, 0, OWED, 0);
     }
 
     /**
@@ -235,7 +235,7 @@ final class RedisScript {
      */
     static final class Reply {
 
-        private static final int NUMBERS = 5;
+        private static final int NUMBERS = 6;
 
         private long[] numbers = new long[NUMBERS];
         private boolean hasOtherPeriods;
@@ -263,6 +263,11 @@ final class RedisScript {
         /** Returns the ticks that had been given back to a bucket. */
         long returned(int bucket) {
             return numbers[NUMBERS * bucket + 1];
+        }
+
+        /** Returns the name of the count of ticks given back to a bucket. */
+        long begun(int bucket) {
+            return numbers[NUMBERS * bucket + 5];
         }
 
         /** Returns the ticks that a lease took, with those of the price; 0 if at most the price was taken. */
@@ -295,6 +300,7 @@ final class RedisScript {
                     return;
                 }
                 output.numbers[first] = (long) text.getDouble();
+                output.numbers[first + 5] = text.hasRemaining() ? (long) text.getDouble() : 0;
                 // The reply of a take at once ends with the text of its spec. If this text has 8, 16 or 24 bytes, its
                 // characters make doubles between 0 and 1, which become 0.
                 int more = text.remaining();

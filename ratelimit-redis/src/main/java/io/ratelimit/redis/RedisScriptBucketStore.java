@@ -119,6 +119,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
                             reply.returned(0),
                             now,
                             reply.at(0),
+                            reply.begun(0),
                             calendar)
                     : RedisAnswers.denied(charge, ticks, missing, false, now, calendar);
         }
@@ -212,11 +213,12 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
             long missing = reply.missing(i);
             long returned = reply.returned(i);
             long at = reply.at(i);
+            long begun = reply.begun(i);
             lease.grant(new Grant(
                     ticks.tokens(reply.leased(i)),
                     RedisAnswers.snapshot(lease.charge(), ticks, missing, now, null),
                     now,
-                    cost -> RedisAnswers.receipt(ticks, cost, missing, returned, at)));
+                    cost -> RedisAnswers.receipt(ticks, cost, missing, returned, at, begun)));
         }
     }
 
@@ -363,7 +365,8 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         long before =
                 missing - Math.max(reply.leased(i), ticks.price(charge.cost())); // leased tokens are still available
         return taken
-                ? RedisAnswers.taken(charge, ticks, before, reply.returned(i), now, reply.at(i), calendar)
+                ? RedisAnswers.taken(
+                        charge, ticks, before, reply.returned(i), now, reply.at(i), reply.begun(i), calendar)
                 : RedisAnswers.available(charge, ticks, before, now, calendar);
     }
 

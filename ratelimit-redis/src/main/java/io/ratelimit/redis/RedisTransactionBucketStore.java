@@ -156,6 +156,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
                                     returned,
                                     now,
                                     before.get(i).at(),
+                                    before.get(i).begun(),
                                     calendar)
                             : before.get(i).has(charge.cost(), waitMicros(charge, ahead))
                                     ? RedisAnswers.available(charge, ticks, missing, now, calendar)

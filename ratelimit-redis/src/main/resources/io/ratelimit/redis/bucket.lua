@@ -8,12 +8,12 @@ token is d ticks: nothing is rounded. A spec is written "n/d/c/s": c is the capa
 step. A step is 1 microsecond; 1000 if the rate fits no microsecond; the period if tokens come back in batches. The
 value of a key is
 
-    at, 8 bytes | missing, 8 bytes | n/d/c/s[ promised][ +until][ *returned][ ~advance][ !][ ^leased@end]
+    at | missing | begun |[ returned |] n/d/c/s[ promised][ +until][ ~advance][ !][ ^leased@end]
 
-The first two are doubles, the numbers of Lua, with the highest byte first: writing and reading digits would cost as
-much as the rest of the script. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value
-1795000000000000, 250000, "1/100000/800/1" is a bucket that lacks two and a half tokens, and is full a quarter of a
-second after that moment.
+Those before the spec are doubles of eight bytes, the numbers of Lua, with the highest byte first: writing and reading digits
+would cost as much as the rest of the script. If returned isn't 0, it follows, and -begun - 1 is written for begun. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value
+1795000000000000, 250000, 1795000000000000, "1/100000/800/1" is a bucket that lacks two and a half tokens, and is full a
+quarter of a second after that moment.
 
 Take. A take adds the price of the tokens to missing, if the sum is at most a full bucket. A call that may wait takes ahead:
 the sum may exceed a full bucket by the ticks that come back within the wait. The excess is the debt of the bucket, and the
@@ -26,9 +26,14 @@ these ticks are kept in the value (promised), and shrink with time as missing do
 A late give must not add to the tokens that time has brought already. Time first pays for what was missing before the
 take, then for the price of the tokens; only the unpaid part of the price comes back. Ticks given back since the take
 count as paid too, since they may have been missing before the take. Therefore the value counts all ticks given back
-(returned). A take replies this count, and the give of its tokens passes it. The count, and so the key, is kept until
-time has passed for missing and returned together; while the bucket is full, time reduces returned. The count isn't
-written if the bucket was full before the take and is full again.
+(returned). A take replies this count, and the give of its tokens passes it. At half of MOST the count stops: from then on
+all that was missing before a take counts as given back.
+
+When a bucket is full, and every promised moment has passed, time has paid for each earlier take. So the count may be
+forgotten then, with the key or without, and begins anew. It also begins anew when the bucket is converted to another spec.
+The value names the count by the moment at which it began, or by one more than the last name if that is greater (begun).
+A take replies begun, and the give of its tokens passes it. A give that passes another one gives nothing back: its tokens were
+taken before the bucket was full or was deleted, or under another spec.
 
 The moment at which tokens were due is one of the bucket's time. If the clock was ahead and has been corrected, the give moves
 it back as it moves the bucket's moment. If another call has written the corrected moment before, how much time has paid is
@@ -57,9 +62,10 @@ Another spec. A value written under another spec counts under that spec until th
 promised moment, and the end of the last lease. The tokens present at that moment are kept, cut to the new capacity. But
 some of them may be tokens that were given back, and the old rate brings those only until that moment. A slower spec
 therefore counts from the end of the debt, if the bucket has fewer tokens then. After a promise, the moment is kept as
-promised, with a minus sign. A conversion is written by a successful take. A denied take writes it only if its tokens
-come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs were denied
-in turn, the bucket would never refill.
+promised, with a minus sign. The batch that ends a debt may leave tokens over, which aren't there before: until the end of
+the debt at least a full bucket is missing. A conversion is written by a successful take. A denied take writes it only if
+its tokens come sooner under the new spec: a conversion may cut off a fraction of a token, and if calls under two specs
+were denied in turn, the bucket would never refill.
 
 Batches. If tokens came one by one under one spec and in batches under another, and both counted in full, the two rates
 would add up. So a bucket with batches is worth its tokens plus the part of the next batch that the time since the last
@@ -72,8 +78,7 @@ take it until that batch comes (advance). While calls wait, the advance is 0.
 
 The value is kept at least until the bucket would have been full under the old spec (until, in seconds), even if nothing
 is missing. A key without a value is a full bucket under any spec. Without this rule, when instances differ during a
-deployment, the faster of two specs would make Redis forget the bucket of the slower. Until then no give changes the
-bucket: tokens taken under the old spec can't be told from tokens taken since.
+deployment, the faster of two specs would make Redis forget the bucket of the slower.
 
 A value of another form is an error. The script neither uses nor overwrites it.
 
@@ -103,15 +108,15 @@ ARGV     for each bucket numbers as in a value, followed by the spec
              the price as often as it fits at once
            to give: the tokens; when they were due: the step (-1 if it isn't recorded), and the ticks after the step; the ticks
              missing before them at that time, plus the ticks given back until the take; the tokens of the same take that are
-             kept, or -1 if the bucket owes the tokens
+             kept, or -1 if the bucket owes the tokens; begun as the take replied it
            before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
          then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
-ticks without them plus one, negative. After a take a third number follows if it isn't 0: the ticks given back until then. A take
+ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then. A take
 at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
-price, a third number follows always, and a fourth: the ticks taken. If the bucket's time stands still, because the clock was
-set back, a take replies four numbers, and then the bucket's time.
+price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
+set back, a take replies five numbers, and then the bucket's time.
 If the server's time is outside the periods of a bucket with calendar refill, any operation returns this time alone.
 ]]
 
@@ -139,13 +144,13 @@ local function take_at_once(key, wanted, now, slack)
     local n, s, full, price, wait = unpack('>ddddd', wanted)
     local spec = string.sub(wanted, 41)
     local value = redis.call('GET', key)
-    local at, missing = now, 0
-    if value and string.sub(value, 17) == spec then
-        at, missing = unpack('>dd', value)
+    local at, missing, begun = now, 0, now
+    if value and string.sub(value, 25) == spec then
+        at, missing, begun = unpack('>ddd', value)
     elseif value then
         return
     end
-    if wait > 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= 8e15) then
+    if wait > 0 or not (at >= 0 and at <= now and missing >= 0 and missing <= 8e15 and begun >= 0 and begun <= 8e15) then
         return
     end
     missing = missing - (math.floor(now / s) - math.floor(at / s)) * n
@@ -157,7 +162,7 @@ local function take_at_once(key, wanted, now, slack)
         return pack('>dd', now, -missing - 1)
     end
     local micros = math.ceil(after / n) * s - now % s
-    return pack('>dd', now, after) .. spec, math.ceil(micros / 1000) + slack
+    return pack('>ddd', now, after, begun) .. spec, math.ceil(micros / 1000) + slack
 end
 
 local at_once = operation == 'take'
@@ -231,13 +236,17 @@ local function numbers(spec)
     return n + 0.0, d + 0.0, c + 0.0, s + 0.0
 end
 
+-- Forgets the count of given back ticks: no earlier take gives anything back.
+local function begin(bucket)
+    bucket.begun, bucket.returned = math.max(bucket.at, bucket.begun + 1), 0
+end
+
 -- Brings a bucket to the present.
 local function pass(bucket)
     local at, s = bucket.at, bucket.s
     if now > at then
         local steps = s == 1 and now - at or math.floor(now / s) - math.floor(at / s)
         local passed = steps * bucket.n
-        bucket.returned = passed < MOST and math.max(bucket.returned - math.max(passed - bucket.missing, 0), 0) or 0
         bucket.missing = math.max(bucket.missing - passed, 0)
         if bucket.promised > 0 then
             bucket.promised = math.max(bucket.promised - steps * bucket.n, 0)
@@ -248,6 +257,9 @@ local function pass(bucket)
             bucket.advance = 0
         end
         bucket.at = now
+    end
+    if bucket.returned > 0 and bucket.missing == 0 and bucket.promised == 0 then
+        begin(bucket)
     end
     if bucket.kept_until * 1000000 <= now then
         bucket.kept_until = 0
@@ -272,7 +284,7 @@ end
 
 -- The ticks until the value expires.
 local function longest(bucket)
-    return math.min(math.max(bucket.missing, bucket.promised) + bucket.returned, MOST)
+    return math.max(bucket.missing, bucket.promised)
 end
 
 -- The moment at which time has paid the given ticks.
@@ -340,13 +352,20 @@ local function convert(bucket, spec)
     if longest(bucket) > 0 then
         bucket.kept_until = math.max(bucket.kept_until, math.ceil(math.min(full_at(bucket, longest(bucket)), MOST) / 1000000))
     end
+    local in_debt = math.min(debt(bucket), promised)
     local missing, served = missing_under(bucket, promised, old_d, n, d, c, s)
+    local at_end, end_of_debt = missing_under(bucket, in_debt, old_d, n, d, c, s)
+    if in_debt > 0 then
+        local until_end = math.floor((end_of_debt - 1) / s) - math.floor(bucket.at / s)
+        at_end = math.max(at_end, math.min(c * d + until_end * n, MOST))
+    end
     local kept = kept_missing(bucket.full - math.max(bucket.missing - bucket.advance, 0), old_d, d, c)
-    bucket.missing = math.max(missing, (missing_under(bucket, math.min(debt(bucket), promised), old_d, n, d, c, s)))
+    bucket.missing = math.max(missing, at_end)
     bucket.advance = promised > 0 and 0 or math.max(bucket.missing - kept, 0)
     bucket.promised = promised > 0 and math.min((math.ceil(served / s) - math.floor(bucket.at / s)) * n, MOST) or 0
     bucket.moved = promised > 0
-    bucket.leased = 0 -- until the bucket would have been full, nothing is given back
+    bucket.leased = 0 -- no give reaches below what is missing now
+    begin(bucket)
     bucket.spec, bucket.n, bucket.s, bucket.full = spec, n, s, c * d
 end
 
@@ -362,17 +381,25 @@ local function read(key, spec, n, s, full)
     local value = redis.call('GET', key)
     if not value then
         return {missing = 0, promised = 0, kept_until = 0, returned = 0, advance = 0, leased = 0, lease_end = 0,
-            corrected_steps = 0, now = now, at = now, spec = spec, n = n, s = s, full = full}
+            corrected_steps = 0, begun = now, now = now, at = now, spec = spec, n = n, s = s, full = full}
     end
-    local written, promised, kept_until, returned, advance, owes, leased, lease_end =
-        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?%*?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*)$', 17)
+    if #value < 24 then
+        error(NO_BUCKET)
+    end
+    local at, missing, begun, returned = unpack('>dddd', value .. '        ')
+    local text = 33
+    if begun >= 0 then
+        returned, text = 0, 25
+    else
+        begun = -begun - 1
+    end
+    local written, promised, kept_until, advance, owes, leased, lease_end =
+        string.match(value, '^(%d+/%d+/%d+/%d+) ?(%-?%d*) ?%+?(%d*) ?~?(%d*) ?(!?) ?%^?(%d*)@?(%d*)$', text)
     if not written then
         error(NO_BUCKET)
     end
-    local at, missing = unpack('>dd', value)
     promised, kept_until = (tonumber(promised) or 0) + 0.0, (tonumber(kept_until) or 0) + 0.0
-    returned, advance = (tonumber(returned) or 0) + 0.0, (tonumber(advance) or 0) + 0.0
-    leased, lease_end = (tonumber(leased) or 0) + 0.0, (tonumber(lease_end) or 0) + 0.0
+    advance, leased, lease_end = (tonumber(advance) or 0) + 0.0, (tonumber(leased) or 0) + 0.0, (tonumber(lease_end) or 0) + 0.0
     if written ~= spec then
         local d, c
         n, d, c, s = numbers(written)
@@ -381,8 +408,8 @@ local function read(key, spec, n, s, full)
             error(NO_BUCKET)
         end
     end
-    if not (counts(at, 0) and counts(missing, 0) and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0)
-            and counts(returned, 0) and counts(advance, 0) and counts(leased, 0) and counts(lease_end, 0)) then
+    if not (counts(at, 0) and counts(missing, 0) and counts(begun, 0) and begun % 1 == 0
+            and counts(math.abs(promised), 0) and counts(kept_until * 1000000, 0) and counts(returned, 0) and counts(advance, 0) and counts(leased, 0) and counts(lease_end, 0)) then
         error(NO_BUCKET)
     end
     local ran_ahead, corrected_steps = at - now > AHEAD + s, 0
@@ -394,7 +421,7 @@ local function read(key, spec, n, s, full)
     end
     local bucket = {missing = missing, promised = math.abs(promised), moved = promised < 0, kept_until = kept_until,
         returned = returned, advance = advance, leased = leased, lease_end = lease_end, ran_ahead = ran_ahead,
-        corrected_steps = corrected_steps, now = now, at = at, spec = written, n = n, s = s, full = full}
+        corrected_steps = corrected_steps, begun = begun, now = now, at = at, spec = written, n = n, s = s, full = full}
     pass(bucket)
     bucket.owes = owes == '!' and debt(bucket) > 0
     return bucket
@@ -406,7 +433,9 @@ local function write(key, bucket)
         redis.call('DEL', key)
         return
     end
-    local value = pack('>dd', bucket.at, bucket.missing) .. bucket.spec
+    local value = bucket.returned == 0 and pack('>ddd', bucket.at, bucket.missing, bucket.begun)
+        or pack('>dddd', bucket.at, bucket.missing, -bucket.begun - 1, bucket.returned)
+    value = value .. bucket.spec
     local owes = bucket.owes and debt(bucket) > 0
     if bucket.moved then
         value = value .. string.format(' -%.0f', bucket.promised)
@@ -417,9 +446,6 @@ local function write(key, bucket)
     if bucket.kept_until > 0 then
         value = value .. string.format(' +%.0f', bucket.kept_until)
         last = math.max(last, bucket.kept_until * 1000000)
-    end
-    if bucket.returned > 0 then
-        value = value .. string.format(' *%.0f', bucket.returned)
     end
     if bucket.advance > 0 then
         value = value .. string.format(' ~%.0f', bucket.advance)
@@ -482,41 +508,39 @@ if operation == 'give' then
         if not now then
             return other_periods()
         end
-        local key, spec = KEYS[i], string.sub(argument, 41)
-        local tokens, step, rest, before, kept = unpack('>ddddd', argument)
+        local key, spec = KEYS[i], string.sub(argument, 49)
+        local tokens, step, rest, before, kept, begun = unpack('>dddddd', argument)
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
         if kept < 0 then
             owe(bucket, tokens)
             changed[key] = bucket
-        elseif bucket.missing > 0 and bucket.kept_until == 0 then
+        elseif bucket.missing > 0 then
             local _, own_d, own_c = numbers(bucket.spec)
             local price = math.min(tokens, own_c) * own_d
             local kept_price = math.min(kept, own_c) * own_d
             local promised = last_promise(bucket)
             local back = promised > 0 and 0 or price
-            local missing_before = before - bucket.returned
             if step >= 0 then
                 back = 0
-                if bucket.spec == spec then
+                if bucket.spec == spec and bucket.begun == begun then
                     local due = step - bucket.corrected_steps
                     local behind = promised - ((due - math.floor(bucket.at / s)) * n + rest)
                     if behind >= 0 then
-                        local room = promised > 0 and 0 or math.max(missing_before, 0)
+                        local counted = promised == 0 and bucket.returned < MOST / 2
+                        local room = counted and math.max(before - bucket.returned, 0) or 0
                         back = math.min(math.max(price + kept_price + room - behind, 0), price)
                     end
                 end
             end
             local pulled = math.min(back, bucket.missing - math.min(bucket.missing, bucket.leased))
-            if pulled > 0 and bucket.returned + pulled <= MOST / 2 then
+            if pulled > 0 then
                 bucket.missing = bucket.missing - pulled
                 if back < price + kept_price and promised > 0 then
                     bucket.promised = promised
                 end
-                if step < 0 or missing_before ~= 0 or bucket.missing > 0 then
-                    bucket.returned = bucket.returned + pulled
-                end
+                bucket.returned = math.min(bucket.returned + pulled, MOST / 2)
                 changed[key] = bucket
             end
         end
@@ -561,13 +585,13 @@ for i, key in ipairs(KEYS) do
     local after = missing + price
     local leased = most > price and lease(bucket, price, micros, most)
     if leased then
-        reply[i] = pack('>dddd', now, bucket.missing, bucket.returned, leased)
+        reply[i] = pack('>ddddd', now, bucket.missing, bucket.begun, bucket.returned, leased)
     elseif after <= limit or after <= full + bucket.advance and price <= full then
         bucket.missing = math.min(after, MOST)
         if after <= full + bucket.advance then
             after = math.max(missing - bucket.advance, 0) + price
         end
-        reply[i] = pack('>dd', now, after)
+        reply[i] = pack('>ddd', now, after, bucket.begun)
         if bucket.returned > 0 then
             reply[i] = reply[i] .. pack('>d', bucket.returned)
         end
@@ -582,7 +606,7 @@ for i, key in ipairs(KEYS) do
         reply[i] = pack('>dd', now, -missing - 1)
     end
     if bucket.at > now and string.byte(reply[i], 9) < 128 then
-        reply[i] = string.sub(reply[i] .. pack('>dd', 0, 0), 1, 32) .. pack('>d', bucket.at)
+        reply[i] = string.sub(reply[i] .. pack('>dd', 0, 0), 1, 40) .. pack('>d', bucket.at)
     end
 end
 if operation ~= 'look' then

@@ -3,15 +3,17 @@ package io.ratelimit.redis;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** The value of a bucket in Redis as readable text: the moment, the missing ticks, and the text after them. */
+/** The value of a bucket in Redis as readable text: the moment, the missing ticks, those given back if any, and the text. */
 final class KeptValue {
 
     private KeptValue() {}
 
     static String text(byte[] value) {
         ByteBuffer numbers = ByteBuffer.wrap(value);
-        return whole(numbers.getDouble()) + " " + whole(numbers.getDouble()) + " "
-                + StandardCharsets.US_ASCII.decode(numbers);
+        String moment = whole(numbers.getDouble());
+        String missing = whole(numbers.getDouble());
+        String returned = numbers.getDouble() < 0 ? whole(numbers.getDouble()) + " " : "";
+        return moment + " " + missing + " " + returned + StandardCharsets.US_ASCII.decode(numbers);
     }
 
     private static String whole(double number) {

@@ -66,7 +66,7 @@ class RedisOracleTests {
         List<Taken> taken = new ArrayList<>();
         for (int i = 0; i < RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);
-            micros += passed(spec, random);
+            micros += passed(spec, micros, random);
             spec = random.nextInt(changes) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
             long now = 1_000 * micros;
             if (random.nextInt(3) == 0 && !taken.isEmpty()) {
@@ -102,7 +102,7 @@ class RedisOracleTests {
                 written = spec;
             }
             long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());
-            long wait = random.nextInt(3) > 0 ? 0 : 1_000 * random.nextLong(Specs.tokenNanos(spec) / 200);
+            long wait = Specs.waitNanos(spec, random) / 1_000 * 1_000;
             Charge charge = charge(spec, "user", cost, Duration.ofNanos(wait));
             Decision decision = redis.take(List.of(charge), true, micros);
             if (alone) {
@@ -135,8 +135,11 @@ class RedisOracleTests {
         return Charge.of(ThrottlePolicy.of("api", spec, "user"), key, cost).withMaxWait(maxWait);
     }
 
-    private static long passed(BucketSpec spec, SplittableRandom random) {
+    private static long passed(BucketSpec spec, long micros, SplittableRandom random) {
         int kind = random.nextInt(60);
+        if (kind < 3) {
+            return Specs.nanosUntilNearBatch(spec, 1_000 * micros, random) / 1_000;
+        }
         if (kind < 20) {
             return random.nextLong(Specs.tokenNanos(spec) / 500 + 2);
         }
@@ -177,7 +180,7 @@ class RedisOracleTests {
         List<Answer> taken = new ArrayList<>();
         for (int i = 0; i < SCRIPT_RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);
-            micros.addAndGet(passed(spec, random));
+            micros.addAndGet(passed(spec, micros.get(), random));
             spec = random.nextInt(8) == 0 ? specs.get(random.nextInt(specs.size())) : spec;
             if (random.nextInt(3) == 0 && !taken.isEmpty()) {
                 Answer back = taken.remove(random.nextInt(taken.size()));

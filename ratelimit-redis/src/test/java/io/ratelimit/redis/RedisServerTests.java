@@ -266,6 +266,22 @@ class RedisServerTests {
 
     @ParameterizedTest
     @EnumSource
+    void refundsDoNotMakeAKeyLiveLonger(Strategy strategy) {
+        BucketStore store = store(strategy);
+        Charge one = Charge.of(ThrottlePolicy.of("refunded", BucketSpec.of("5/1h"), "user"), "alice", 1);
+        Decision underWay = store.take(List.of(one));
+        for (int i = 0; i < 50; i++) {
+            Decision next = store.take(List.of(one));
+            store.giveBack(underWay.answers());
+            underWay = next;
+        }
+        assertThat(commands().pttl(keys.key(one))).isBetween(600_000L, 12 * 60_000 + 1_001L);
+        store.giveBack(underWay.answers());
+        assertThat(commands().exists(keys.key(one))).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void aDenialWritesNothing(Strategy strategy) {
         BucketStore store = store(strategy);
         assertThat(take(store, user("alice", 500))).isTrue();
