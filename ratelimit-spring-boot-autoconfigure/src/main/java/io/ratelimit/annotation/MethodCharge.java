@@ -156,7 +156,7 @@ record MethodCharge(
             Object value = tier.value(arguments);
             String name = value instanceof Enum<?> constant ? constant.name() : value == null ? null : value.toString();
             return name == null ? null : Keys.part(name, true);
-        } catch (RuntimeException failure) {
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
             limit.failures()
                     .failed(
                             policy().name(),
@@ -185,7 +185,7 @@ record MethodCharge(
     private @Nullable Object[] keyParts(Key key, @Nullable Object[] arguments) {
         try {
             return key.parts(arguments);
-        } catch (RuntimeException failure) {
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
             limit.failures().failed(policy().name(), keyFailure(), failure);
             return new @Nullable Object[1];
         }

@@ -224,7 +224,7 @@ public final class ConfiguredPolicies {
         }
 
         @Override
-        public void failed(String policy, String fact, Exception failure) {
+        public void failed(String policy, String fact, Throwable failure) {
             call(guarded -> guarded.failed(policy, fact, failure));
         }
 

@@ -25,7 +25,7 @@ public interface FailureListener {
      * @param fact the fact and the value that replaced it
      * @param failure the exception
      */
-    default void failed(String policy, String fact, Exception failure) {
+    default void failed(String policy, String fact, Throwable failure) {
         String type = failure.getClass().getName();
         failed(
                 policy,

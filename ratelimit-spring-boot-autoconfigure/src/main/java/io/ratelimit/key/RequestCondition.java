@@ -65,7 +65,7 @@ public final class RequestCondition {
                 return value;
             }
             failures.failed(policy, FAILED_FACT, "neither true nor false");
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy, FAILED_FACT, failure);
         }
         return true;

@@ -132,7 +132,7 @@ public final class RequestCost {
             }
             failures.failed(policy, name + ", which counted as 1", isMissing ? "missing" : "below 1");
             return 1;
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy, name + ", which counted as " + failedTokens(), failure);
             return failedTokens();
         }
@@ -175,7 +175,7 @@ public final class RequestCost {
                 return;
             }
             failures.failed(policy, fact, "it must be a number between 0 and " + Throttlers.MAX_SETTLED_COST);
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy, fact, failure);
         }
         throttlers.listener().eventOccurred(taken.policy(), ThrottleListener.Event.SETTLE_FAILURE);

@@ -31,7 +31,8 @@ public interface RequestFacts {
 
     /**
      * Returns the client's address in canonical form: dotted IPv4, or an IPv6 network such as
-     * {@code 2001:db8:0:1::/64}; {@code none} for each request without an address.
+     * {@code 2001:db8:0:1::/64}; {@code none} for each request without an address, and {@code closed} for each
+     * request whose HTTP/2 connection was closed before it began.
      */
     String ip();
 
@@ -61,10 +62,12 @@ public interface RequestFacts {
 
     /**
      * Returns the first value of a query parameter, decoded; null if the query string has none. Never reads the body.
+     * Without the parameter {@code limit}, {@code !limit} counts, by which Spring's data binding sets a field too.
      *
      * @param name the name of the parameter
      * @throws IllegalStateException if the body is multipart and the method isn't POST, PUT or PATCH: a controller gets
-     *     the values of the body's parts first
+     *     the values of the body's parts first; or if, without the parameter {@code limit}, there is {@code _limit}, by
+     *     which data binding removes a field's default
      */
     @Nullable
     String query(String name);

@@ -246,7 +246,7 @@ public final class RequestKey {
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {
         try {
             return part.resolver().resolve(request);
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy.name(), "the part '" + part.name() + "' of its key, so it was missing", failure);
             return null;
         }

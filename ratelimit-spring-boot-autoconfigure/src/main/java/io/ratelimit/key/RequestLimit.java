@@ -64,7 +64,7 @@ public final class RequestLimit {
                 return underRefillOf(policy.spec(), spec);
             }
             failures.failed(policy.name(), FACT, "its capacity is below the cost of a request");
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy.name(), FACT, failure);
         }
         listener.eventOccurred(policy, ThrottleListener.Event.LIMIT_FAILURE);

@@ -73,7 +73,7 @@ public final class RequestTier {
             String text =
                     roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy.tiers());
             return text == null ? null : Keys.part(text, true);
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy.name(), "its tier, so its own rate held", failure);
             return null;
         }

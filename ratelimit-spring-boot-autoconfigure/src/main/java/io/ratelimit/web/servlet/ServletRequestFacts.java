@@ -25,6 +25,12 @@ final class ServletRequestFacts implements RequestFacts {
     /** Keeps an expression from overflowing when a client sends an invented length. */
     private static final long MAX_CONTENT_LENGTH = 1L << 40;
 
+    /**
+     * The key of all requests whose HTTP/2 connection was closed before they began: the container no longer knows its
+     * address. Clients without an address must not share a bucket with them.
+     */
+    private static final String CLOSED = "closed";
+
     private static final Set<String> UPLOADS = Set.of("POST", "PUT", "PATCH");
 
     private static final PathContainer.Options WITHOUT_DECODING = PathContainer.Options.create('/', false);
@@ -34,7 +40,7 @@ final class ServletRequestFacts implements RequestFacts {
     private final String method;
     private final String uri;
     private final String contextPath;
-    private final String peer;
+    private final @Nullable String peer;
     private HttpServletRequest request;
     private @Nullable List<RequestPath> paths;
     private @Nullable String endpoint;
@@ -175,7 +181,8 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public String ip() {
         if (ip == null) {
-            ip = clientIps.resolve(peer, request);
+            boolean closed = peer == null && "HTTP/2.0".equals(request.getProtocol());
+            ip = closed ? CLOSED : clientIps.resolve(peer, request);
         }
         return ip;
     }
@@ -207,7 +214,25 @@ final class ServletRequestFacts implements RequestFacts {
         }
         String query = request.getQueryString();
         String value = QueryString.first(name, query);
-        return value != null || query == null ? value : QueryString.first(name + "[]", query);
+        return value != null || query == null ? value : otherForm(name, query);
+    }
+
+    /**
+     * Returns the value of a parameter that has another form of the name: {@code limit[]}, or {@code !limit}, by which
+     * Spring's data binding sets a field that has no value. {@code _limit} removes the default of the field.
+     */
+    private static @Nullable String otherForm(String name, String query) {
+        String indexed = QueryString.first(name + "[]", query);
+        String preset = first("!", name, query);
+        if (indexed != null && preset != null || first("_", name, query) != null) {
+            throw new IllegalStateException("data binding may find another value than the query parameter has");
+        }
+        return indexed != null ? indexed : preset;
+    }
+
+    private static @Nullable String first(String prefix, String name, String query) {
+        String value = QueryString.first(prefix + name, query);
+        return value != null ? value : QueryString.first(prefix + name + "[]", query);
     }
 
     /**

@@ -134,7 +134,7 @@ class BrokenListenerTests {
         }
 
         @Override
-        public void failed(String policy, String fact, Exception failure) {
+        public void failed(String policy, String fact, Throwable failure) {
             failures++;
             throw new IllegalStateException("text of a client");
         }

@@ -38,6 +38,7 @@ class NumberSpellingTests {
                 bound: { rate: 1000/365d, applies-to: annotated }
                 priced: { rate: 10000/365d, applies-to: annotated }
                 parameter: { key: ip, rate: 1000/365d, cost: query('limit'), paths: [/bound, /parameter] }
+                form: { key: ip, rate: 1000/365d, cost: "query('limit') ?: 20", max-cost: 100, paths: /form }
             spring.data.redis: { host: 127.0.0.1, port: %d }
             """;
 
@@ -153,6 +154,25 @@ class NumberSpellingTests {
         }
     }
 
+    /** The prefixes of Spring's data binding, which sets a field by them if the parameter itself is missing. */
+    @Test
+    void theFormsByWhichDataBindingSetsAFieldAreCharged() {
+        assertForm("", "20 rows", 20);
+        assertForm("?limit=10", "10 rows", 10);
+        assertForm("?!limit=50", "50 rows", 50);
+        assertForm("?%21limit=50&other", "50 rows", 50);
+        assertForm("?limit=10&!limit=50&_limit=1", "10 rows", 10);
+        assertForm("?!limit=50&limit%5B%5D=1", "50 rows", 100);
+        assertForm("?_limit=1", "null rows", 100);
+        assertForm("?%5Flimit=1", "null rows", 100);
+    }
+
+    private static void assertForm(String query, String body, long tokens) {
+        local.bean(Throttlers.class).reset("form", "127.0.0.1");
+        assertThat(local.http().get("/form" + query).body()).as(query).isEqualTo(body);
+        assertThat(used(local, "form")).as(query).isEqualTo(tokens);
+    }
+
     @Test
     void aCostInTheArgumentsOfAMethodDoesNotWrapAround() {
         assertThat(local.http().get("/priced?rows=2147484").status()).isEqualTo(429);
@@ -178,6 +198,20 @@ class NumberSpellingTests {
     }
 
     record Search(Integer limit) {}
+
+    /** An object whose field has a default. */
+    public static final class Form {
+
+        private Integer limit = 20;
+
+        public Integer getLimit() {
+            return limit;
+        }
+
+        public void setLimit(Integer limit) {
+            this.limit = limit;
+        }
+    }
 
     @RestController
     static class Api {
@@ -218,6 +252,11 @@ class NumberSpellingTests {
         @RateLimited(policy = "priced", cost = "T(java.lang.Math).max(1, #rows * 1000)")
         public String priced(@RequestParam int rows) {
             return rows + " rows";
+        }
+
+        @GetMapping("/form")
+        public String form(Form form) {
+            return form.getLimit() + " rows";
         }
 
         @GetMapping("/parameter")

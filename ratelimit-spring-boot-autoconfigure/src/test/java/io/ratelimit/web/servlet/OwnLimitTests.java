@@ -100,6 +100,16 @@ class OwnLimitTests {
     }
 
     @Test
+    void aBeanThatThrowsAnErrorFailsToo() {
+        double before = failures("plans");
+        BEFORE.put("alice", () -> {
+            throw new NoClassDefFoundError("on purpose");
+        });
+        assertThat(status("/api", "alice")).isEqualTo(200);
+        assertThat(failures("plans")).isEqualTo(before + 1);
+    }
+
+    @Test
     void anOwnLimitBeatsTheTierButNoOverride() {
         PLANS.putAll(Map.of("pro", "9/1h", "boss", "9/1h"));
 
