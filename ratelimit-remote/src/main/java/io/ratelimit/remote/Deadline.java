@@ -16,46 +16,94 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The time that all calls of one request to a bucket store may take together. The thread that serves a request {@link
- * #open opens} and {@link #close closes} the request; a call outside a request has the whole time. Thread-safe.
+ * The time that all calls of one request to a bucket store may take together. A thread that serves a request {@link #open
+ * opens} and {@link #close closes} the request; other threads belong to the request that is bound to them. A call outside
+ * a request has the whole time. Thread-safe.
  *
  * <p>A call has the time that the earlier calls of its request left. Once the time is used up, or a call has failed, the
  * request makes no further calls. The {@linkplain #settling settlements} of a request have the same time once more, since a
- * call that isn't settled counts a wrong cost.
+ * call that isn't settled counts a wrong cost. Calls that several threads make at the same time take their time once.
  */
 public final class Deadline {
 
     private final TimeSource time;
     private final Duration timeout;
+    private final Supplier<@Nullable Request> bound;
     private final ThreadLocal<@Nullable Request> requests = new ThreadLocal<>();
 
     /** @param timeout the time of a request, and of a call outside a request */
     public Deadline(TimeSource time, Duration timeout) {
-        this.time = time;
-        this.timeout = timeout;
+        this(time, timeout, () -> null);
     }
 
-    private static final class Request {
+    /**
+     * @param timeout the time of a request, and of a call outside a request
+     * @param bound returns the request to which a thread belongs that hasn't opened one, or null
+     */
+    public Deadline(TimeSource time, Duration timeout, Supplier<@Nullable Request> bound) {
+        this.time = time;
+        this.timeout = timeout;
+        this.bound = bound;
+    }
+
+    /** The time that one request has used. Several threads may serve the request, together or in turn. */
+    public static final class Request {
         private long spentNanos;
+        private int calls;
+        private long busySince;
         private boolean failed;
         private @Nullable Request settlements;
 
         /** Returns the time of the settlements. One that failed doesn't prevent others, as it may concern its bucket alone. */
-        Request settlements() {
+        synchronized Request settlements() {
             settlements = settlements == null ? new Request() : settlements;
-            settlements.failed = false;
+            settlements.forgetFailure();
             return settlements;
+        }
+
+        private synchronized void forgetFailure() {
+            failed = false;
+        }
+
+        private synchronized boolean hasFailed() {
+            return failed;
+        }
+
+        private synchronized long spentNanos(TimeSource time) {
+            return calls == 0 ? spentNanos : spentNanos + time.nanoTime() - busySince;
+        }
+
+        private synchronized void begin(long now) {
+            if (calls++ == 0) {
+                busySince = now;
+            }
+        }
+
+        private synchronized void end(long now, boolean hasFailed) {
+            if (--calls == 0) {
+                spentNanos += now - busySince;
+            }
+            failed |= hasFailed;
+        }
+
+        private synchronized void exhaust(long nanos) {
+            spentNanos = Math.max(spentNanos, nanos);
         }
     }
 
     /** A bucket store that ends each call by the deadline itself: a later answer proves that this process is slow. */
     public interface Bounded extends BucketStore {}
 
-    /** Begins a request on this thread. Returns false, and changes nothing, if the thread is within a request already. */
+    /** Begins a new request on this thread. Returns false, and changes nothing, if the thread is within a request already. */
     public boolean open() {
+        return open(new Request());
+    }
+
+    /** Begins or continues a request on this thread. Returns false, and changes nothing, if the thread is within one already. */
+    public boolean open(Request request) {
         boolean outermost = requests.get() == null;
         if (outermost) {
-            requests.set(new Request());
+            requests.set(request);
         }
         return outermost;
     }
@@ -76,7 +124,8 @@ public final class Deadline {
 
     /** Makes a settlement in the time for all settlements of this request. */
     <T extends @Nullable Object> T settling(Supplier<T> settlement) {
-        Request request = requests.get();
+        Request opened = requests.get();
+        Request request = opened == null ? bound.get() : opened;
         if (request == null) {
             return settlement.get();
         }
@@ -84,36 +133,52 @@ public final class Deadline {
         try {
             return settlement.get();
         } finally {
-            requests.set(request);
+            if (opened == null) {
+                requests.remove();
+            } else {
+                requests.set(opened);
+            }
         }
+    }
+
+    private @Nullable Request current() {
+        Request opened = requests.get();
+        return opened == null ? bound.get() : opened;
     }
 
     /** Returns whether a call of this request has failed, so that no further call may be made. */
     boolean hasFailed() {
-        Request request = requests.get();
-        return request != null && request.failed;
+        Request request = current();
+        return request != null && request.hasFailed();
     }
 
     /** Returns the nanoseconds that a call may take now; zero or less if no call may be made. */
     long leftNanos() {
-        Request request = requests.get();
-        return request == null ? timeout.toNanos() : timeout.toNanos() - request.spentNanos;
+        Request request = current();
+        return request == null ? timeout.toNanos() : timeout.toNanos() - request.spentNanos(time);
     }
 
-    /** Records a call that has ended. */
-    void spent(long nanos, boolean failed) {
-        Request request = requests.get();
+    /** Records that a call begins, and returns its request for {@link #ended}. */
+    @Nullable
+    Request began(long now) {
+        Request request = current();
         if (request != null) {
-            request.spentNanos += nanos;
-            request.failed |= failed;
+            request.begin(now);
         }
+        return request;
     }
 
-    /** Uses up the time of this request, so that no further call may be made. */
-    void exhaust() {
-        Request request = requests.get();
+    /**
+     * Records that a call has ended.
+     *
+     * @param congested whether the request must not make further calls, although none has failed
+     */
+    void ended(@Nullable Request request, long now, boolean failed, boolean congested) {
         if (request != null) {
-            request.spentNanos = timeout.toNanos();
+            request.end(now, failed);
+            if (congested) {
+                request.exhaust(timeout.toNanos());
+            }
         }
     }
 

@@ -106,6 +106,7 @@ final class ResilientCalls implements Backend {
     private <T> T call(Supplier<T> call, Round round, Fallback<T> fallback) {
         long began = time.nanoTime();
         long allowed = deadline.leftNanos();
+        Deadline.Request request = deadline.began(began);
         BackendException failure = null;
         @Nullable T result = null;
         try {
@@ -115,21 +116,23 @@ final class ResilientCalls implements Backend {
         } catch (RuntimeException bug) {
             failure = unexpected(bug);
         } catch (Error fatal) {
+            deadline.ended(request, time.nanoTime(), true, false);
             breaker.failed(round);
             throw fatal;
         }
-        long nanos = time.nanoTime() - began;
+        long now = time.nanoTime();
+        long nanos = now - began;
         boolean late = !bounded && nanos > allowed;
+        boolean congested = failure instanceof CongestedException;
+        deadline.ended(request, now, (failure != null || late) && !congested, congested);
         if (failure instanceof CongestedException congestion) {
-            deadline.exhaust();
             breaker.unclear(round);
             health.congested(congestion);
         } else {
-            deadline.spent(nanos, failure != null || late);
             record(round, failure, late);
         }
         notifyListeners(nanos, failure != null || late);
-        return result != null ? result : fallback.answer(failure instanceof CongestedException);
+        return result != null ? result : fallback.answer(congested);
     }
 
     private void notifyListeners(long nanos, boolean failed) {

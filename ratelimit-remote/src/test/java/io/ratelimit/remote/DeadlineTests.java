@@ -53,7 +53,7 @@ class DeadlineTests {
     void aCallWithLessThanHalfOfTheTimeoutIsNoFailureOfTheBackend() {
         Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofSeconds(1));
         deadline.open();
-        deadline.spent(Duration.ofMillis(980).toNanos(), false);
+        deadline.ended(deadline.began(0), Duration.ofMillis(980).toNanos(), false, false);
 
         assertThatExceptionOfType(CongestedException.class)
                 .isThrownBy(() -> deadline.call(DeadlineTests::failure).await(new CompletableFuture<>()));

@@ -47,6 +47,32 @@ class RequestDeadlineTests extends FailoverScenario {
     }
 
     @Test
+    void aLaterDispatchAndOtherThreadsContinueTheRequest() {
+        Deadline.Request request = new Deadline.Request();
+        Deadline bound = new Deadline(time, TIMEOUT, () -> request);
+        assertThat(deadline.open(request)).isTrue();
+        redis.slowDown(Duration.ofMillis(60));
+        take(LOCAL, 1);
+        deadline.close();
+        assertThat(bound.leftNanos()).isEqualTo(Duration.ofMillis(40).toNanos());
+        assertThat(deadline.open(request)).isTrue();
+        assertThat(deadline.leftNanos()).isEqualTo(Duration.ofMillis(40).toNanos());
+        deadline.close();
+        assertThat(deadline.leftNanos()).as("of no request").isEqualTo(TIMEOUT.toNanos());
+    }
+
+    @Test
+    void callsAtTheSameTimeTakeTheirTimeOnce() {
+        deadline.open();
+        Deadline.Request first = deadline.began(0);
+        Deadline.Request second = deadline.began(Duration.ofMillis(10).toNanos());
+        deadline.ended(first, Duration.ofMillis(30).toNanos(), false, false);
+        deadline.ended(second, Duration.ofMillis(40).toNanos(), false, false);
+        assertThat(deadline.leftNanos()).isEqualTo(Duration.ofMillis(60).toNanos());
+        deadline.close();
+    }
+
+    @Test
     void theSettlementsOfARequestShareATimeOfTheirOwn() {
         redis.slowDown(Duration.ofMillis(60));
         deadline.open();

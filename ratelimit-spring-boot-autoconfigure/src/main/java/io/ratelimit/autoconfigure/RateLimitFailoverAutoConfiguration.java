@@ -14,6 +14,8 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import java.io.IOException;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -28,6 +30,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.Ordered;
 import org.springframework.util.ClassUtils;
+import org.springframework.web.context.request.RequestContextHolder;
+import org.springframework.web.context.request.ServletRequestAttributes;
 
 /**
  * Auto-configuration for bucket stores that may fail: Redis, and the application's own {@link BucketStore}. All have a
@@ -45,9 +49,19 @@ public final class RateLimitFailoverAutoConfiguration {
     /** The name of the bean that wraps the application's own store. It is injected by its name only. */
     static final String CUSTOM_STORE = "rateLimitCustomStore";
 
+    /** The name of the bean that registers the deadline of requests. */
+    public static final String DEADLINE_FILTER = "rateLimitDeadlineFilter";
+
+    /** Whether a thread can be bound to a request of a servlet. */
+    private static final boolean IN_SERVLETS = Stream.of(
+                    "jakarta.servlet.Filter", "org.springframework.web.context.request.ServletRequestAttributes")
+            .allMatch(type -> ClassUtils.isPresent(type, RateLimitFailoverAutoConfiguration.class.getClassLoader()));
+
     @Bean
     Deadline rateLimitDeadline(RateLimitProperties properties, TimeSource time) {
-        return new Deadline(time, properties.redis().timeout());
+        return IN_SERVLETS
+                ? new Deadline(time, properties.redis().timeout(), DeadlineFilter::bound)
+                : new Deadline(time, properties.redis().timeout());
     }
 
     /** The application's own bucket store. */
@@ -114,27 +128,49 @@ public final class RateLimitFailoverAutoConfiguration {
         FilterRegistrationBean<DeadlineFilter> rateLimitDeadlineFilter(Deadline deadline) {
             FilterRegistrationBean<DeadlineFilter> registration =
                     new FilterRegistrationBean<>(new DeadlineFilter(deadline));
-            registration.setName("rateLimitDeadlineFilter");
+            registration.setName(DEADLINE_FILTER);
             registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
-            registration.setDispatcherTypes(DispatcherType.REQUEST);
+            registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR);
             registration.setAsyncSupported(true);
             return registration;
         }
     }
 
-    /** Opens and closes the request of the deadline. */
+    /** Opens and closes the request of the deadline. Each dispatch continues with the time that the earlier ones left. */
     record DeadlineFilter(Deadline deadline) implements Filter {
+
+        private static final String ATTRIBUTE = DeadlineFilter.class.getName();
 
         @Override
         public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
                 throws IOException, ServletException {
-            boolean outermost = deadline.open();
+            Deadline.Request time = find(request);
+            if (time == null) {
+                time = new Deadline.Request();
+                request.setAttribute(ATTRIBUTE, time);
+            }
+            boolean outermost = deadline.open(time);
             try {
                 chain.doFilter(request, response);
             } finally {
                 if (outermost) {
                     deadline.close();
                 }
+            }
+        }
+
+        private static Deadline.@Nullable Request find(ServletRequest request) {
+            return request.getAttribute(ATTRIBUTE) instanceof Deadline.Request time ? time : null;
+        }
+
+        /** Returns the time of the request that Spring has bound to this thread; null if the request is over. */
+        static Deadline.@Nullable Request bound() {
+            try {
+                return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes attributes
+                        ? find(attributes.getRequest())
+                        : null;
+            } catch (IllegalStateException requestIsOver) {
+                return null;
             }
         }
     }

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure.web.servlet;
 
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitProperties;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitFilter;
@@ -9,6 +10,7 @@ import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.util.ArrayList;
 import java.util.List;
@@ -108,6 +110,19 @@ final class RateLimitManagementContextConfiguration {
                         SingletonSupplier.of(endpoints::getObject),
                         SingletonSupplier.of(() -> mappings(beans)),
                         SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
+    }
+
+    /** Registers the application's own filter: its calls of a remote store have a deadline on this server too. */
+    @Bean
+    @ConditionalOnBean(name = RateLimitFailoverAutoConfiguration.DEADLINE_FILTER)
+    FilterRegistrationBean<?> rateLimitDeadlineFilter() {
+        FilterRegistrationBean<?> own =
+                parent.getBean(RateLimitFailoverAutoConfiguration.DEADLINE_FILTER, FilterRegistrationBean.class);
+        FilterRegistrationBean<?> registration = new FilterRegistrationBean<>(own.getFilter());
+        registration.setName(own.getFilterName());
+        registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR);
+        registration.setAsyncSupported(true);
+        return asInParent(registration);
     }
 
     @Bean
