@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
 /**
@@ -223,6 +224,26 @@ public final class Throttlers {
         if (!taken.isEmpty()) {
             store.giveBack(taken);
         }
+    }
+
+    /**
+     * Like {@link #giveBack}, for threads that must not wait: tokens go back to a bucket in memory at once, and to one in
+     * a remote store on another thread. If too much work waits for such a thread, the tokens stay taken, and the listener
+     * gets the event of a failed backend.
+     */
+    public void giveBackLater(List<Answer> taken) {
+        Map<Executor, List<Answer>> byExecutor = new LinkedHashMap<>();
+        taken.forEach(answer -> byExecutor
+                .computeIfAbsent(store.settlements(answer.policy()), executor -> new ArrayList<>())
+                .add(answer));
+        byExecutor.forEach((executor, answers) -> {
+            try {
+                executor.execute(() -> store.giveBack(answers));
+            } catch (RejectedExecutionException busy) {
+                answers.forEach(
+                        answer -> listener.eventOccurred(answer.policy(), ThrottleListener.Event.BACKEND_FAILURE));
+            }
+        });
     }
 
     /**

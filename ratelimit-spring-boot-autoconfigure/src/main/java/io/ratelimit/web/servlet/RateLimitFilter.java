@@ -16,6 +16,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /**
@@ -109,35 +110,56 @@ public class RateLimitFilter extends OncePerRequestFilter {
     private void filterAndComplete(
             RequestLedger ledger, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        boolean failed = true;
+        Throwable failure = null;
         try {
             filter(ledger, request, response, chain);
-            failed = false;
+        } catch (ServletException | IOException | RuntimeException | Error thrown) {
+            failure = thrown;
+            throw thrown;
         } finally {
-            if (failed) {
+            if (failure != null) {
+                ledger.noteFailure(failure);
                 int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
-                complete(ledger, response.isCommitted() ? response.getStatus() : status, request, response, true);
+                complete(ledger, response.isCommitted() ? response.getStatus() : status, request, response);
             } else if (request.isAsyncStarted()) {
-                Runnable onCompletion = () -> complete(ledger, response.getStatus(), request, response, false);
-                request.getAsyncContext().addListener(new CompletionListener(onCompletion));
+                request.getAsyncContext().addListener(new CompletionListener(ledger, request, response));
             } else {
-                complete(ledger, response.getStatus(), request, response, true);
+                complete(ledger, response.getStatus(), request, response);
             }
         }
     }
 
-    /** @param mayWait whether this thread may wait for the settlements; not if it can be any thread of the application */
-    private void complete(
-            RequestLedger ledger,
-            int status,
-            HttpServletRequest request,
-            HttpServletResponse response,
-            boolean mayWait) {
+    private void complete(RequestLedger ledger, int status, HttpServletRequest request, HttpServletResponse response) {
         if (policies.get().refunds()) {
             ledger.refund(throttlers, status);
         }
         if (policies.get().settles()) {
-            ledger.settle(throttlers, request, response, mayWait);
+            ledger.settle(throttlers, request, response, true);
+        }
+    }
+
+    /** Completes an asynchronous request on a thread that must not wait: it can be any thread of the application. */
+    private void completeLater(RequestLedger ledger, HttpServletRequest request, HttpServletResponse response) {
+        if (policies.get().refunds()) {
+            ledger.refundLater(throttlers, response);
+        }
+        if (policies.get().settles()) {
+            ledger.settle(throttlers, request, response, false);
+        }
+    }
+
+    /**
+     * Records the end of an asynchronous dispatch of a request.
+     *
+     * @param failure the exception that ended it, or null
+     */
+    public static void dispatched(HttpServletRequest request, @Nullable Throwable failure) {
+        RequestLedger ledger = RequestLedger.find(request);
+        if (ledger != null && request.getDispatcherType() == DispatcherType.ASYNC && !request.isAsyncStarted()) {
+            ledger.noteHandledLater();
+            if (failure != null) {
+                ledger.noteFailure(failure);
+            }
         }
     }
 
@@ -193,12 +215,22 @@ public class RateLimitFilter extends OncePerRequestFilter {
         return onceAttribute;
     }
 
-    /** Runs an action at the end of the asynchronous work of a request. */
-    private record CompletionListener(Runnable action) implements AsyncListener {
+    /** Completes a request at the end of its asynchronous work. */
+    private final class CompletionListener implements AsyncListener {
+
+        private final RequestLedger ledger;
+        private final HttpServletRequest request;
+        private final HttpServletResponse response;
+
+        CompletionListener(RequestLedger ledger, HttpServletRequest request, HttpServletResponse response) {
+            this.ledger = ledger;
+            this.request = request;
+            this.response = response;
+        }
 
         @Override
         public void onComplete(AsyncEvent event) {
-            action.run();
+            completeLater(ledger, request, response);
         }
 
         /** Registers again: the container drops listeners when a dispatched request starts asynchronous work again. */
@@ -208,9 +240,13 @@ public class RateLimitFilter extends OncePerRequestFilter {
         }
 
         @Override
-        public void onTimeout(AsyncEvent event) {}
+        public void onTimeout(AsyncEvent event) {
+            ledger.noteTimeout();
+        }
 
         @Override
-        public void onError(AsyncEvent event) {}
+        public void onError(AsyncEvent event) {
+            ledger.noteError(event.getThrowable());
+        }
     }
 }

@@ -34,7 +34,9 @@ public final class RejectedCallResolver implements HandlerExceptionResolver, Ord
     @Override
     public @Nullable ModelAndView resolveException(
             HttpServletRequest request, HttpServletResponse response, @Nullable Object handler, Exception failure) {
-        RequestLedger.of(request).rejectedCall(null);
+        RequestLedger ledger = RequestLedger.of(request);
+        ledger.rejectedCall(null);
+        ledger.noteFailure(failure);
         return resolve(request, response, failure);
     }
 

@@ -10,6 +10,7 @@ import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -35,6 +36,9 @@ final class RequestLedger {
     private boolean authenticated;
     private boolean authenticationFailed;
     private boolean unhandled;
+    private boolean handledLater;
+    private boolean broken;
+    private boolean failedByRequest;
     private @Nullable RequestPolicies policies;
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer tightest;
@@ -121,7 +125,7 @@ final class RequestLedger {
      */
     void giveBack(Throttlers throttlers) {
         unhandled = true;
-        giveBack(throttlers, policy -> !policy.keepsCharges());
+        throttlers.giveBack(remove(policy -> !policy.keepsCharges()));
     }
 
     /** Records that the request got past authentication with a principal. */
@@ -151,10 +155,50 @@ final class RequestLedger {
         return false;
     }
 
+    /**
+     * Records the end of an asynchronous dispatch: the handler had a result, and its response has been written. The status
+     * of a request that ends without one is that of no handler.
+     */
+    void noteHandledLater() {
+        handledLater = true;
+    }
+
+    /** Records that the time for asynchronous work ran out. */
+    void noteTimeout() {
+        broken = true;
+    }
+
+    /** Records an error of asynchronous work. Unless the handler's result has failed, it is one of the connection. */
+    void noteError(@Nullable Throwable failure) {
+        broken |= !handledLater || failure == null || failure instanceof IOException;
+    }
+
+    /** Records an exception that ended the request or its handler. */
+    void noteFailure(Throwable failure) {
+        broken |= RequestFailure.isDisconnect(failure);
+        failedByRequest |= RequestFailure.isByRequest(failure);
+    }
+
+    /** Gives back the tokens that a complete asynchronous request took, on a thread that may wait. */
+    void refundLater(Throttlers throttlers, HttpServletResponse response) {
+        if (handledLater || response.isCommitted()) {
+            throttlers.giveBackLater(refunded(response.getStatus()));
+        }
+    }
+
     /** Gives back the tokens of the policies that refund a response with this status. */
     void refund(Throttlers throttlers, int status) {
+        throttlers.giveBack(refunded(status));
+    }
+
+    /**
+     * Removes the tokens that come back with a response. A broken request gives back none: its client may have ended it
+     * before its status was known. An error of the server that the client caused is no status of the server.
+     */
+    private List<Answer> refunded(int status) {
         boolean passed = authenticated && !authenticationFailed;
-        giveBack(throttlers, policy -> policy.refunds(status, passed));
+        int judged = failedByRequest && status >= HttpServletResponse.SC_INTERNAL_SERVER_ERROR ? 0 : status;
+        return broken ? List.of() : remove(policy -> policy.refunds(judged, passed));
     }
 
     /** Returns the actual costs that the request's handler sets. */
@@ -199,19 +243,21 @@ final class RequestLedger {
         takenLater = List.of();
     }
 
-    private void giveBack(Throttlers throttlers, Predicate<RequestPolicy> returnsTokens) {
+    /** Removes and returns the tokens of some policies. */
+    private List<Answer> remove(Predicate<RequestPolicy> returnsTokens) {
         RequestPolicies policies = this.policies;
-        if (policies != null) {
-            List<Answer> all = allTaken();
-            List<Answer> returned = new ArrayList<>(all.size());
-            List<Answer> kept = new ArrayList<>(all.size());
-            for (Answer answer : all) {
-                (returnsTokens.test(policies.of(answer.charge())) ? returned : kept).add(answer);
-            }
-            taken = kept;
-            takenLater = List.of();
-            throttlers.giveBack(returned);
+        if (policies == null) {
+            return List.of();
         }
+        List<Answer> all = allTaken();
+        List<Answer> returned = new ArrayList<>(all.size());
+        List<Answer> kept = new ArrayList<>(all.size());
+        for (Answer answer : all) {
+            (returnsTokens.test(policies.of(answer.charge())) ? returned : kept).add(answer);
+        }
+        taken = kept;
+        takenLater = List.of();
+        return returned;
     }
 
     private List<Answer> allTaken() {

@@ -51,7 +51,8 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
     }
 
     FilterRegistrationBean<Filter> dispatches(Rejections rejections) {
-        FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>(rejections.dispatchFilter());
+        FilterRegistrationBean<Filter> registration =
+                new FilterRegistrationBean<>(rejections.dispatchFilter(RateLimitFilter::dispatched));
         registration.setName(DISPATCHES);
         registration.setOrder(beforeSecurity());
         registration.setDispatcherTypes(DispatcherType.ASYNC, DispatcherType.FORWARD, DispatcherType.ERROR);

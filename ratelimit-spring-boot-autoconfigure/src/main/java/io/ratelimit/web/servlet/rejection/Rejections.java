@@ -16,7 +16,9 @@ import java.io.IOException;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.i18n.LocaleContextHolder;
 import org.springframework.http.HttpHeaders;
@@ -239,20 +241,30 @@ public final class Rejections {
      *
      * <p>It also rejects requests whose dispatch ends with a denied or interrupted call, as after a forward to a servlet
      * that isn't Spring MVC's. The container would log the exception with its stack trace before other filters see it.
+     *
+     * @param dispatched receives each request at the end of its dispatch, with the exception that ended it, or null
      */
-    public Filter dispatchFilter() {
+    public Filter dispatchFilter(BiConsumer<HttpServletRequest, @Nullable Throwable> dispatched) {
         return (request, response, chain) -> {
             DelayedRejection rejection = DelayedRejection.claim(request);
             if (rejection != null) {
                 writeDelayed(rejection, (HttpServletResponse) response);
+                dispatched.accept((HttpServletRequest) request, null);
                 return;
             }
+            Throwable failure = null;
             try {
                 chain.doFilter(request, response);
-            } catch (ServletException | RuntimeException failure) {
-                if (!rejectCall((HttpServletRequest) request, (HttpServletResponse) response, failure, () -> {})) {
-                    throw failure;
+            } catch (ServletException | RuntimeException thrown) {
+                failure = thrown;
+                if (!rejectCall((HttpServletRequest) request, (HttpServletResponse) response, thrown, () -> {})) {
+                    throw thrown;
                 }
+            } catch (IOException | Error thrown) {
+                failure = thrown;
+                throw thrown;
+            } finally {
+                dispatched.accept((HttpServletRequest) request, failure);
             }
         };
     }
