@@ -15,6 +15,7 @@ import jakarta.servlet.Filter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -118,7 +119,7 @@ final class RateLimitManagementContextConfiguration {
     FilterRegistrationBean<?> rateLimitDeadlineFilter() {
         FilterRegistrationBean<?> own =
                 parent.getBean(RateLimitFailoverAutoConfiguration.DEADLINE_FILTER, FilterRegistrationBean.class);
-        FilterRegistrationBean<?> registration = new FilterRegistrationBean<>(own.getFilter());
+        FilterRegistrationBean<?> registration = new FilterRegistrationBean<>(Objects.requireNonNull(own.getFilter()));
         registration.setName(own.getFilterName());
         registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ASYNC, DispatcherType.ERROR);
         registration.setAsyncSupported(true);
