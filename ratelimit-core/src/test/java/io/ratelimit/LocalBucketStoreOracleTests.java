@@ -103,27 +103,16 @@ class LocalBucketStoreOracleTests {
         if (cost > estimate) {
             // A bucket that is full begins under the spec of the take.
             oracles.get(taken.key).use(taken.answer.charge().spec(), time.nanoTime());
-            long left = left(store, taken.answer);
+            PolicyBuckets buckets = store.buckets(taken.answer.policy());
+            BucketState bucket = buckets.bucketToOwe(taken.answer, time.nanoTime());
+            long left = bucket.scale().tokensLeft(missing(bucket, time.nanoTime()));
+            long more = cost - estimate;
+            long owed = buckets.isShared(bucket) ? Math.min(left, more) : more;
             assertThat(store.settle(taken.answer, cost)).isTrue();
-            long owed = isShared(store, taken.answer) ? Math.min(left, cost - estimate) : cost - estimate;
             oracles.get(taken.key).owed(spec, owed, time.nanoTime(), step);
         } else {
             giveBack(store, taken, cost, oracles, step);
         }
-    }
-
-    /** Returns the tokens that a bucket without debt pays at most. */
-    private long left(LocalBucketStore store, Answer taken) {
-        BucketState bucket = store.buckets(taken.policy()).find(taken.charge());
-        return bucket == null
-                ? taken.charge().spec().capacity()
-                : bucket.scale().tokensLeft(missing(bucket, time.nanoTime()));
-    }
-
-    private static boolean isShared(LocalBucketStore store, Answer taken) {
-        PolicyBuckets buckets = store.buckets(taken.policy());
-        BucketState bucket = buckets.find(taken.charge());
-        return bucket != null && buckets.isShared(bucket);
     }
 
     private void giveBack(LocalBucketStore store, Taken taken, long cost, List<GrantOracle> oracles, String step) {

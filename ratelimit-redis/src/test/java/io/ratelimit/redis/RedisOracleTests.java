@@ -220,9 +220,8 @@ class RedisOracleTests {
     }
 
     private static Charge leased(Charge charge, SplittableRandom random) {
-        Duration lease = Duration.ofNanos(1
-                + random.nextLong(
-                        Math.min(charge.spec().timeToFull().toNanos() / (1 << random.nextInt(4)), 60_000_000_000L)));
+        long longest = charge.spec().timeToFull().toNanos() / (1 << random.nextInt(4));
+        Duration lease = Duration.ofNanos(1 + random.nextLong(Math.max(Math.min(longest, 60_000_000_000L), 1)));
         return Charge.of(charge.policy().withLease(lease), charge.key(), charge.cost());
     }
 
