@@ -15,6 +15,7 @@ class SharedDebtTests {
 
     /** So many debtors that each of the 4,096 overflow buckets has one, but for one run in ten million. */
     private static final int DEBTORS = 25 * 4_096;
+
     private static final Duration TIME_TO_FULL = Duration.ofMinutes(1);
     private static final ThrottlePolicy POLICY =
             ThrottlePolicy.of("tokens", BucketSpec.of("60/1m"), "ip").withMaxKeys(1);
