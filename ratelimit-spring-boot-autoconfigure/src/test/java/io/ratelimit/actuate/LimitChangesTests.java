@@ -353,7 +353,7 @@ class LimitChangesTests {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> changeForAll("7", null))
                 .withMessage("Redis is unavailable; no limit was changed");
-        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(1));
+        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofMillis(1_800)); // with a pause
     }
 
     @Test

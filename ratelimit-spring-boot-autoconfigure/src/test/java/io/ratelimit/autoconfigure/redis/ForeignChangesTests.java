@@ -190,7 +190,7 @@ class ForeignChangesTests {
         HttpResponse<String> answer = request.get();
         assertThat(Duration.ofNanos(System.nanoTime() - began))
                 .as(answer.body())
-                .isLessThan(Duration.ofSeconds(1));
+                .isLessThan(Duration.ofMillis(1_800)); // a second, and a pause of a busy machine
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(status);
         if (status == 503) {
             assertThat(answer.body()).contains("Redis is unavailable");
