@@ -62,12 +62,14 @@ public interface RequestFacts {
 
     /**
      * Returns the first value of a query parameter, decoded; null if the query string has none. Never reads the body.
-     * Without the parameter {@code limit}, {@code !limit} counts, by which Spring's data binding sets a field too.
+     * Without the parameter {@code limit}, {@code !limit} or {@code Limit} counts, by which Spring's data binding sets a
+     * field too.
      *
      * @param name the name of the parameter
      * @throws IllegalStateException if the body is multipart and the method isn't POST, PUT or PATCH: a controller gets
      *     the values of the body's parts first; or if, without the parameter {@code limit}, there is {@code _limit}, by
-     *     which data binding removes a field's default
+     *     which data binding removes a field's default; or if two spellings of the name have different values, and data
+     *     binding may use another one
      */
     @Nullable
     String query(String name);

@@ -15,6 +15,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.PathContainer;
+import org.springframework.util.StringUtils;
 import org.springframework.web.cors.CorsUtils;
 import org.springframework.web.util.UriUtils;
 import org.springframework.web.util.WebUtils;
@@ -213,8 +214,39 @@ final class ServletRequestFacts implements RequestFacts {
             throw new IllegalStateException("the parts of a multipart body precede the query string");
         }
         String query = request.getQueryString();
+        if (query == null) {
+            return null;
+        }
+        String value = anyForm(name, query);
+        String recased = recased(name, query);
+        String other = recased == null
+                ? null
+                : value == null || isBoundLast(recased) ? anyForm(recased, query) : otherForm(recased, query);
+        if (value != null && other != null && !value.equals(other)) {
+            throw new IllegalStateException("data binding may find the value of another spelling");
+        }
+        return value != null ? value : other;
+    }
+
+    /** Returns whether a parameter is bound after the one with a capital: data binding sorts parameters by name. */
+    private static boolean isBoundLast(String name) {
+        return Character.isLowerCase(name.charAt(0));
+    }
+
+    /**
+     * Returns the name with its first letter in the other case, by which data binding sets the same field; null if the
+     * query string can't contain it.
+     */
+    private static @Nullable String recased(String name, String query) {
+        String upper = StringUtils.capitalize(name);
+        String recased = upper.equals(name) ? StringUtils.uncapitalize(name) : upper;
+        boolean possible = !recased.equals(name) && (query.indexOf(recased.charAt(0)) >= 0 || query.indexOf('%') >= 0);
+        return possible ? recased : null;
+    }
+
+    private static @Nullable String anyForm(String name, String query) {
         String value = QueryString.first(name, query);
-        return value != null || query == null ? value : otherForm(name, query);
+        return value != null ? value : otherForm(name, query);
     }
 
     /**

@@ -165,6 +165,13 @@ class NumberSpellingTests {
         assertForm("?!limit=50&limit%5B%5D=1", "50 rows", 100);
         assertForm("?_limit=1", "null rows", 100);
         assertForm("?%5Flimit=1", "null rows", 100);
+        assertForm("?Limit=50", "50 rows", 50);
+        assertForm("?%4Cimit=50&other", "50 rows", 50);
+        assertForm("?!Limit=50", "50 rows", 50);
+        assertForm("?_Limit=1", "null rows", 100);
+        assertForm("?limit=10&Limit=50", "10 rows", 10);
+        assertForm("?limit=10&!Limit=50", "50 rows", 100);
+        assertForm("?limit=10&_Limit=1", "null rows", 100);
     }
 
     private static void assertForm(String query, String body, long tokens) {
