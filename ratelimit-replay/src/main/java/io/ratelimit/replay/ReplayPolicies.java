@@ -126,6 +126,7 @@ record ReplayPolicies(
                         failures)
                 .build();
         LogEntry forwarded = new LogEntry();
+        forwarded.host = "0.0.0.0";
         forwarded.path = "/";
         forwarded.headers = List.of("x-forwarded-for");
         forwarded.headerValues = new String[] {"unknown"};

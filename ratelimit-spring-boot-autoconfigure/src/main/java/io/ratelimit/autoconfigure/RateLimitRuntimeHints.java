@@ -48,7 +48,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
             "org.slf4j.MDC",
             "org.springframework.security.authentication.AbstractAuthenticationToken",
             "org.springframework.security.core.Authentication",
-            "org.springframework.security.core.CredentialsContainer");
+            "org.springframework.security.core.CredentialsContainer",
+            "org.springframework.web.context.request.ServletRequestAttributes");
 
     @Override
     public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {

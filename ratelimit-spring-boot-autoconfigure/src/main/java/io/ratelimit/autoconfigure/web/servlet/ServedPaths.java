@@ -7,11 +7,13 @@ import jakarta.servlet.Registration;
 import jakarta.servlet.ServletContext;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.springframework.aot.AotDetector;
 import org.springframework.context.ApplicationContext;
 import org.springframework.core.io.ClassPathResource;
 import org.springframework.core.io.Resource;
@@ -206,12 +208,16 @@ final class ServedPaths {
         private static final Pattern PATH = Pattern.compile("/[^\\s\\],'\"]*");
 
         static List<String> paths(ApplicationContext context) {
-            List<String> paths = new ArrayList<>();
-            context.getBeansOfType(SecurityFilterChain.class).values().forEach(chain -> chain.getFilters()
-                    .forEach(filter -> addMatchers(filter, paths)));
-            if (!context.getBeansOfType(SecurityFilterChain.class).isEmpty()) {
-                paths.addAll(USUAL);
+            Collection<SecurityFilterChain> chains =
+                    context.getBeansOfType(SecurityFilterChain.class).values();
+            if (chains.isEmpty()) {
+                return List.of();
             }
+            if (AotDetector.useGeneratedArtifacts()) {
+                return List.of("/**"); // a native image can't read the fields
+            }
+            List<String> paths = new ArrayList<>(USUAL);
+            chains.forEach(chain -> chain.getFilters().forEach(filter -> addMatchers(filter, paths)));
             return paths;
         }
 
