@@ -75,8 +75,8 @@ abstract class PolicyDescription {
 
     /**
      * Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session, header:NAME,
-     * cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL. Default: none, so all
-     * requests share one bucket.
+     * cookie:NAME, query:NAME, path-variable:NAME, claim:NAME (of a JWT or OAuth2 user), bean:NAME (a KeyResolver) or
+     * expression:SPEL. Default: none, so all requests share one bucket.
      */
     public abstract List<String> getKey();
 

@@ -187,8 +187,8 @@ public record RateLimitProperties(
      *     part can have, such as header:X-Plan, bean:NAME or expression:SPEL. Default: none.
      * @param overrides Limits of single keys or networks, or exemptions for them. Default: none.
      * @param key Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session,
-     *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME (a KeyResolver) or expression:SPEL.
-     *     Default: none, so all requests share one bucket.
+     *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, claim:NAME (of a JWT or OAuth2 user), bean:NAME
+     *     (a KeyResolver) or expression:SPEL. Default: none, so all requests share one bucket.
      * @param ignoreCase Whether keys that differ only in case share a bucket. Default: true.
      * @param onMissingKey Treatment of a request that lacks a part of the key: client-ip (use the address instead),
      *     shared (one bucket for all of them), deny (403) or skip. Default: client-ip.

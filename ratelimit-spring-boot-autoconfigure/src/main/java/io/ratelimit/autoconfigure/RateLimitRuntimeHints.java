@@ -49,6 +49,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
             "org.springframework.security.authentication.AbstractAuthenticationToken",
             "org.springframework.security.core.Authentication",
             "org.springframework.security.core.CredentialsContainer",
+            "org.springframework.security.oauth2.core.ClaimAccessor",
+            "org.springframework.security.oauth2.server.resource.authentication.AbstractOAuth2TokenAuthenticationToken",
             "org.springframework.web.context.request.ServletRequestAttributes");
 
     @Override

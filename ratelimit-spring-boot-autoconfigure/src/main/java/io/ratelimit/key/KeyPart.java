@@ -31,7 +31,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
 
     private static final String ENDPOINT = "endpoint";
     private static final String PARTS = "ip, user, endpoint, method, session, header:NAME, cookie:NAME, query:NAME,"
-            + " path-variable:NAME, bean:NAME or expression:SPEL";
+            + " path-variable:NAME, claim:NAME, bean:NAME or expression:SPEL";
     private static final String BEAN = "bean:";
     private static final String EXPRESSION = "expression:";
     private static final Set<String> METHODS =
@@ -80,6 +80,10 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
             case "path-variable:" -> {
                 check(isVariable(name), text, "path variable", "path-variable:tenant");
                 yield sent(text, request -> request.pathVariable(name));
+            }
+            case "claim:" -> {
+                check(!name.isBlank(), text, "claim", "claim:tenant");
+                yield new KeyPart(text, request -> request.claim(name), Availability.NEEDS_USER, false);
             }
             case BEAN -> {
                 check(!name.isBlank(), text, "bean", "bean:tenantKey");

@@ -117,7 +117,7 @@ final class RequestExpression {
 
     /** Returns when the facts of the expression are available. */
     Availability availability() {
-        if (facts.contains("user") || facts.contains("roles")) {
+        if (facts.contains("user") || facts.contains("roles") || facts.contains("claim")) {
             return Availability.NEEDS_USER;
         }
         return facts.contains("bean") ? Availability.MAY_CHANGE : Availability.IMMEDIATE;

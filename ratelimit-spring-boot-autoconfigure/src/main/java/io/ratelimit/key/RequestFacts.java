@@ -49,6 +49,15 @@ public interface RequestFacts {
      */
     Set<String> roles();
 
+    /**
+     * Returns a claim of the request's JWT, or an attribute of its OAuth2 principal, as text; null without a user, and for
+     * a value that is neither text nor number nor boolean.
+     *
+     * @param name the name of the claim
+     */
+    @Nullable
+    String claim(String name);
+
     /** Returns the length of the body in bytes as the client announced it, at most 2<sup>40</sup>; -1 if it didn't. */
     long contentLength();
 

@@ -298,6 +298,7 @@ class ConfigurationMetadataTests {
                                 "cookie:NAME",
                                 "query:NAME",
                                 "path-variable:NAME",
+                                "claim:NAME",
                                 "bean:NAME",
                                 "expression:SPEL")),
                 Map.entry("maxKeys", List.of("1000000")),

@@ -33,7 +33,7 @@ class OptionalDependenciesTests {
     private static final String TEST_TOOLS =
             "junit.*|assertj.*|archunit.*|spring-test|spring-boot-.*test.*|byte-buddy.*"
                     + "|hamcrest|awaitility|jsonassert|json-path|json-smart|xmlunit.*|opentest4j|apiguardian.*|accessors-smart|asm";
-    private static final String SECURITY = "spring-security-.*|spring-boot-(starter-)?security";
+    private static final String SECURITY = "spring-security-.*|spring-boot-(starter-)?security.*";
     private static final String ACTUATOR =
             "spring-boot-(starter-)?(actuator|micrometer).*|spring-boot-health|micrometer-(core|jakarta9|registry-.*)"
                     + "|prometheus-.*";
@@ -53,7 +53,24 @@ class OptionalDependenciesTests {
                 .contains(
                         "Throttle policy 'site' is enforced: 1/1d, capacity 1, one bucket, in memory; all methods, all"
                                 + " paths, before authentication")
+                .contains(
+                        "Throttle policy 'tenants' is keyed by claim:tenant, but Spring Security's OAuth2 is not on the"
+                                + " class path: 'on-missing-key' decides for all requests")
                 .contains("ANSWERS 404 429 application/problem+json");
+    }
+
+    /** Authenticates without OAuth2, and with the part of it that applications with an OAuth2 login have. */
+    @ParameterizedTest
+    @ValueSource(strings = {"spring-security-oauth2-.*", "spring-security-oauth2-(resource-server|jose)"})
+    void claimsNeedNoResourceServer(String lacking) throws Exception {
+        String output = run(
+                WebApplication.class,
+                without(TEST_TOOLS, ACTUATOR, REDIS, lacking, "spring-boot-(starter-)?security-oauth2-.*|nimbus-.*"),
+                "--spring.security.user.name=user",
+                "--spring.security.user.password=secret");
+
+        assertThat(output).contains("ANSWERS 404 429 application/problem+json");
+        assertThat(output.contains("OAuth2 is not on the class path")).isEqualTo(lacking.endsWith("oauth2-.*"));
     }
 
     /** Micrometer is there in many an application that has no use for it, and without what Spring Boot has for it. */
@@ -180,7 +197,9 @@ class OptionalDependenciesTests {
                 "--server.port=0",
                 "--ratelimit.policies.site.rate=1/1d",
                 "--ratelimit.policies.roles.rate=1/1d",
-                "--ratelimit.policies.roles.condition=roles.contains('ADMIN')"));
+                "--ratelimit.policies.roles.condition=roles.contains('ADMIN')",
+                "--ratelimit.policies.tenants.rate=100/1d",
+                "--ratelimit.policies.tenants.key=claim:tenant"));
         command.addAll(List.of(arguments));
         Process process = new ProcessBuilder(command)
                 .redirectErrorStream(true)
@@ -268,6 +287,7 @@ class OptionalDependenciesTests {
                 printActuatorBeans(context);
                 HttpRequest request = HttpRequest.newBuilder(URI.create(
                                 "http://localhost:" + context.getEnvironment().getProperty("local.server.port")))
+                        .header("Authorization", "Basic dXNlcjpzZWNyZXQ=") // user:secret
                         .build();
                 HttpResponse<?> first = HttpClient.newHttpClient().send(request, BodyHandlers.discarding());
                 HttpResponse<?> second = HttpClient.newHttpClient().send(request, BodyHandlers.discarding());

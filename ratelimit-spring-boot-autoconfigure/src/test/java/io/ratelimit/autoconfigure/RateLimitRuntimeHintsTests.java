@@ -31,6 +31,8 @@ import org.springframework.core.io.support.PathMatchingResourcePatternResolver;
 import org.springframework.expression.spel.support.SimpleEvaluationContext;
 import org.springframework.security.authentication.AbstractAuthenticationToken;
 import org.springframework.security.core.Authentication;
+import org.springframework.security.oauth2.core.ClaimAccessor;
+import org.springframework.security.oauth2.server.resource.authentication.AbstractOAuth2TokenAuthenticationToken;
 
 /** The hints for native images. {@code AheadOfTimeTests} compares them with what the sample application needs. */
 class RateLimitRuntimeHintsTests {
@@ -97,7 +99,14 @@ class RateLimitRuntimeHintsTests {
     }
 
     @ParameterizedTest
-    @ValueSource(classes = {MDC.class, Authentication.class, AbstractAuthenticationToken.class})
+    @ValueSource(
+            classes = {
+                MDC.class,
+                Authentication.class,
+                AbstractAuthenticationToken.class,
+                ClaimAccessor.class,
+                AbstractOAuth2TokenAuthenticationToken.class
+            })
     void optionalTypesAreFoundByName(Class<?> type) {
         assertThat(reflection().onType(type)).accepts(hints);
     }

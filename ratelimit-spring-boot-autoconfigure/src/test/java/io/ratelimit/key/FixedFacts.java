@@ -61,6 +61,11 @@ record FixedFacts(String method, String endpoint, String ip, String user, Map<St
     }
 
     @Override
+    public String claim(String name) {
+        return headers.get("claim " + name);
+    }
+
+    @Override
     public String session() {
         return headers.get("session");
     }

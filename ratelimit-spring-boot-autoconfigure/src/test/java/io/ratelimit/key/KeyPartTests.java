@@ -24,6 +24,7 @@ class KeyPartTests {
         "cookie:X-Key, c1, IMMEDIATE, true",
         "query:X-Key, q1, IMMEDIATE, true",
         "path-variable:X-Key, v1, IMMEDIATE, true",
+        "claim:https://x/tenant, t1, NEEDS_USER, false",
         "expression:method + '-' + header('X-Key'), GET-secret, IMMEDIATE, false",
         "expression:user + '-' + ip, alice-203.0.113.7, NEEDS_USER, false",
     })
@@ -36,6 +37,7 @@ class KeyPartTests {
                 "alice",
                 Map.of(
                         "X-Key", "secret",
+                        "claim https://x/tenant", "t1",
                         "Authorization", "none",
                         "session", "s1",
                         "cookie X-Key", "c1",
@@ -77,8 +79,9 @@ class KeyPartTests {
     void anUnknownPartIsRejectedWithTheKnownOnes(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
-                .withMessage("'" + text + "' is not a part of a key: say ip, user, endpoint, method, session,"
-                        + " header:NAME, cookie:NAME, query:NAME, path-variable:NAME, bean:NAME or expression:SPEL");
+                .withMessage(
+                        "'" + text + "' is not a part of a key: say ip, user, endpoint, method, session,"
+                                + " header:NAME, cookie:NAME, query:NAME, path-variable:NAME, claim:NAME, bean:NAME or expression:SPEL");
     }
 
     @ParameterizedTest
@@ -96,6 +99,8 @@ class KeyPartTests {
         "query:, parameter, query:tenant",
         "path-variable:, path variable, path-variable:tenant",
         "path-variable:{id}, path variable, path-variable:tenant",
+        "claim:, claim, claim:tenant",
+        "'claim: ', claim, claim:tenant",
         "bean:, bean, bean:tenantKey",
     })
     void aPartWithANameNeedsOne(String text, String kind, String example) {

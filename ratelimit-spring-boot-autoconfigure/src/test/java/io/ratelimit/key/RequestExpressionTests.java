@@ -25,7 +25,7 @@ import org.springframework.expression.spel.standard.SpelExpression;
 class RequestExpressionTests {
 
     private static final String FACT_NAMES = "method, path, endpoint, ip, user, roles, contentLength,"
-            + " header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME'), bean('NAME') and number(TEXT)";
+            + " header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME'), claim('NAME'), bean('NAME') and number(TEXT)";
 
     private static final FixedFacts FACTS = new FixedFacts(
             "POST",
@@ -39,6 +39,7 @@ class RequestExpressionTests {
                     "X-Plan", "gold",
                     "query page", "7",
                     "cookie device", "d1",
+                    "claim tenant", "t1",
                     "variable id", "5"));
 
     @ParameterizedTest
@@ -56,6 +57,8 @@ class RequestExpressionTests {
                 "query('page')                               | 7",
                 "cookie('device')                            | d1",
                 "pathVariable('id')                          | 5",
+                "claim('tenant')                             | t1",
+                "claim('plan') == 'trial'                    | false",
                 "roles.contains('ADMIN')                     | true",
                 "roles.contains('USER')                      | false",
                 "roles.size()                                | 2",
@@ -203,6 +206,7 @@ class RequestExpressionTests {
         "roles.contains('a'), NEEDS_USER",
         "method == 'GET' ? ip : user, NEEDS_USER",
         "header(user), NEEDS_USER",
+        "claim('tenant'), NEEDS_USER",
         "header('user') + method + path + endpoint + ip, IMMEDIATE",
         "'''user''', IMMEDIATE"
     })

@@ -37,7 +37,7 @@ public final class ExpressionCheck {
     private static final List<String> PROPERTIES =
             List.of("method", "path", "endpoint", "ip", "user", "roles", "contentLength");
     private static final List<String> FUNCTIONS =
-            List.of("header", "query", "cookie", "pathVariable", "number", "bean");
+            List.of("header", "query", "cookie", "pathVariable", "claim", "number", "bean");
 
     /** Methods of texts and collections; none depends on the default locale, and none returns more than it receives. */
     private static final List<String> METHODS = List.of(
@@ -78,7 +78,7 @@ public final class ExpressionCheck {
 
     private static final String FACTS = String.join(", ", PROPERTIES)
             + ", header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME')"
-            + ", bean('NAME') and number(TEXT)";
+            + ", claim('NAME'), bean('NAME') and number(TEXT)";
 
     private final Set<String> facts = new HashSet<>();
 

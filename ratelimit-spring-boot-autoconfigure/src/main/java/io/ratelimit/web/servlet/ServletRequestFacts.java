@@ -204,6 +204,11 @@ final class ServletRequestFacts implements RequestFacts {
     }
 
     @Override
+    public @Nullable String claim(String name) {
+        return UserPrincipal.claim(request.getUserPrincipal(), name);
+    }
+
+    @Override
     public long contentLength() {
         return Math.min(request.getContentLengthLong(), MAX_CONTENT_LENGTH);
     }

@@ -25,6 +25,7 @@ import org.springframework.web.util.pattern.PathPattern;
 record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
+    private static final String OAUTH2 = "org.springframework.security.oauth2.core.ClaimAccessor";
     private static final int MAX_SHOWN = 10;
     private static final String PATH_VARIABLE = "path-variable:";
     private static final Pattern QUERY = Pattern.compile("\\?[^/]*=");
@@ -32,6 +33,7 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
 
     void log() {
         warnOfMissingUsers();
+        warnOfMissingClaims();
         warnOfIneffectiveExemptions();
         policies.forEach(RequestPolicyWarnings::warnOfRefunds);
         policies.forEach(RequestPolicyWarnings::warnOfQueries);
@@ -97,6 +99,19 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
                             + "' is keyed by user, but Spring Security is not on the class path: unless something else"
                             + " authenticates, 'on-missing-key' decides for all requests");
                 }
+            }
+        }
+    }
+
+    private void warnOfMissingClaims() {
+        if (!ClassUtils.isPresent(OAUTH2, RequestPolicyWarnings.class.getClassLoader())) {
+            for (RequestPolicy policy : policies) {
+                policy.policy().key().stream()
+                        .filter(part -> part.startsWith("claim:"))
+                        .forEach(part -> logger.warn("Throttle policy '"
+                                + policy.policy().name() + "' is keyed by "
+                                + part + ", but Spring Security's OAuth2 is not on the class path: 'on-missing-key'"
+                                + " decides for all requests"));
             }
         }
     }
