@@ -14,11 +14,13 @@ import java.util.Collections;
 import java.util.Enumeration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import org.springframework.security.authentication.AbstractAuthenticationToken;
 import org.springframework.security.core.GrantedAuthority;
+import org.springframework.security.oauth2.core.OAuth2AuthenticatedPrincipal;
 import org.springframework.web.util.UriUtils;
 
 /**
@@ -256,8 +258,8 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         return DispatcherType.REQUEST;
     }
 
-    /** A user whose roles are unknown. */
-    private final class User extends AbstractAuthenticationToken {
+    /** A user whose roles and claims are unknown. */
+    private final class User extends AbstractAuthenticationToken implements OAuth2AuthenticatedPrincipal {
 
         private static final long serialVersionUID = 1;
 
@@ -281,8 +283,19 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         }
 
         @Override
-        public Object getPrincipal() {
+        public String getName() {
             return name;
+        }
+
+        @Override
+        public Object getPrincipal() {
+            return this;
+        }
+
+        @Override
+        public Map<String, Object> getAttributes() {
+            miss("claims");
+            return Map.of();
         }
     }
 }

@@ -590,6 +590,7 @@ class ReplayCommandTests {
                     per-key: { key: "header:X-Api-Key", rate: 1/1m, paths: /none }
                     session: { key: session, rate: 1/1m }
                     admins: { rate: 1/1m, condition: "path == '/items' && roles.contains('ADMIN')" }
+                    tenants: { key: "claim:tenant", rate: 1/1m }
                     account: { key: "bean:account", rate: 1/1m }
                     plans: { key: ip, rate: 1/1m, limit: "bean:plans" }
                     sized: { rate: 1/1m, cost: "contentLength / 1024" }
@@ -620,6 +621,7 @@ class ReplayCommandTests {
         run();
         assertThat(report())
                 .contains("admins: not decided, the log lacks roles (1 request)")
+                .contains("tenants: not decided, the log lacks claims (1 request)")
                 .contains("per-user: key user");
     }
 

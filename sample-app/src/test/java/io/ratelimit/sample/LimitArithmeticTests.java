@@ -7,7 +7,10 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttler;
 import io.ratelimit.Throttlers;
+import io.ratelimit.TokenBucket;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -29,5 +32,17 @@ class LimitArithmeticTests {
         time.advance(Duration.ofSeconds(10));
 
         assertThat(alice.decide(10).allowed()).isTrue();
+    }
+
+    @Test
+    void theQuotaComesBackAtTheBeginningOfTheMonth() {
+        time.setWallClock(Instant.parse("2026-02-28T23:59:50Z"));
+        TokenBucket quota = TokenBucket.of(BucketSpec.of("2/month").withCalendar(ZoneOffset.UTC), time);
+        assertThat(quota.tryAcquire(2)).isTrue();
+        assertThat(quota.tryAcquire(1)).isFalse();
+
+        time.advance(Duration.ofSeconds(10));
+
+        assertThat(quota.tryAcquire(2)).isTrue();
     }
 }
