@@ -58,7 +58,8 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
         hints.resources().registerPattern("io/ratelimit/redis/bucket.lua");
         hints.resources().registerPattern("io/ratelimit/actuate/dashboard/*");
         registerValues(hints.reflection(), ResolvableType.forClass(RateLimitProperties.class));
-        OPTIONAL.forEach(name -> hints.reflection().registerTypeIfPresent(classLoader, name, type -> {}));
+        // Also absent types: a native image must know that a look-up finds none.
+        OPTIONAL.forEach(name -> hints.reflection().registerType(TypeReference.of(name), type -> {}));
         registerExpressions(hints.reflection());
         CACHES.stream()
                 .map(name -> CAFFEINE + name)

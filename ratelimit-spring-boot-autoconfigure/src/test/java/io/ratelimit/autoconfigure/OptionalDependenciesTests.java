@@ -216,7 +216,7 @@ class OptionalDependenciesTests {
     }
 
     private static boolean isOwn(String entry) {
-        return Path.of(entry).startsWith(Path.of("").toAbsolutePath());
+        return Path.of(entry).toAbsolutePath().startsWith(Path.of("").toAbsolutePath());
     }
 
     /** Returns the name of a jar. A module that isn't packaged yet is the directory of its classes. */
