@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Calls that are settled far above their estimate, in overflow buckets that strangers share. */
 class SharedDebtTests {
 
-    /** So many debtors that each of the 4,096 overflow buckets has one, but for one run in ten million. */
+    /** Enough debtors for each of the 4,096 overflow buckets: in one run of ten million a bucket has none. */
     private static final int DEBTORS = 25 * 4_096;
 
     private static final Duration TIME_TO_FULL = Duration.ofMinutes(1);
@@ -110,7 +110,7 @@ class SharedDebtTests {
         assertThat(retryAfter(POLICY, "debtor", 1)).isEqualTo(Duration.ofSeconds(91));
     }
 
-    /** Its own bucket is nobody else's. */
+    /** No other key shares the bucket of a key that has its own. */
     @Test
     void aKeyWithItsOwnBucketOwesAll() {
         store.settle(take(POLICY, "known", 1), 5_000);

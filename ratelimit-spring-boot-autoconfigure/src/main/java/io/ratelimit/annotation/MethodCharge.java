@@ -101,7 +101,7 @@ record MethodCharge(
                 return value;
             }
             limit.failures().failed(policy().name(), failed, "neither true nor false");
-        } catch (RuntimeException failure) {
+        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
             limit.failures().failed(policy().name(), failed, failure);
         }
         return true;
