@@ -55,10 +55,8 @@ final class ChangeSignature {
             return value;
         }
         String change = mark < 0 ? value : value.substring(0, mark);
-        if (mark < 0
-                || !MessageDigest.isEqual(
-                        bytes(sign(limit, change)),
-                        bytes(value))) { // compares in a time that doesn't depend on the bytes
+        // isEqual compares in a time that doesn't depend on the bytes.
+        if (mark < 0 || !MessageDigest.isEqual(bytes(sign(limit, change)), bytes(value))) {
             throw new IllegalArgumentException("it has " + (mark < 0 ? "no HMAC" : "a wrong HMAC")
                     + ", so no instance with this 'ratelimit.redis.key-secret' has written it for this limit: remove it"
                     + " from Redis, find out who can write there, and send changes to the actuator");

@@ -13,12 +13,11 @@ public interface RedisClientFactory {
     boolean isCluster();
 
     /**
-     * Creates a client. It has no connection yet.
+     * Creates a client. It has no connection yet. A lost connection is opened again by itself on a cluster only.
      *
      * @param customizer is called for each connection
-     * @param reconnects whether a lost connection is opened again by itself
      */
-    Client create(NettyCustomizer customizer, boolean reconnects);
+    Client create(NettyCustomizer customizer);
 
     /** A client with its threads. */
     interface Client extends AutoCloseable {

@@ -53,8 +53,7 @@ final class RedisConnections implements AutoCloseable {
      */
     static RedisConnections to(RedisClientFactory application) {
         EventLoopDelays delays = new EventLoopDelays();
-        boolean cluster = application.isCluster();
-        return new RedisConnections(application.create(delays, cluster), delays, cluster);
+        return new RedisConnections(application.create(delays), delays, application.isCluster());
     }
 
     /**

@@ -40,10 +40,10 @@ record PlainClients(RedisURI uri, boolean isCluster) implements RedisClientFacto
     }
 
     @Override
-    public Client create(NettyCustomizer customizer, boolean reconnects) {
+    public Client create(NettyCustomizer customizer) {
         ClientResources threads = ClientResources.create();
         ClientResources resources = LimiterOptions.resources(threads, customizer);
-        var options = LimiterOptions.of(ClientOptions.create(), reconnects);
+        var options = LimiterOptions.of(ClientOptions.create(), isCluster);
         if (isCluster) {
             RedisClusterClient cluster = RedisClusterClient.create(resources, uri);
             cluster.setOptions(options);

@@ -36,23 +36,23 @@ public final class LettuceClients implements RedisClientFactory {
     }
 
     @Override
-    public Client create(NettyCustomizer customizer, boolean reconnects) {
+    public Client create(NettyCustomizer customizer) {
         Optional<ClientResources> applicationThreads = application.getClientResources();
         ClientResources threads = applicationThreads.orElseGet(ClientResources::create);
         ClientResources resources =
                 LimiterOptions.resources(threads, new BothCustomizers(threads.nettyCustomizer(), customizer));
-        LettuceConnectionFactory factory = new LettuceConnectionFactory(location, configuration(resources, reconnects));
+        LettuceConnectionFactory factory = new LettuceConnectionFactory(location, configuration(resources));
         factory.afterPropertiesSet();
         factory.start();
         return new FactoryClient(factory, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
     }
 
     /** Returns the application's configuration with the options of the limiter. */
-    LettuceClientConfiguration configuration(ClientResources resources, boolean reconnects) {
+    LettuceClientConfiguration configuration(ClientResources resources) {
         var limiter = LettuceClientConfiguration.builder()
                 .clientResources(resources)
                 .clientOptions(
-                        LimiterOptions.of(application.getClientOptions().orElseGet(ClientOptions::create), reconnects))
+                        LimiterOptions.of(application.getClientOptions().orElseGet(ClientOptions::create), cluster))
                 .commandTimeout(LimiterOptions.atMostHandshake(application.getCommandTimeout()))
                 .shutdownTimeout(application.getShutdownTimeout())
                 .shutdownQuietPeriod(application.getShutdownQuietPeriod());

@@ -59,7 +59,7 @@ class LettuceClientsTests {
     }
 
     private static RedisClientFactory.Client client(LettuceConnectionFactory application) {
-        return new LettuceClients(application).create(new NettyCustomizer() {}, true);
+        return new LettuceClients(application).create(new NettyCustomizer() {});
     }
 
     private static ClusterTopologyRefreshOptions refreshed(Duration period) {
@@ -78,7 +78,7 @@ class LettuceClientsTests {
         try {
             ClusterClientOptions limiter = (ClusterClientOptions)
                     new LettuceClients(new LettuceConnectionFactory(new RedisStandaloneConfiguration(), application))
-                            .configuration(threads, true)
+                            .configuration(threads)
                             .getClientOptions()
                             .orElseThrow();
             assertThat(limiter.getTopologyRefreshOptions().isPeriodicRefreshEnabled())
