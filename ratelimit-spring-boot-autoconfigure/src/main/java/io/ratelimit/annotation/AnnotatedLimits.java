@@ -120,9 +120,10 @@ final class AnnotatedLimits {
                                 .orElse("."));
     }
 
-    private static Optional<String> nearest(String name, Collection<String> names) {
+    /** Returns the name that a typing error may have made of another. */
+    static Optional<String> nearest(String name, Collection<String> names) {
         return names.stream()
-                .filter(other -> distance(name, other) <= MAX_DISTANCE)
+                .filter(other -> distance(name, other) <= Math.min(MAX_DISTANCE, other.length() - 1))
                 .min(Comparator.<String>comparingInt(other -> distance(name, other))
                         .thenComparing(Comparator.naturalOrder()));
     }

@@ -48,12 +48,14 @@ final class CallExpressions {
      * Parses an expression and checks the names that it uses.
      *
      * @param parameters the positions of the arguments by name
+     * @param types the types of the arguments
      * @throws IllegalArgumentException if the text can't be parsed, or uses a name that isn't defined
      */
-    CallValue parse(String text, Map<String, Integer> parameters) {
+    CallValue parse(String text, Map<String, Integer> parameters, DeclaredTypes types) {
         SpelExpression parsed = parse(text);
         SpelNode ast = parsed.getAST();
         check(ast, false, false, parameters);
+        checkProperties(ast, parameters, types);
         SpelExpression expression = Arithmetic.exact(parsed);
         if (ast instanceof VariableReference) {
             return new CallValue.Argument(parameters.getOrDefault(variable(ast), 0));
@@ -149,6 +151,15 @@ final class CallExpressions {
         boolean elements = inElement || node instanceof Projection || node instanceof Selection;
         for (int i = 0; i < node.getChildCount(); i++) {
             check(node.getChild(i), elements, node instanceof CompoundExpression && i > 0, parameters);
+        }
+    }
+
+    private static void checkProperties(SpelNode node, Map<String, Integer> parameters, DeclaredTypes types) {
+        if (node instanceof CompoundExpression) {
+            types.check(node, parameters);
+        }
+        for (int i = 0; i < node.getChildCount(); i++) {
+            checkProperties(node.getChild(i), parameters, types);
         }
     }
 

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.annotation.MergedAnnotation;
@@ -28,10 +29,13 @@ final class RateLimitedReader {
     private static final Map<String, String> EXAMPLES =
             Map.of("rate", "5/1m", "capacity", "10", "cost", "5", "maxWait", "2s");
 
+    private static final Pattern CLASS_TEST = Pattern.compile("(?i)instanceof|class|\\bT\\(");
+
     private final Context context;
     private final MergedAnnotation<RateLimited> annotation;
     private final SourceLocation location;
     private final Map<String, Integer> parameters;
+    private final DeclaredTypes types;
 
     /** Everything that all annotations are read with. */
     record Context(AnnotatedLimits limits, CallExpressions expressions, CandidateBeans beans, Current currentRequest) {}
@@ -41,6 +45,7 @@ final class RateLimitedReader {
         this.annotation = annotation;
         this.location = location;
         this.parameters = CallExpressions.parameters(location.method(), RateLimitedScanner.annotatedMethod(annotation));
+        this.types = new DeclaredTypes(location.method(), testsClasses() ? null : location.type());
     }
 
     /**
@@ -234,12 +239,18 @@ final class RateLimitedReader {
                 ? null
                 : valid(
                         attribute + " '" + text + "'",
-                        () -> context.expressions().parse(text, names),
+                        () -> context.expressions().parse(text, names, types),
                         attribute.equals("key") && isPartOfRequest(text)
                                 ? "Only policies have keys made from the request: define 'ratelimit.policies.NAME: { key: "
                                         + text + ", rate: 5/1m, applies-to: annotated }', and write"
                                         + " '@RateLimited(\"NAME\")'."
                                 : "Write an expression over the arguments, such as '#id', '#p0' or '#tenant.id'.");
+    }
+
+    /** Returns whether an expression tests the class of a value, which may then have properties that are not declared. */
+    private boolean testsClasses() {
+        return Stream.of("key", "cost", "condition", "settle", "tier")
+                .anyMatch(attribute -> CLASS_TEST.matcher(text(attribute)).find());
     }
 
     private boolean isPartOfRequest(String text) {

@@ -30,7 +30,7 @@ final class SettledResult {
                 : null;
     }
 
-    private static boolean isMono(Class<?> type) {
+    static boolean isMono(Class<?> type) {
         return type.getName().equals("reactor.core.publisher.Mono");
     }
 
