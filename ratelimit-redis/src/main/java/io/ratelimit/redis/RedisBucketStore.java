@@ -13,6 +13,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.SpecCache;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -26,6 +27,9 @@ abstract class RedisBucketStore implements Deadline.Bounded {
 
     /** Stands for the time of the server, where tests pass a time of their own. */
     static final long SERVER_TIME = -1;
+
+    /** The time of a call for an operator, who has the answer within a second however long a request may wait. */
+    private static final Duration MAX_OPERATION = Duration.ofMillis(800);
 
     private final RedisKeys keys;
     private final Deadline deadline;
@@ -70,7 +74,10 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     }
 
     final <T> T call(Function<Deadline.Call, T> work) {
-        Deadline.Call call = deadline.call(RedisFailures::of);
+        return call(work, deadline.call(RedisFailures::of));
+    }
+
+    private <T> T call(Function<Deadline.Call, T> work, Deadline.Call call) {
         try {
             return work.apply(call);
         } catch (BackendException failure) {
@@ -107,15 +114,17 @@ abstract class RedisBucketStore implements Deadline.Bounded {
 
     @Override
     public final BucketSnapshot snapshot(Charge charge) {
-        return call(call -> snapshot(charge, call));
+        return call(call -> snapshot(charge, call), deadline.call(RedisFailures::of, MAX_OPERATION));
     }
 
     @Override
     public final void reset(Charge charge) {
-        call(call -> {
-            reset(charge, call);
-            return true;
-        });
+        call(
+                call -> {
+                    reset(charge, call);
+                    return true;
+                },
+                deadline.call(RedisFailures::of, MAX_OPERATION));
     }
 
     /** Opens the connections that calls would have to wait for otherwise. */

@@ -115,7 +115,13 @@ public final class Deadline {
 
     /** Begins a call that may take the time that is left; the failures of its futures are converted by the function. */
     public Call call(Function<Throwable, BackendException> failures) {
-        return new Call(timeout.toNanos(), leftNanos(), failures);
+        return call(failures, timeout);
+    }
+
+    /** Begins a call that may take the time that is left, but not more than the given one. */
+    public Call call(Function<Throwable, BackendException> failures, Duration atMost) {
+        long most = Math.min(timeout.toNanos(), atMost.toNanos());
+        return new Call(most, Math.min(leftNanos(), most), failures);
     }
 
     TimeSource time() {

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The actuator of an application with some or all buckets in Redis. */
 class RedisActuatorTests {
@@ -34,6 +35,17 @@ class RedisActuatorTests {
                 watched: { rate: 100/1d, mode: shadow, on-backend-failure: deny }
                 strict: { rate: 100/1d, paths: /strict, on-backend-failure: %s }
             """;
+
+    /** The operations of the endpoint with the status of their answers while Redis is frozen. */
+    private static final List<String> OPERATIONS = List.of(
+            "503 DELETE /named?key=alice",
+            "503 DELETE /all",
+            "503 DELETE /all/change",
+            "503 POST /all {\"capacity\": 8, \"for\": \"all\"}",
+            "200 POST /all {\"capacity\": 8}",
+            "200 GET /named?key=alice",
+            "200 GET /all",
+            "200 GET ");
 
     private final RedisProcess redis = RedisProcess.started();
 
@@ -122,6 +134,28 @@ class RedisActuatorTests {
             assertThat(answer.statusCode()).isEqualTo(503);
             assertThat(answer.headers().firstValue("Content-Type")).hasValue("application/problem+json");
             assertThat(answer.body()).contains("Redis is unavailable, and the policy has no fallback bucket");
+        }
+    }
+
+    /** A request may wait longer for Redis than an operator does. */
+    @ParameterizedTest
+    @ValueSource(strings = {"script", "transaction"})
+    void whileRedisIsFrozenEachOperationAnswersWithinASecond(String strategy) {
+        String yaml = YAML.formatted("deny") + "  redis: { timeout: 5s, strategy: " + strategy + " }\n";
+        try (RedisApplication application = RedisApplication.start(redis.port(), yaml)) {
+            application.status("/alice");
+            for (String operation : OPERATIONS) {
+                String[] parts = operation.split(" ", 4);
+                String path = "/actuator/ratelimits" + parts[2];
+                redis.freeze();
+                long began = System.nanoTime();
+                HttpResponse<String> answer =
+                        parts.length == 4 ? application.post(path, parts[3]) : application.request(parts[1], path);
+                Duration took = Duration.ofNanos(System.nanoTime() - began);
+                redis.thaw();
+                assertThat(answer.statusCode()).as(operation + answer.body()).isEqualTo(Integer.parseInt(parts[0]));
+                assertThat(took).as(operation).isLessThan(Duration.ofMillis(1_800)); // with a pause
+            }
         }
     }
 
