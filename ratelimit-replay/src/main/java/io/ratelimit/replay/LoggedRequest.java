@@ -143,6 +143,13 @@ final class LoggedRequest extends HttpServletRequestWrapper {
         return entry.host == null || !isName(entry.host) ? entry.host : placeholder(entry.host);
     }
 
+    /** Read only where a policy needs the address of a request that has none. */
+    @Override
+    public String getProtocol() {
+        miss("ip");
+        return "";
+    }
+
     static boolean isName(String host) {
         if (host.indexOf(':') >= 0) {
             return false;

@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -158,10 +159,10 @@ public final class ReplayCommand {
             Findings findings = new Findings(options, reader, format, clock, unread, replay, policies.properties());
             print(new TextReport(findings).text());
             if (options.json != null) {
-                Files.writeString(options.json, new JsonReport(findings).json());
+                Files.write(options.json, new JsonReport(findings).json().getBytes(StandardCharsets.UTF_8));
             }
             if (options.html != null) {
-                Files.writeString(options.html, new JsonReport(findings).html());
+                Files.write(options.html, new JsonReport(findings).html().getBytes(StandardCharsets.UTF_8));
             }
             return exitCode(options, reader, replay);
         }

@@ -161,6 +161,19 @@ class ReplayCommandTests {
         assertThat(Files.readString(json)).contains("\"denied\":[2,2]").contains("\"key\":\"</script>\"");
     }
 
+    /** Half of a pair of surrogates, which JSON can escape, has no form in UTF-8. */
+    @Test
+    void writesATextThatIsNoUnicode() throws IOException {
+        Path json = directory.resolve("report.json");
+        policy("{ key: user, rate: 1/1m }");
+        String entry =
+                "{\"time\":\"2026-11-22T10:00:00Z\",\"request\":\"GET / HTTP/1.1\",\"user\":\"a\\ud800\",\"status\":200}\n";
+        Files.writeString(log, entry.repeat(2));
+
+        assertThat(run("--json", json.toString())).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(Files.readString(json)).contains("\"key\":\"a?\"");
+    }
+
     @Test
     void anEmptyLogIsNotDecided() throws IOException {
         Files.writeString(log, "");
@@ -623,6 +636,18 @@ class ReplayCommandTests {
                 .contains("admins: not decided, the log lacks roles (1 request)")
                 .contains("tenants: not decided, the log lacks claims (1 request)")
                 .contains("per-user: key user");
+    }
+
+    @Test
+    void aRequestWithoutAnAddressIsNotDecidedByItsAddress() throws IOException {
+        Files.writeString(config, Files.readString(config) + "    all: { rate: 9/1m }\n");
+        Files.writeString(log, line("-") + line("10.0.0.1"));
+
+        assertThat(run()).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report())
+                .contains("asked by 1 request of 1 key")
+                .contains("not decided: 1 request, the log lacks ip (1 request)")
+                .contains("asked by 2 requests; denies 0 requests");
     }
 
     @Test
