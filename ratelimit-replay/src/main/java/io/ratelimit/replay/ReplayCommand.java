@@ -14,10 +14,12 @@ import java.util.Map;
 import java.util.logging.LogManager;
 import org.jspecify.annotations.Nullable;
 import org.yaml.snakeyaml.error.YAMLException;
+import picocli.CommandLine.PicocliException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
  * Replays access logs: {@code java -jar ratelimit-replay.jar access.log --config application.yml}. The exit code is in the
- * {@linkplain ReplayOptions#USAGE usage}.
+ * {@linkplain ReplayOptions#usage usage}.
  */
 public final class ReplayCommand {
 
@@ -55,15 +57,20 @@ public final class ReplayCommand {
         ReplayOptions options;
         Map<String, LogFormat> formats;
         try {
-            options = new ReplayOptions(arguments);
+            options = ReplayOptions.of(arguments);
             formats = formats(options);
-        } catch (IllegalArgumentException wrong) {
-            err.println(wrong.getMessage() + ". '--help' lists the options.");
+        } catch (PicocliException | IllegalArgumentException wrong) {
+            String similar = wrong instanceof UnmatchedArgumentException unknown
+                            && !unknown.getSuggestions().isEmpty()
+                    ? " Is it " + String.join(" or ", unknown.getSuggestions()) + "?"
+                    : "";
+            err.println(Terminal.escape(String.valueOf(wrong.getMessage())) + "." + similar
+                    + " '--help' lists the options.");
             return WRONG_COMMAND_LINE;
         }
         try {
             if (options.help) {
-                print(ReplayOptions.USAGE);
+                print(options.usage());
                 return DECIDED;
             }
             try (ReplayPolicies policies = policies(options)) {
@@ -100,7 +107,7 @@ public final class ReplayCommand {
     private @Nullable ReplayPolicies policies(ReplayOptions options) throws IOException {
         ReplayPolicies policies;
         try {
-            policies = ReplayPolicies.read(options.properties, options.endpoints, options.authentication);
+            policies = ReplayPolicies.read(options.properties(), options.endpoints, options.authentication);
         } catch (ReplayPolicies.WrongEndpointException wrong) {
             throw wrong;
         } catch (RuntimeException stopped) {
@@ -143,8 +150,7 @@ public final class ReplayCommand {
                 err.print(unread.explain(options, sample, reader));
                 return NOT_DECIDED;
             }
-            boolean stampsEnd = options.stampsEnd == null ? format.stampsEnd() : options.stampsEnd;
-            LogClock clock = new LogClock(options.zone, stampsEnd);
+            LogClock clock = new LogClock(options.zone(), options.stampsEnd(format));
             Progress progress = new Progress(reader, options.quiet ? null : err);
             long number = 0;
             ParsedLines lines = new ParsedLines(sample, reader, format);
@@ -214,6 +220,6 @@ public final class ReplayCommand {
             return NOT_DECIDED;
         }
         double share = (double) Math.max(replay.denied()[0], replay.denied()[1]) / replay.requests();
-        return share > options.failAbove ? TOO_MANY_DENIED : DECIDED;
+        return share > options.failAbove() ? TOO_MANY_DENIED : DECIDED;
     }
 }

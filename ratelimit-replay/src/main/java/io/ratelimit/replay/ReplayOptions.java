@@ -3,176 +3,217 @@ package io.ratelimit.replay;
 import io.ratelimit.demand.Demand;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.PicocliException;
 
-/** The options of a command line. */
+/** The options of a command line, which picocli reads and describes. */
+@Command(
+        customSynopsis = "java -jar ratelimit-replay.jar [OPTION]... FILE...",
+        description = "%nDecides the requests of access logs by the policies of an application.yml.%n",
+        sortOptions = false,
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {
+            "0:decided",
+            "1:more denied than --fail-above",
+            "2:wrong command line",
+            "3:the configuration stops the start",
+            "4:nothing could be decided, a file is damaged, the replay failed, or a report can't be written"
+        })
 final class ReplayOptions {
 
-    static final String USAGE = """
-            Decides the requests of access logs by the policies of an application.yml.
+    private static final String ANY_PROPERTY = "--ratelimit.*";
 
-            java -jar ratelimit-replay.jar [OPTION]... FILE...      "-" is the standard input; gzip is decompressed
+    @Parameters(paramLabel = "FILE", description = "a log; - is the standard input, and gzip is decompressed")
+    List<String> files = new ArrayList<>();
 
-              --config FILE         the configuration; by default application.yml of this directory
-              --ratelimit.*=VALUE   a property instead of the one in the configuration; also --spring.*
-              --format FORMAT       auto (default), common, combined, json, or a pattern of Tomcat, httpd or nginx
-              --field FACT=NAME     the name of a fact in JSON: time, host, user, session, request, method, uri, query,
-                                    status, or duration with its unit, as in duration=took:ms
-              --stamps start|end    whether a stamp is the start of a request or its end; by default as the pattern has it
-              --zone ZONE           the zone of stamps without an offset, such as Europe/Berlin; by default UTC
-              --endpoints FILE      the application's endpoints, one a line: GET /items/{id}
-              --authentication      the application authenticates; requests with 401 reach no policy behind that
-              --touch SHARE         the share of keys that a suggested limit may affect, 0% to 50%; by default 0.1%
-              --within DURATION     the time over which a suggested limit shall be tight, 1s to 30d; by default 1m
-              --html FILE           writes the report as a page
-              --json FILE           writes the report as JSON
-              --fail-above PERCENT  the exit code is 1 if a larger share of the requests is denied
-              --quiet               no progress bar
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description = "the configuration; by default application.yml of this directory")
+    private List<Path> configs = new ArrayList<>();
 
-            Exit codes: 0 decided; 1 more denied than --fail-above; 2 wrong command line; 3 the configuration stops the
-            start; 4 nothing could be decided, a file is damaged, the replay failed, or a report can't be written.
-            """;
+    @Option(
+            names = {ANY_PROPERTY, "--spring.*"},
+            paramLabel = "VALUE",
+            description = "a property instead of the one in the configuration")
+    private List<String> properties = new ArrayList<>();
 
-    final List<String> files = new ArrayList<>();
-    final List<String> properties = new ArrayList<>();
-    final Map<String, String> fields = new HashMap<>();
+    @Option(
+            names = "--format",
+            paramLabel = "FORMAT",
+            description = "auto (default), common, combined, json, or a pattern of Tomcat, httpd or nginx")
     String format = "auto";
 
-    @Nullable
-    Boolean stampsEnd;
+    @Option(
+            names = "--field",
+            paramLabel = "FACT=NAME",
+            description = "the name of a fact in JSON: time, host, user, session, request, method, uri, query, status,"
+                    + " or duration with its unit, as in duration=took:ms")
+    Map<String, String> fields = Map.of();
 
-    ZoneId zone = ZoneOffset.UTC;
+    @Option(
+            names = "--stamps",
+            paramLabel = "start|end",
+            description = "whether a stamp is the start of a request or its end; by default as the pattern has it")
+    private @Nullable String stamps;
 
+    @Option(
+            names = "--zone",
+            paramLabel = "ZONE",
+            description = "the zone of stamps without an offset, such as Europe/Berlin; by default UTC")
+    private String zone = ZoneOffset.UTC.getId();
+
+    @Option(
+            names = "--endpoints",
+            paramLabel = "FILE",
+            description = "the application's endpoints, one a line: GET /items/{id}")
     @Nullable
     Path endpoints;
 
+    @Option(
+            names = "--authentication",
+            description = "the application authenticates; requests with 401 reach no policy behind that")
     boolean authentication;
-    double touch = Demand.parseTouch(null);
-    Duration within = Demand.parseWithin(null);
 
+    @Option(
+            names = "--touch",
+            paramLabel = "SHARE",
+            description = "the share of keys that a suggested limit may affect, 0%% to 50%%; by default 0.1%%")
+    private String touch = "0.1%";
+
+    @Option(
+            names = "--within",
+            paramLabel = "DURATION",
+            description = "the time over which a suggested limit shall be tight, 1s to 30d; by default 1m")
+    private String within = "1m";
+
+    @Option(names = "--html", paramLabel = "FILE", description = "writes the report as a page")
     @Nullable
     Path html;
 
+    @Option(names = "--json", paramLabel = "FILE", description = "writes the report as JSON")
     @Nullable
     Path json;
 
-    double failAbove = 1;
+    @Option(
+            names = "--fail-above",
+            paramLabel = "PERCENT",
+            description = "the exit code is 1 if a larger share of the requests is denied")
+    private String failAbove = "100%";
+
+    @Option(names = "--quiet", description = "no progress bar")
     boolean quiet;
+
+    @Option(names = "--help", usageHelp = true, description = "this text")
     boolean help;
 
-    /** @throws IllegalArgumentException if an option is unknown or has no readable value, or a file is missing */
-    ReplayOptions(List<String> arguments) {
-        Iterator<String> rest = arguments.iterator();
-        while (rest.hasNext()) {
-            String argument = rest.next();
-            int equals = argument.indexOf('=');
-            if (argument.startsWith("--ratelimit.") || argument.startsWith("--spring.")) {
-                properties.add(argument);
-            } else if (argument.startsWith("--")) {
-                String name = equals < 0 ? argument : argument.substring(0, equals);
-                set(name, equals < 0 ? null : argument.substring(equals + 1), rest);
-            } else {
-                files.add(
-                        argument.equals("-")
-                                ? argument
-                                : existing(argument, "a log").toString());
-            }
+    /** @throws PicocliException if an option is unknown or has no readable value, or a file is missing */
+    static ReplayOptions of(List<String> arguments) {
+        ReplayOptions options = new ReplayOptions();
+        options.commandLine()
+                .parseArgs(arguments.stream()
+                        .map(argument -> argument.matches("(?s)--(ratelimit|spring)\\..*")
+                                ? ANY_PROPERTY + "=" + argument
+                                : argument)
+                        .toArray(String[]::new));
+        if (!options.help) {
+            options.check();
         }
-        if (files.isEmpty() && !help) {
-            throw new IllegalArgumentException("a log must be named, or '-' for the standard input");
+        return options;
+    }
+
+    private CommandLine commandLine() {
+        return new CommandLine(this).setExpandAtFiles(false).setOverwrittenOptionsAllowed(true);
+    }
+
+    String usage() {
+        return commandLine().getUsageMessage();
+    }
+
+    private void check() {
+        if (files.isEmpty()) {
+            throw new PicocliException("a log must be named, or '-' for the standard input");
+        }
+        files.stream().filter(file -> !file.equals("-")).forEach(file -> checkReadable("a log", Path.of(file)));
+        configs.forEach(config -> checkReadable("--config", config));
+        checkReadable("--endpoints", endpoints);
+        checkWritable("--html", html);
+        checkWritable("--json", json);
+        check(stamps == null || stamps.equals("start") || stamps.equals("end"), "--stamps", "start or end", stamps);
+        zone();
+        touch();
+        within();
+        failAbove();
+    }
+
+    private static void checkReadable(String name, @Nullable Path file) {
+        check(file == null || Files.isReadable(file) && !Files.isDirectory(file), name, "a readable file", file);
+    }
+
+    private static void checkWritable(String name, @Nullable Path file) {
+        boolean writable = file == null
+                || (Files.exists(file)
+                        ? Files.isWritable(file) && !Files.isDirectory(file)
+                        : Files.isWritable(file.toAbsolutePath().getParent()));
+        check(writable, name, "a file that can be written", file);
+    }
+
+    private static void check(boolean valid, String name, String requirement, @Nullable Object value) {
+        if (!valid) {
+            throw new PicocliException(name + " must be " + requirement + ", but was '" + value + "'");
         }
     }
 
-    private void set(String name, @Nullable String given, Iterator<String> rest) {
-        switch (name) {
-            case "--authentication" -> authentication = true;
-            case "--quiet" -> quiet = true;
-            case "--help" -> help = true;
-            default -> setValue(name, given != null ? given : rest.hasNext() ? rest.next() : "");
-        }
+    /** Returns the properties among the options, as the arguments of an application. */
+    List<String> properties() {
+        List<String> all = new ArrayList<>(properties);
+        configs.forEach(config -> all.add("--spring.config.location=" + config.toUri()));
+        return all;
     }
 
-    private void setValue(String name, String value) {
-        switch (name) {
-            case "--config" ->
-                properties.add(
-                        "--spring.config.location=" + existing(value, name).toUri());
-            case "--format" -> format = value;
-            case "--field" -> {
-                int equals = value.indexOf('=');
-                check(equals > 0, name, "FACT=NAME, such as time=ts", value);
-                fields.put(value.substring(0, equals), value.substring(equals + 1));
-            }
-            case "--stamps" -> {
-                check(value.equals("start") || value.equals("end"), name, "start or end", value);
-                stampsEnd = value.equals("end");
-            }
-            case "--zone" -> {
-                try {
-                    zone = ZoneId.of(value);
-                } catch (DateTimeException unknown) {
-                    check(false, name, "a zone such as Europe/Berlin or +02:00", value);
-                }
-            }
-            case "--endpoints" -> endpoints = existing(value, name);
-            case "--touch" -> touch = read(Demand::parseTouch, value);
-            case "--within" -> within = read(Demand::parseWithin, value);
-            case "--html" -> html = writable(value, name);
-            case "--json" -> json = writable(value, name);
-            case "--fail-above" -> failAbove = share(name, value);
-            default -> throw new IllegalArgumentException("there is no option '" + name + "'");
-        }
+    /** Returns whether stamps are written when requests end. */
+    boolean stampsEnd(LogFormat format) {
+        return stamps == null ? format.stampsEnd() : stamps.equals("end");
     }
 
-    private static double share(String name, String value) {
-        try {
-            double percent = Double.parseDouble(value.endsWith("%") ? value.substring(0, value.length() - 1) : "");
-            if (percent >= 0 && percent <= 100) {
-                return percent / 100;
-            }
-        } catch (NumberFormatException unreadable) {
-            // reported below
-        }
-        check(false, name, "a percentage such as 0.1%", value);
-        return 0;
+    ZoneId zone() {
+        return read("--zone", "a zone such as Europe/Berlin or +02:00", zone, ZoneId::of);
     }
 
-    /** Reads a value as the endpoint does, whose messages begin with the name of the parameter. */
-    private static <T> T read(Function<String, T> parser, String value) {
+    double touch() {
+        return read("--touch", "a share from 0% to 50%, such as 0.1% or 0.001", touch, Demand::parseTouch);
+    }
+
+    Duration within() {
+        return read("--within", "a time from 1s to 30d, such as 1m", within, Demand::parseWithin);
+    }
+
+    double failAbove() {
+        double percent = read(
+                "--fail-above",
+                "a percentage such as 0.1%",
+                failAbove,
+                text -> Double.parseDouble(text.endsWith("%") ? text.substring(0, text.length() - 1) : ""));
+        check(percent >= 0 && percent <= 100, "--fail-above", "a percentage such as 0.1%", failAbove);
+        return percent / 100;
+    }
+
+    private static <T> T read(String name, String requirement, String value, Function<String, T> parser) {
         try {
             return parser.apply(value);
-        } catch (IllegalArgumentException wrong) {
-            throw new IllegalArgumentException("--" + wrong.getMessage() + ", but was '" + value + "'", wrong);
-        }
-    }
-
-    private static Path writable(String file, String name) {
-        Path path = Path.of(file).toAbsolutePath();
-        boolean writable = Files.exists(path)
-                ? Files.isWritable(path) && !Files.isDirectory(path)
-                : Files.isWritable(path.getParent());
-        check(writable, name, "a file that can be written", file);
-        return path;
-    }
-
-    private static Path existing(String file, String name) {
-        check(Files.isReadable(Path.of(file)) && !Files.isDirectory(Path.of(file)), name, "a readable file", file);
-        return Path.of(file);
-    }
-
-    private static void check(boolean valid, String name, String requirement, String value) {
-        if (!valid) {
-            throw new IllegalArgumentException(name + " must be " + requirement + ", but was '" + value + "'");
+        } catch (RuntimeException unreadable) {
+            throw new PicocliException(name + " must be " + requirement + ", but was '" + value + "'");
         }
     }
 }

@@ -97,13 +97,14 @@ final class TextReport {
 
     private void printSuggestion(PrintWriter out, ThrottlePolicy policy, @Nullable String tier) {
         Demand demand = findings.replay().demand(policy.name(), tier);
-        Suggestion suggestion =
-                demand == null ? null : demand.suggest(findings.options().touch, findings.options().within);
+        Suggestion suggestion = demand == null
+                ? null
+                : demand.suggest(findings.options().touch(), findings.options().within());
         if (demand != null && demand.sample() > 0) {
             String aim = policy.isGlobal()
                     ? "to deny nothing"
-                    : "to touch at most " + percent(Math.round(findings.options().touch * 1e6), 1_000_000)
-                            + " of the keys";
+                    : "to touch at most "
+                            + percent(Math.round(findings.options().touch() * 1e6), 1_000_000) + " of the keys";
             out.printf("  %s%s: ", tier == null ? "" : tier + ", ", aim);
             if (suggestion == null) {
                 out.printf(

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -540,6 +541,29 @@ class ReplayCommandTests {
         Path endpoints = Files.writeString(directory.resolve("endpoints"), "items\n");
         assertThat(run("--endpoints", endpoints.toString())).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
         assertThat(errors()).contains("GET /items/{id}", "'items'");
+    }
+
+    @Test
+    void anUnknownOptionIsExplainedByASimilarOne() throws IOException {
+        Files.writeString(log, line("10.0.0.1"));
+
+        assertThat(run("--forma", "json")).isEqualTo(ReplayCommand.WRONG_COMMAND_LINE);
+        assertThat(errors()).isEqualTo("Unknown option: '--forma'. Is it --format? '--help' lists the options.\n");
+        assertThat(run("--format", "common", "--format=combined", "--format", "auto"))
+                .isEqualTo(ReplayCommand.DECIDED);
+    }
+
+    @Test
+    void helpFitsATerminalAndHasTheDocumentedOptionsAndExitCodes() throws IOException {
+        assertThat(run("--help")).isEqualTo(ReplayCommand.DECIDED);
+        assertThat(report().lines()).allMatch(line -> line.length() <= 80);
+        Pattern.compile("(?m)^\\| `(--[a-z-]+)|^\\| (\\d) \\|")
+                .matcher(Files.readString(Path.of("../docs/replay.md")))
+                .results()
+                .forEach(row -> assertThat(report())
+                        .containsPattern(
+                                "(?m)^ +(\\S+, )?" + (row.group(1) == null ? row.group(2) : row.group(1)) + "\\b"));
+        assertThat(report()).contains("--ratelimit.*", "--spring.*", "Exit codes:");
     }
 
     @Test
