@@ -37,7 +37,7 @@ record DeclaredTypes(Method method, @Nullable Class<?> application) {
     private static final Getters GETTERS = new Getters();
 
     private static final Set<String> METHODS_OF_OBJECT =
-            Stream.of(Object.class.getMethods()).map(Method::getName).collect(Collectors.toSet());
+            Set.of("getClass", "hashCode", "toString", "notify", "notifyAll", "wait", "equals");
 
     /**
      * Checks the properties that follow a variable with dots.

@@ -140,7 +140,11 @@ class LogSecrecyTests {
             return "item";
         }
 
-        @RateLimited(name = "called", rate = "1/1h", key = "{#id, #id.substring(9999)}", cost = "#id.substring(9999).length()")
+        @RateLimited(
+                name = "called",
+                rate = "1/1h",
+                key = "{#id, #id.substring(9999)}",
+                cost = "#id.substring(9999).length()")
         @GetMapping("/called/{id}")
         public String called(@PathVariable String id) {
             return "called";
