@@ -52,6 +52,9 @@ record Backlog(
     /** The backlog of a bucket whose full-again moment shows every promise. */
     static final Backlog NONE = new Backlog(0, null, null, 0, BucketState.CLOSED);
 
+    /** The backlog of a state that a reset has closed. */
+    static final Backlog FORGOTTEN = new Backlog(0, null, null, 1, BucketState.CLOSED);
+
     /**
      * Returns the part of a price that may be given back.
      *

@@ -250,6 +250,7 @@ final class BucketState {
      *       no more than was taken beyond the promises made after the take.
      *   <li>With the receipt of a state that this one replaced: the tokens, reduced by what the fastest spec since then
      *       can have brought and by the tokens by which the capacity fell; none while calls wait.
+     *   <li>With the receipt of a state that was forgotten: none.
      * </ul>
      *
      * @return false if this state was closed
@@ -263,6 +264,9 @@ final class BucketState {
         long price = scale.price(tokens);
         if (receipt == null || receipt.state == this) {
             return giveBackPrice(price, scale.price(kept), receipt, time);
+        }
+        if (receipt.state.backlog == Backlog.FORGOTTEN) {
+            return true;
         }
         long unpaid = Math.max(scale.price(tokens + kept) - maxGainSince(receipt, time), 0);
         return giveBackPrice(Math.min(unpaid, price), 0, null, time);
@@ -591,6 +595,12 @@ final class BucketState {
     /** Closes this state: no thread takes from it any more. */
     void close() {
         fullAt = CLOSED;
+    }
+
+    /** Closes this state for good: no state replaces it, so its tokens come back to none. */
+    synchronized void forget() {
+        backlog = Backlog.FORGOTTEN;
+        close();
     }
 
     boolean isClosed() {

@@ -210,7 +210,8 @@ final class ExpiringBuckets {
 
     void reset(String key) {
         cache.asMap().computeIfPresent(key, (sameKey, state) -> {
-            close(state);
+            state.forget();
+            index.remove(state);
             return null;
         });
     }

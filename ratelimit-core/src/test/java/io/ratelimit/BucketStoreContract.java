@@ -215,6 +215,20 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         assertThat(take(user("bob", 1)).allowed()).isFalse();
     }
 
+    @Test
+    void whatWasTakenBeforeAResetDoesNotComeBackAfterIt() {
+        Decision before = take(user("alice", 5));
+        Decision settled = take(user("bob", 5));
+        store().reset(user("alice", 1));
+        store().reset(user("bob", 1));
+        advance(Duration.ofMillis(1));
+        assertThat(take(user("alice", 5), user("bob", 5)).allowed()).isTrue();
+        store().giveBack(before.answers());
+        store().settle(settled.answers().get(0), 1);
+        assertThat(available(user("alice", 1))).isZero();
+        assertThat(available(user("bob", 1))).isZero();
+    }
+
     /** The first retry time shows where the store's period begins. */
     @Test
     void intervalRefillBringsABatchAtEachTick() {
