@@ -3,8 +3,10 @@ package io.ratelimit.annotation;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.support.AopUtils;
@@ -66,12 +68,32 @@ final class RateLimitedScanner {
                 return true;
             }
         }
-        for (Class<?> implemented : ClassUtils.getAllInterfacesForClassAsSet(type)) {
+        for (Class<?> implemented : interfaces(type)) {
             if (HAS_ANNOTATION.get(implemented)) {
                 return true;
             }
         }
         return false;
+    }
+
+    /** Returns all interfaces of a type: its own, those of its superclasses, and those that they extend. */
+    static Set<Class<?>> interfaces(Class<?> type) {
+        Set<Class<?>> all = new LinkedHashSet<>();
+        if (type.isInterface()) {
+            all.add(type);
+        }
+        for (Class<?> up = type; up != null; up = up.getSuperclass()) {
+            addInterfaces(up, all);
+        }
+        return all;
+    }
+
+    private static void addInterfaces(Class<?> type, Set<Class<?>> all) {
+        for (Class<?> implemented : type.getInterfaces()) {
+            if (all.add(implemented)) {
+                addInterfaces(implemented, all);
+            }
+        }
     }
 
     private static boolean isOnAnyMethod(Class<?> type) {
@@ -129,7 +151,7 @@ final class RateLimitedScanner {
 
     /** Covers a superclass that declares a method of an interface which only the bean's class implements. */
     private static @Nullable List<MergedAnnotation<RateLimited>> onInterfaces(Method specific, Class<?> type) {
-        return ClassUtils.getAllInterfacesForClassAsSet(type).stream()
+        return interfaces(type).stream()
                 .filter(HAS_ANNOTATION::get)
                 .flatMap(declaring -> Stream.of(methods(declaring)))
                 .filter(method -> method.getName().equals(specific.getName())

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
 /**
@@ -54,7 +53,7 @@ record RateLimitedValidator(RateLimitedOperations operations, CandidateBeans bea
         Stream<Method> declared = Proxy.isProxyClass(type)
                 ? Stream.empty()
                 : Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type)).filter(method -> !method.isSynthetic());
-        Set<Class<?>> interfaces = ClassUtils.getAllInterfacesForClassAsSet(type);
+        Set<Class<?>> interfaces = RateLimitedScanner.interfaces(type);
         Stream<Method> inherited = interfaces.stream()
                 .flatMap(declaring -> Stream.of(ReflectionUtils.getDeclaredMethods(declaring)))
                 .filter(method -> Proxy.isProxyClass(type) || method.isDefault())

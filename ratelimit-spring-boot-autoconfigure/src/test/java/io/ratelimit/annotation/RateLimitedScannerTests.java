@@ -61,6 +61,14 @@ class RateLimitedScannerTests extends AnnotatedCalls {
         public void call(String argument) {}
     }
 
+    interface Extending extends Contract<String> {}
+
+    static class ImplementingExtended implements Extending {
+
+        @Override
+        public void call(String argument) {}
+    }
+
     static class ImplementingByInheritance extends Unaware implements Contract<String> {}
 
     @Retention(RetentionPolicy.RUNTIME)
@@ -99,6 +107,7 @@ class RateLimitedScannerTests extends AnnotatedCalls {
                 Inheriting.class,
                 Overriding.class,
                 ImplementingByInheritance.class,
+                ImplementingExtended.class,
                 Meta.class,
                 OfAnnotatedInterface.class
             })
@@ -122,6 +131,18 @@ class RateLimitedScannerTests extends AnnotatedCalls {
             bean.call("a");
             assertDenied(() -> bean.call("a"));
         });
+    }
+
+    /** As Spring makes clients of interfaces with {@code @HttpExchange}. */
+    @Test
+    void aProxyWithoutAClassBehindItIsLimited() {
+        runner.withBean(Extending.class, () -> ProxyFactory.getProxy(Extending.class, (MethodInterceptor) call -> null))
+                .run(context -> {
+                    Extending client = context.getBean(Extending.class);
+                    client.call("a");
+                    client.call("a");
+                    assertDenied(() -> client.call("a"));
+                });
     }
 
     @Test
