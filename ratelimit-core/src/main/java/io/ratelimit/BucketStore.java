@@ -3,6 +3,7 @@ package io.ratelimit;
 import io.ratelimit.Decision.Answer;
 import java.util.List;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A place for buckets: this process, or a remote backend. Use {@link #local}, or implement it for another backend.
@@ -118,6 +119,11 @@ public interface BucketStore {
      */
     default long leased(ThrottlePolicy policy) {
         return 0;
+    }
+
+    /** Returns the backend that decides for a policy; null if this process decides. */
+    default @Nullable Backend backend(ThrottlePolicy policy) {
+        return null;
     }
 
     /** Returns how many buckets of a policy this process holds, without remote ones. */

@@ -32,8 +32,8 @@ final class GuardedListeners implements ThrottleListener {
     }
 
     @Override
-    public void added(ThrottlePolicy policy) {
-        call(listener -> listener.added(policy));
+    public void added(PolicyThrottler throttler) {
+        call(listener -> listener.added(throttler));
     }
 
     @Override

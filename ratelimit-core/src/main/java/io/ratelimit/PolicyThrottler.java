@@ -39,6 +39,11 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return configured;
     }
 
+    /** Returns the backend that decides for the policy; null if this process decides. */
+    public @Nullable Backend backend() {
+        return throttlers.backend(policy);
+    }
+
     /**
      * Returns the throttler of one key.
      *

@@ -45,7 +45,7 @@ public interface ThrottleListener {
     void decided(Decision decision);
 
     /** Handles a new policy. Its decisions come later. */
-    default void added(ThrottlePolicy policy) {}
+    default void added(PolicyThrottler throttler) {}
 
     /** Handles an event of a policy beside its decisions. */
     default void eventOccurred(ThrottlePolicy policy, Event event) {}

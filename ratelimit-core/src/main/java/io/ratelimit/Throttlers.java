@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The throttlers of several policies over one store. Thread-safe.
@@ -79,7 +80,7 @@ public final class Throttlers {
                 policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
         check(extended.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
         throttlers = extended;
-        listener.added(policy);
+        listener.added(throttler);
     }
 
     /**
@@ -339,6 +340,11 @@ public final class Throttlers {
     /** Returns the listener for decisions, so that code that detects other events can report them. */
     public ThrottleListener listener() {
         return listener;
+    }
+
+    @Nullable
+    Backend backend(ThrottlePolicy policy) {
+        return store.backend(policy);
     }
 
     /**

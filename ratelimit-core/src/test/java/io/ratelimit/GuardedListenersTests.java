@@ -34,7 +34,7 @@ class GuardedListenersTests {
         }
 
         @Override
-        public void added(ThrottlePolicy policy) {}
+        public void added(PolicyThrottler throttler) {}
 
         @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {

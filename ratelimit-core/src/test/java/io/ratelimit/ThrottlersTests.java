@@ -676,7 +676,8 @@ class ThrottlersTests {
         public void decided(Decision decision) {}
 
         @Override
-        public void added(ThrottlePolicy policy) {
+        public void added(PolicyThrottler throttler) {
+            ThrottlePolicy policy = throttler.policy();
             reported.add(policy.name() + " added");
         }
 

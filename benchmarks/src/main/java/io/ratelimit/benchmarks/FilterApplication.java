@@ -1,8 +1,9 @@
 package io.ratelimit.benchmarks;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.web.servlet.RateLimitFilter;
+import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import jakarta.servlet.Filter;
 import java.util.List;
 import java.util.Map;
@@ -25,7 +26,11 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 
 /** The real filters of an application with fifty mappings, from the real auto-configuration, without a server. */
 @Configuration(proxyBeanMethods = false)
-@ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class})
+@ImportAutoConfiguration({
+    RateLimitPolicyAutoConfiguration.class,
+    RateLimitAutoConfiguration.class,
+    RateLimitWebServletAutoConfiguration.class
+})
 public class FilterApplication {
 
     static final String SERVLET = "dispatcherServlet";

@@ -7,8 +7,8 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.dashboard.DecisionHistory;
-import io.ratelimit.micrometer.RateLimitMeters;
+import io.ratelimit.actuate.dashboard.MeasuredHistory;
+import io.ratelimit.micrometer.MeasuredMeters;
 import java.util.List;
 import java.util.function.Supplier;
 
@@ -26,9 +26,7 @@ public enum Listening {
     ThrottleListener create(TimeSource time, Supplier<Throttlers> throttlers) {
         PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         List<ThrottleListener> all = List.of(
-                new RateLimitMeters(registry, policy -> "local", throttlers),
-                new DeniedKeys(time),
-                new DecisionHistory(time));
+                MeasuredMeters.create(registry, throttlers), new DeniedKeys(time), MeasuredHistory.create(time));
         return new Several(all.subList(0, ordinal()).toArray(ThrottleListener[]::new));
     }
 

@@ -5,6 +5,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
@@ -69,8 +70,9 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     @Override
-    public void added(ThrottlePolicy policy) {
-        policies.put(policy.name(), PolicyMeters.of(policy, null));
+    public void added(PolicyThrottler throttler) {
+        ThrottlePolicy policy = throttler.policy();
+        policies.put(policy.name(), PolicyMeters.of(throttler.policy(), null));
     }
 
     @Override

@@ -268,6 +268,11 @@ public final class FailoverBucketStore implements BucketStore {
     }
 
     @Override
+    public Backend backend(ThrottlePolicy policy) {
+        return calls;
+    }
+
+    @Override
     public long leased(ThrottlePolicy policy) {
         return leases == null ? 0 : leases.tokens(policy);
     }

@@ -1,5 +1,6 @@
 package io.ratelimit.remote;
 
+import io.ratelimit.Backend;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
@@ -11,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A bucket store with the buckets of some policies in memory and those of the others in a remote store. It takes from
@@ -128,6 +130,11 @@ public final class RoutingBucketStore implements BucketStore {
     @Override
     public void reset(Charge charge) {
         storeOf(charge.policy()).reset(charge);
+    }
+
+    @Override
+    public @Nullable Backend backend(ThrottlePolicy policy) {
+        return storeOf(policy).backend(policy);
     }
 
     @Override

@@ -3,7 +3,7 @@ package io.ratelimit.replay;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.autoconfigure.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeFormatter;

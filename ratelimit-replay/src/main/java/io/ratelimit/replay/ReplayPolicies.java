@@ -7,8 +7,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
@@ -16,7 +14,10 @@ import io.ratelimit.key.LimitResolver;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
+import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.ClientIpResolver;
+import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
@@ -216,7 +217,11 @@ record ReplayPolicies(
 
     /** The auto-configurations of an application on Spring MVC that apply without a server. Buckets are elsewhere. */
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class})
+    @ImportAutoConfiguration({
+        RateLimitPolicyAutoConfiguration.class,
+        RateLimitAutoConfiguration.class,
+        RateLimitWebServletAutoConfiguration.class
+    })
     static class Beans {
 
         /** Keeps the store of the configuration, such as Redis, out of the replay. */

@@ -20,6 +20,7 @@ import io.ratelimit.actuate.RateLimitsEndpoint.PoliciesDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.PolicyDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.ResetDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
+import io.ratelimit.change.LimitChanges;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -27,7 +28,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,20 +35,18 @@ import org.jspecify.annotations.Nullable;
  *
  * @param scopes describes the configuration of a policy
  * @param backend the remote backend; null if there is none
- * @param onBackend whether a policy has its buckets in the backend
  */
 record DescriptorFactory(
         Throttlers throttlers,
         LimitChanges changes,
         DeniedKeys deniedKeys,
         Function<ThrottlePolicy, ScopeDescriptor> scopes,
-        @Nullable Backend backend,
-        Predicate<ThrottlePolicy> onBackend) {
+        @Nullable Backend backend) {
 
     PoliciesDescriptor policies(Collection<PolicyThrottler> all, boolean showKeys) {
         Map<String, PolicyDescriptor> policies = new LinkedHashMap<>();
         all.forEach(throttler -> policies.put(throttler.policy().name(), policy(throttler.policy(), showKeys)));
-        return new PoliciesDescriptor(policies, BackendDescriptor.ofUsed(backend, throttlers, onBackend));
+        return new PoliciesDescriptor(policies, BackendDescriptor.ofUsed(backend, throttlers));
     }
 
     PolicyDescriptor policy(ThrottlePolicy policy, boolean showKeys) {
@@ -121,7 +119,7 @@ record DescriptorFactory(
                         ? null
                         : scopes.apply(policy).limitBy(),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
-                backend != null && policy.mode() != Mode.OFF && onBackend.test(policy)
+                backend != null && policy.mode() != Mode.OFF && isOnBackend(policy)
                         ? BackendDescriptor.of(backend)
                         : null);
     }
@@ -130,8 +128,12 @@ record DescriptorFactory(
         return new ResetDescriptor(policy.name(), key(policy, charge, showKeys), limit(charge), holds(policy));
     }
 
+    private boolean isOnBackend(ThrottlePolicy policy) {
+        return throttlers.get(policy.name()).backend() != null;
+    }
+
     private String holds(ThrottlePolicy policy) {
-        if (!onBackend.test(policy)) {
+        if (!isOnBackend(policy)) {
             return "for this instance";
         }
         return policy.lease().isZero()

@@ -19,27 +19,21 @@ import org.springframework.boot.health.contributor.Health;
  * <p>Each check probes the backend. An outage or a misconfiguration shows without traffic, and so does its end: an instance
  * out of rotation gets no requests that would show it.
  */
-public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
+final class RateLimitHealthIndicator extends AbstractHealthIndicator {
 
     private final Throttlers throttlers;
     private final @Nullable Backend backend;
-    private final Predicate<ThrottlePolicy> onBackend;
     private final Predicate<ThrottlePolicy> denies;
 
     /**
      * @param backend the remote backend; null if there is none
-     * @param onBackend whether a policy has its buckets in the backend
-     * @param denies whether such a policy denies calls while the backend fails
+     * @param denies whether a policy denies calls while the backend fails
      */
     public RateLimitHealthIndicator(
-            Throttlers throttlers,
-            @Nullable Backend backend,
-            Predicate<ThrottlePolicy> onBackend,
-            Predicate<ThrottlePolicy> denies) {
+            Throttlers throttlers, @Nullable Backend backend, Predicate<ThrottlePolicy> denies) {
         super("The health of the rate limits could not be determined");
         this.throttlers = throttlers;
         this.backend = backend;
-        this.onBackend = onBackend;
         this.denies = denies;
     }
 
@@ -47,8 +41,8 @@ public final class RateLimitHealthIndicator extends AbstractHealthIndicator {
     protected void doHealthCheck(Health.Builder builder) {
         builder.up();
         List<ThrottlePolicy> remote = throttlers.all().stream()
+                .filter(throttler -> throttler.policy().mode() != Mode.OFF && throttler.backend() != null)
                 .map(PolicyThrottler::policy)
-                .filter(policy -> policy.mode() != Mode.OFF && onBackend.test(policy))
                 .toList();
         if (backend != null && !remote.isEmpty()) {
             backend.probe();

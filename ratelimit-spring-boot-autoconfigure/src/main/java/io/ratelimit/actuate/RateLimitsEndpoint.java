@@ -13,6 +13,8 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import io.ratelimit.change.LimitChange;
+import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.DemandListener;
 import java.nio.charset.StandardCharsets;
@@ -81,7 +83,6 @@ public class RateLimitsEndpoint {
      * @param refunds whether a policy gives tokens back, which the demand counts as used
      * @param scopes describes the configuration of a policy
      * @param backend the remote backend; null if there is none
-     * @param onBackend whether a policy has its buckets in the backend
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
      * @param audit receives an event for each change of a limit and each reset of a bucket
      */
@@ -94,13 +95,12 @@ public class RateLimitsEndpoint {
             Predicate<ThrottlePolicy> refunds,
             Function<ThrottlePolicy, ScopeDescriptor> scopes,
             @Nullable Backend backend,
-            Predicate<ThrottlePolicy> onBackend,
             Predicate<SecurityContext> showsKeys,
             Consumer<AuditEvent> audit) {
         this.throttlers = throttlers;
         this.bucketFinder = bucketFinder;
         this.changes = changes;
-        this.descriptors = new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend, onBackend);
+        this.descriptors = new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend);
         this.demand = demand;
         this.refunds = refunds;
         this.showsKeys = showsKeys;
@@ -594,16 +594,10 @@ public class RateLimitsEndpoint {
             String since,
             @Nullable String cause) {
 
-        /**
-         * Returns the health of the backend; null if there is none, or no policy uses it: without calls nothing is known.
-         *
-         * @param onBackend whether a policy has its buckets in the backend
-         */
-        public static @Nullable BackendDescriptor ofUsed(
-                @Nullable Backend backend, Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {
+        /** Returns the health of the backend; null if there is none, or no policy uses it: without calls nothing is known. */
+        public static @Nullable BackendDescriptor ofUsed(@Nullable Backend backend, Throttlers throttlers) {
             boolean isUsed = throttlers.all().stream()
-                    .map(PolicyThrottler::policy)
-                    .anyMatch(policy -> policy.mode() != Mode.OFF && onBackend.test(policy));
+                    .anyMatch(throttler -> throttler.policy().mode() != Mode.OFF && throttler.backend() != null);
             return backend == null || !isUsed ? null : of(backend);
         }
 

@@ -10,6 +10,7 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.policy.RateLimitConfigurationException;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -59,7 +60,7 @@ final class AnnotatedLimits {
      * Returns a policy of the configuration.
      *
      * @param location the method whose annotation names the policy
-     * @throws InvalidRateLimitedException if annotations can't use a policy of that name
+     * @throws RateLimitConfigurationException if annotations can't use a policy of that name
      */
     AnnotatedPolicy policy(String name, SourceLocation location) {
         AnnotatedPolicy policy = policies.get(name);
@@ -69,7 +70,7 @@ final class AnnotatedLimits {
         return policy;
     }
 
-    private InvalidRateLimitedException unknown(String name, SourceLocation location) {
+    private RateLimitConfigurationException unknown(String name, SourceLocation location) {
         if (name.indexOf('/') >= 0) {
             return location.invalid(
                     "names the throttle policy '" + name + "', which looks like a rate",
@@ -104,7 +105,7 @@ final class AnnotatedLimits {
                 + ")";
     }
 
-    private InvalidRateLimitedException undefined(String name, SourceLocation location) {
+    private RateLimitConfigurationException undefined(String name, SourceLocation location) {
         Collection<String> names = policies.keySet();
         return location.invalid(
                 "names the throttle policy '" + name + "', which doesn't exist. "

@@ -8,6 +8,7 @@ import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -84,7 +85,7 @@ public final class RateLimitedOperations {
     /**
      * Reads the annotations of all beans, also of beans that are created later.
      *
-     * @throws InvalidRateLimitedException if an annotation has a mistake or would not be enforced
+     * @throws RateLimitConfigurationException if an annotation has a mistake or would not be enforced
      */
     public void validate() {
         new RateLimitedValidator(this, beans).validate();
@@ -100,7 +101,7 @@ public final class RateLimitedOperations {
     /**
      * Returns the operation of a method that has the annotation.
      *
-     * @throws InvalidRateLimitedException if the annotation has a mistake
+     * @throws RateLimitConfigurationException if the annotation has a mistake
      */
     RateLimitedOperation operation(Method method, Class<?> type) {
         Map<Method, RateLimitedOperation> ofType = operations.get(type);

@@ -10,6 +10,7 @@ import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.expression.NumberText;
+import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.HashMap;
@@ -51,7 +52,7 @@ final class RateLimitedReader {
     /**
      * Returns the charges of the annotation, one for each of its limits.
      *
-     * @throws InvalidRateLimitedException if the annotation has a mistake
+     * @throws RateLimitConfigurationException if the annotation has a mistake
      */
     List<MethodCharge> read() {
         CallValue key = expression("key");
@@ -282,7 +283,8 @@ final class RateLimitedReader {
         }
     }
 
-    private InvalidRateLimitedException missing(String attribute, String text, PlaceholderResolutionException missing) {
+    private RateLimitConfigurationException missing(
+            String attribute, String text, PlaceholderResolutionException missing) {
         String property = missing.getPlaceholder();
         boolean isWholeText = text.strip().equals("${" + property + "}");
         String example = isWholeText ? EXAMPLES.getOrDefault(attribute, "…") : "…";

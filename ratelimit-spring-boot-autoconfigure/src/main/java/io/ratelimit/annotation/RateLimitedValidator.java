@@ -1,6 +1,7 @@
 package io.ratelimit.annotation;
 
 import io.ratelimit.annotation.CandidateBeans.CandidateBean;
+import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
@@ -17,7 +18,7 @@ import org.springframework.util.ReflectionUtils;
 record RateLimitedValidator(RateLimitedOperations operations, CandidateBeans beans) {
 
     /**
-     * @throws InvalidRateLimitedException if an annotation has a mistake or would not be enforced
+     * @throws RateLimitConfigurationException if an annotation has a mistake or would not be enforced
      */
     void validate() {
         beans.candidates().forEach(this::validate);
@@ -91,7 +92,7 @@ record RateLimitedValidator(RateLimitedOperations operations, CandidateBeans bea
     private static void checkControllerMethod(Method method, Class<?> type) {
         String obstacle = obstacle(method);
         if (obstacle != null && !obstacle.equals("static") && RateLimitedScanner.isCalledByMvc(method)) {
-            throw new InvalidRateLimitedException(
+            throw new RateLimitConfigurationException(
                     type.getName() + " has a proxy for its @RateLimited methods, but "
                             + new SourceLocation(type, method) + " is " + obstacle
                             + ": Spring MVC would call it on the proxy, whose fields are null.",

@@ -1,5 +1,6 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
 import java.util.stream.Collectors;
 
@@ -24,13 +25,15 @@ record SourceLocation(Class<?> type, Method method) {
     }
 
     /** Returns an exception whose message is the annotation followed by the problem. */
-    InvalidRateLimitedException invalid(String problem, String action) {
-        return new InvalidRateLimitedException(annotation() + " " + problem + ".", action);
+    RateLimitConfigurationException invalid(String problem, String action) {
+        return new RateLimitConfigurationException(annotation() + " " + problem + ".", action);
     }
 
     /** Returns an exception whose message is the annotation followed by the problem. */
-    InvalidRateLimitedException invalid(String problem, String action, Throwable cause) {
-        return new InvalidRateLimitedException(annotation() + " " + problem + ".", action, cause);
+    RateLimitConfigurationException invalid(String problem, String action, Throwable cause) {
+        RateLimitConfigurationException invalid = invalid(problem, action);
+        invalid.initCause(cause);
+        return invalid;
     }
 
     /** Returns the method with its class, as in {@code com.example.Orders.place(Order)}. */

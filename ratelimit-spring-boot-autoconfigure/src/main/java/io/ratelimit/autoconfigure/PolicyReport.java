@@ -1,6 +1,6 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.BucketStore;
+import io.ratelimit.Backend;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
@@ -8,17 +8,16 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
-import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
-import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
-import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
-import io.ratelimit.autoconfigure.RateLimitProperties.Policy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RejectionDelay;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
-import io.ratelimit.remote.RoutingBucketStore;
-import io.ratelimit.web.servlet.rejection.RejectionDelay;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
@@ -31,10 +30,10 @@ import org.apache.commons.logging.Log;
  * and those about annotated methods.
  *
  * @param properties the configuration, which may not contain the policy
- * @param store the store of the application's buckets
+ * @param throttlers the throttlers of all policies, with those of limits in annotations
  * @param log the log of the report
  */
-public record PolicyReport(RateLimitProperties properties, BucketStore store, Log log) {
+record PolicyReport(RateLimitProperties properties, Throttlers throttlers, Log log) {
 
     private static final int TOO_MANY_REQUESTS = 429;
     private static final String IN_MEMORY = "in memory";
@@ -44,7 +43,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
      *
      * @param unit the noun for what the policy limits, such as "request"
      */
-    public String describe(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit) {
+    String describe(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit) {
         Policy configured = properties.policies().get(policy.name());
         int status = configured == null ? TOO_MANY_REQUESTS : configured.status();
         RejectionDelay delay = configured == null ? RejectionDelay.NONE : configured.rejectionDelay();
@@ -99,12 +98,13 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
 
     /** Returns where the policy's buckets are, and what decides while that place is unavailable. */
     private String location(ThrottlePolicy policy) {
-        if (CustomStore.isCustom(store)) {
-            return "in the application's own " + CustomStore.nameOf(store) + fallback(policy, "while it fails");
+        Backend backend = throttlers.get(policy.name()).backend();
+        if (backend == null) {
+            return IN_MEMORY;
         }
-        return store instanceof RoutingBucketStore && properties.backendOf(policy) == BackendKind.REDIS
+        return backend.name().equals("Redis")
                 ? "on Redis" + leases(policy) + fallback(policy, "while Redis is unavailable")
-                : IN_MEMORY;
+                : "in the application's own " + backend.name() + fallback(policy, "while it fails");
     }
 
     private static String leases(ThrottlePolicy policy) {
@@ -122,7 +122,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
     }
 
     /** Warns if clients choose the whole key. */
-    public void warnOfClientChosenKey(ThrottlePolicy policy, RequestKey key) {
+    void warnOfClientChosenKey(ThrottlePolicy policy, RequestKey key) {
         if (!policy.isGlobal() && key.parts().stream().allMatch(KeyPart::chosenByClient)) {
             log.warn("Throttle policy '" + policy.name() + "' is keyed only by what clients choose ("
                     + String.join(" and ", policy.key())
@@ -132,7 +132,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
     }
 
     /** Warns if clients choose their tier. */
-    public void warnOfClientChosenTier(ThrottlePolicy policy, RequestKey key) {
+    void warnOfClientChosenTier(ThrottlePolicy policy, RequestKey key) {
         if (key.tier() != null && key.tier().chosenByClient()) {
             log.warn("Clients choose their tier of the throttle policy '" + policy.name() + "' (" + key.tier()
                     + "). Set 'tier' to 'role', or to 'bean:NAME' or 'expression:SPEL' that reads what clients can't"
@@ -145,7 +145,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
      *
      * @param unit the noun for what the policy limits, such as "request"
      */
-    public void warnOfDebtOfAll(ThrottlePolicy policy, String unit) {
+    void warnOfDebtOfAll(ThrottlePolicy policy, String unit) {
         Policy configured = properties.policies().get(policy.name());
         if (policy.mode() == Mode.OFF || configured != null && configured.maxCost() != null) {
             return;
@@ -159,7 +159,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
     }
 
     /** Warns if the part of a limit that this instance grants while the backend is unavailable is none. */
-    public void warnOfShare(ThrottlePolicy policy, RequestKey key) {
+    void warnOfShare(ThrottlePolicy policy, RequestKey key) {
         double share = properties.redis().localShare();
         if (policy.mode() == Mode.OFF
                 || properties.failureRuleOf(policy) != FailureRule.LOCAL
@@ -182,7 +182,7 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
     }
 
     /** Logs a hint for parts of the key that are text here, but may be converted to a number by the controller. */
-    public void hintAtNumbers(ThrottlePolicy policy, RequestKey key) {
+    void hintAtNumbers(ThrottlePolicy policy, RequestKey key) {
         List<String> texts = key.parts().stream()
                 .map(KeyPart::name)
                 .filter(name -> name.startsWith("query:") || name.startsWith("path-variable:"))
@@ -206,10 +206,9 @@ public record PolicyReport(RateLimitProperties properties, BucketStore store, Lo
      * Checks all annotations, which adds the throttlers of their limits, and logs the lines about annotated methods: one for
      * each policy, and warnings of probable mistakes.
      *
-     * @throws io.ratelimit.annotation.InvalidRateLimitedException if an annotation is wrong or would not be enforced
+     * @throws RateLimitConfigurationException if an annotation is wrong or would not be enforced
      */
-    public void reportAnnotated(Throttlers throttlers, RateLimitedOperations operations) {
-        operations.validate();
+    void reportAnnotated(RateLimitedOperations operations) {
         for (PolicyThrottler throttler : throttlers.all()) {
             report(throttler.policy(), operations);
         }

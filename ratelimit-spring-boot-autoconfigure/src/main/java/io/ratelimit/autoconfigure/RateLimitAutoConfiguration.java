@@ -5,76 +5,38 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.autoconfigure.ConfiguredPolicies.ConfiguredPolicy;
+import io.ratelimit.actuate.DemandConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
-import io.ratelimit.autoconfigure.RateLimitProperties.AppliesTo;
-import io.ratelimit.key.FailureListener;
-import io.ratelimit.logging.DenialLog;
-import io.ratelimit.logging.FailureLog;
-import io.ratelimit.logging.ReconfigurationLog;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.remote.FailoverBucketStore;
-import java.util.List;
-import java.util.Map;
-import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
-import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnNotWebApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
-import org.springframework.boot.context.properties.ConfigurationPropertiesBinding;
-import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.ImportRuntimeHints;
 import org.springframework.context.annotation.Lazy;
-import org.springframework.core.env.ConfigurableEnvironment;
 
 /** Auto-configuration for the throttlers of the policies below {@code ratelimit}. */
-@AutoConfiguration
-@Conditional(RateLimitEnabledCondition.class)
-@EnableConfigurationProperties(RateLimitProperties.class)
+@AutoConfiguration(afterName = "io.ratelimit.policy.RateLimitPolicyAutoConfiguration")
+@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
 @ImportRuntimeHints(RateLimitRuntimeHints.class)
 @Lazy(false)
 public final class RateLimitAutoConfiguration {
 
-    /**
-     * The name of a bean that every enabled application has. Conditions name it, because a condition on a type compares the
-     * types of all beans.
-     */
-    public static final String POLICIES = "rateLimitConfiguredPolicies";
-
     private static final Log logger = LogFactory.getLog(RateLimitAutoConfiguration.class);
-
-    private final RateLimitProperties properties;
-    private final Map<String, ConfiguredPolicy> policies;
-
-    /** Checks and reads all policies here, so that a mistake stops every application, also one with its own beans. */
-    RateLimitAutoConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
-        PolicyNames.check(properties.policies().keySet(), environment);
-        properties.clientIp().check();
-        properties.redis().check();
-        this.properties = properties;
-        this.policies = PolicyReader.read(properties);
-    }
-
-    @Bean
-    @ConfigurationPropertiesBinding
-    static ScalarConverter rateLimitScalarConverter() {
-        return new ScalarConverter();
-    }
-
-    @Bean(POLICIES)
-    ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans, FailureListener failures) {
-        return new ConfiguredPolicies(policies, beans, failures);
-    }
 
     @Bean
     @ConditionalOnMissingBean
@@ -84,7 +46,7 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    BucketStore rateLimitBucketStore(TimeSource time) {
+    BucketStore rateLimitBucketStore(RateLimitProperties properties, TimeSource time) {
         if (properties.usesRedis()) {
             throw new RateLimitConfigurationException(
                     "Limits need Redis ('backend: redis'), but 'RateLimitRedisAutoConfiguration' is missing: instances"
@@ -98,29 +60,19 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    FailureListener rateLimitFailureListener(TimeSource time) {
-        return new FailureLog(time)::failed;
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
     Throttlers rateLimitThrottlers(
+            ConfiguredPolicies policies,
             BucketStore store,
             @Qualifier(RateLimitFailoverAutoConfiguration.CUSTOM_STORE) ObjectProvider<FailoverBucketStore> customStore,
             TimeSource time,
             ObjectProvider<ThrottleListener> listeners) {
         Throttlers throttlers = new Throttlers(
-                policies.values().stream().map(ConfiguredPolicy::policy).toList(),
+                policies.all(),
                 CustomStore.isCustom(store) ? customStore.getObject() : store,
                 time,
-                ThrottleListener.of(withLogs(listeners, time)));
-        policies.forEach((name, policy) -> throttlers.get(name).checkChanges(policy::checkChange));
+                ThrottleListener.of(listeners.orderedStream().toList()));
+        policies.checkChanges(throttlers);
         return throttlers;
-    }
-
-    private static List<ThrottleListener> withLogs(ObjectProvider<ThrottleListener> listeners, TimeSource time) {
-        return Stream.concat(listeners.orderedStream(), Stream.of(new DenialLog(time), new ReconfigurationLog()))
-                .toList();
     }
 
     /** Measures demand where the property demands it, also without an endpoint that shows it. */

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.key.RequestFacts;
+import io.ratelimit.policy.RateLimitProperties;
 import java.lang.reflect.RecordComponent;
 import java.util.Collections;
 import java.util.LinkedList;

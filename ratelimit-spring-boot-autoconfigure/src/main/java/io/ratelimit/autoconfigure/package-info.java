@@ -1,6 +1,6 @@
 /**
- * Auto-configuration of the throttlers. {@code PolicyReader} reads {@code RateLimitProperties} once, at the start, into
- * {@code ConfiguredPolicies}. Properties never leave this package and the packages below it.
+ * What joins the slices: the throttlers of all policies, the stores that may fail, the start-up report and the hints for
+ * native images. This package may import every slice, and no slice imports it.
  */
 @NullMarked
 package io.ratelimit.autoconfigure;

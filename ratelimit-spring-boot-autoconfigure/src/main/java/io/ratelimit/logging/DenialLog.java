@@ -16,7 +16,7 @@ import org.apache.commons.logging.LogFactory;
  * flood of requests thus causes no flood of lines, and the denials at its end are logged too. Lines contain no data of
  * requests. Thread-safe.
  */
-public final class DenialLog implements ThrottleListener {
+final class DenialLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(DenialLog.class);
 

@@ -11,7 +11,7 @@ import org.apache.commons.logging.LogFactory;
  * Logs failures to determine a cost, a condition, a tier or a key part: for each policy at most one line in ten seconds,
  * with the count since the previous line. Lines contain only the given texts and no data of requests. Thread-safe.
  */
-public final class FailureLog {
+final class FailureLog {
 
     private static final Log logger = LogFactory.getLog(FailureLog.class);
 

@@ -8,7 +8,7 @@ import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
 /** A listener that logs each change of a policy at runtime, with the limits before and after it. */
-public final class ReconfigurationLog implements ThrottleListener {
+final class ReconfigurationLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(ReconfigurationLog.class);
 

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * Logs once a day, for each policy in shadow mode and each of its tiers, the limit that 99.9 % of the keys would need.
  * Lines contain no keys. Thread-safe.
  */
-public final class ShadowDemandLog implements AutoCloseable {
+final class ShadowDemandLog implements AutoCloseable {
 
     private static final Log logger = LogFactory.getLog(ShadowDemandLog.class);
 

@@ -6,6 +6,7 @@ import io.micrometer.core.instrument.Timer;
 import io.ratelimit.Backend;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -23,10 +24,10 @@ import java.util.function.ToDoubleFunction;
  * A listener that records decisions and events of policies in meters. The meters of a policy are registered when the policy
  * is added. A decision costs one lookup and one increment for each policy. Thread-safe.
  */
-public final class RateLimitMeters implements ThrottleListener {
+final class RateLimitMeters implements ThrottleListener {
 
     private final MeterRegistry registry;
-    private final Function<ThrottlePolicy, String> backends;
+    private final Function<PolicyThrottler, String> backends;
     private final Supplier<Throttlers> throttlers;
     private final Map<String, PolicyMeters> policies = new ConcurrentHashMap<>();
 
@@ -35,7 +36,7 @@ public final class RateLimitMeters implements ThrottleListener {
      * @param throttlers called when a gauge is read, since the throttlers are created after their listeners
      */
     public RateLimitMeters(
-            MeterRegistry registry, Function<ThrottlePolicy, String> backends, Supplier<Throttlers> throttlers) {
+            MeterRegistry registry, Function<PolicyThrottler, String> backends, Supplier<Throttlers> throttlers) {
         this.registry = registry;
         this.backends = backends;
         this.throttlers = throttlers;
@@ -43,9 +44,10 @@ public final class RateLimitMeters implements ThrottleListener {
 
     /** Registers the meters of a policy, unless it is off and makes no decisions. */
     @Override
-    public void added(ThrottlePolicy policy) {
+    public void added(PolicyThrottler throttler) {
+        ThrottlePolicy policy = throttler.policy();
         if (policy.mode() != Mode.OFF) {
-            meters(policy);
+            policies.computeIfAbsent(policy.name(), name -> register(policy, backends.apply(throttler)));
         }
     }
 
@@ -66,11 +68,12 @@ public final class RateLimitMeters implements ThrottleListener {
 
     private PolicyMeters meters(ThrottlePolicy policy) {
         PolicyMeters existing = policies.get(policy.name());
-        return existing != null ? existing : policies.computeIfAbsent(policy.name(), name -> register(policy));
+        return existing != null
+                ? existing
+                : policies.computeIfAbsent(policy.name(), name -> register(policy, PolicyMeters.LOCAL));
     }
 
-    private PolicyMeters register(ThrottlePolicy policy) {
-        String backend = backends.apply(policy);
+    private PolicyMeters register(ThrottlePolicy policy, String backend) {
         boolean remote = !backend.equals(PolicyMeters.LOCAL);
         PolicyMeters meters = new PolicyMeters(policy, backend, registry);
         String name = policy.name();

@@ -5,9 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.Backend;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.RoutingBucketStore;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -21,13 +29,29 @@ class RateLimitHealthIndicatorTests {
 
     private static final BucketSpec SPEC = BucketSpec.of("9/1d");
 
+    private final ManualTimeSource time = new ManualTimeSource();
     private final Remote remote = new Remote();
+
+    /** Returns a store on which policies depend; the indicator probes the backend that it is given. */
+    private FailoverBucketStore remote() {
+        return new FailoverBucketStore(
+                "Remote",
+                BucketStore.local(time),
+                BucketStore.local(time),
+                1,
+                policy -> FailureRule.LOCAL,
+                new Deadline(time, Duration.ofSeconds(1)));
+    }
 
     private Health health(ThrottlePolicy... policies) {
         return new RateLimitHealthIndicator(
-                        Throttlers.local(List.of(policies)),
+                        new Throttlers(
+                                List.of(policies),
+                                new RoutingBucketStore(BucketStore.local(time), remote(), policy -> !policy.name()
+                                        .startsWith("local")),
+                                time,
+                                ThrottleListener.NONE),
                         remote,
-                        policy -> !policy.name().startsWith("local"),
                         policy -> policy.name().endsWith("deny"))
                 .health();
     }

@@ -7,7 +7,9 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
+import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -36,7 +38,11 @@ class RateLimitedEventTests {
     private void calling(Consumer<Service> calls) {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
-                        RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
+                        RateLimitPolicyAutoConfiguration.class,
+                        RateLimitLoggingAutoConfiguration.class,
+                        RateLimitReportAutoConfiguration.class,
+                        RateLimitAutoConfiguration.class,
+                        RateLimitAnnotationAutoConfiguration.class))
                 .withBean(ManualTimeSource.class)
                 .withBean(ThrottleListener.class, () -> listener)
                 .withBean(Service.class)

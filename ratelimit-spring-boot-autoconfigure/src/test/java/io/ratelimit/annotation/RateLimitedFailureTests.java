@@ -3,7 +3,10 @@ package io.ratelimit.annotation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
+import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
@@ -27,8 +30,12 @@ import reactor.core.publisher.Flux;
 class RateLimitedFailureTests {
 
     static final ApplicationContextRunner runner = new ApplicationContextRunner()
-            .withConfiguration(
-                    AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
+            .withConfiguration(AutoConfigurations.of(
+                    RateLimitPolicyAutoConfiguration.class,
+                    RateLimitLoggingAutoConfiguration.class,
+                    RateLimitReportAutoConfiguration.class,
+                    RateLimitAutoConfiguration.class,
+                    RateLimitAnnotationAutoConfiguration.class))
             .withPropertyValues(
                     "ratelimit.policies.search.rate=2/1h",
                     "ratelimit.policies.search.applies-to=annotated",
@@ -108,7 +115,7 @@ class RateLimitedFailureTests {
     @Test
     void anUnknownPolicyIsReportedWithTheNearestName() {
         runner.withBean(Unknown.class).run(context -> {
-            InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
+            RateLimitConfigurationException failure = (RateLimitConfigurationException) context.getStartupFailure();
             assertThat(failure)
                     .hasMessage("@RateLimited on " + Unknown.class.getName()
                             + ".call() names the throttle policy 'serach', which doesn't exist. The policies"
@@ -148,7 +155,8 @@ class RateLimitedFailureTests {
                 .withBean("first", Classy.class)
                 .withBean(bean)
                 .run(context -> {
-                    InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
+                    RateLimitConfigurationException failure =
+                            (RateLimitConfigurationException) context.getStartupFailure();
                     assertThat(failure)
                             .hasMessageStartingWith("@RateLimited on " + bean.getName() + ".call(")
                             .hasMessageEndingWith(") " + problem);
@@ -160,11 +168,16 @@ class RateLimitedFailureTests {
     void aPolicyThatLimitsRequestsIsNotSuggested() {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
-                        RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
+                        RateLimitPolicyAutoConfiguration.class,
+                        RateLimitLoggingAutoConfiguration.class,
+                        RateLimitReportAutoConfiguration.class,
+                        RateLimitAutoConfiguration.class,
+                        RateLimitAnnotationAutoConfiguration.class))
                 .withPropertyValues("ratelimit.policies.search.rate=2/1h")
                 .withBean(Unknown.class)
                 .run(context -> {
-                    InvalidRateLimitedException failure = (InvalidRateLimitedException) context.getStartupFailure();
+                    RateLimitConfigurationException failure =
+                            (RateLimitConfigurationException) context.getStartupFailure();
                     assertThat(failure)
                             .hasMessageEndingWith("which doesn't exist. No policy is for annotated methods.");
                     assertThat(failure.action()).endsWith("or correct the name.");

@@ -7,7 +7,10 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
+import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -31,6 +34,9 @@ class RateLimitedWaitTests {
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
                     PropertyPlaceholderAutoConfiguration.class,
+                    RateLimitPolicyAutoConfiguration.class,
+                    RateLimitLoggingAutoConfiguration.class,
+                    RateLimitReportAutoConfiguration.class,
                     RateLimitAutoConfiguration.class,
                     RateLimitAnnotationAutoConfiguration.class))
             .withBean(ManualTimeSource.class)
@@ -206,16 +212,16 @@ class RateLimitedWaitTests {
     void anInvalidMaxWaitStopsTheStart(String wait, String message) {
         runner.withPropertyValues("wrong=" + wait).withBean(Wrong.class).run(context -> assertThat(
                         context.getStartupFailure())
-                .isInstanceOf(InvalidRateLimitedException.class)
+                .isInstanceOf(RateLimitConfigurationException.class)
                 .hasMessage("@RateLimited on " + Wrong.class.getName() + ".work() " + message)
-                .satisfies(failure -> assertThat(((InvalidRateLimitedException) failure).action())
+                .satisfies(failure -> assertThat(((RateLimitConfigurationException) failure).action())
                         .isEqualTo("Write a duration such as 'maxWait = \"2s\"', or '0s' for no wait.")));
     }
 
     @Test
     void aPlaceholderWithoutAPropertyStopsTheStart() {
         runner.withBean(Wrong.class)
-                .run(context -> assertThat(((InvalidRateLimitedException) context.getStartupFailure()).action())
+                .run(context -> assertThat(((RateLimitConfigurationException) context.getStartupFailure()).action())
                         .isEqualTo("Define 'wrong', or write a default: '${wrong:2s}'."));
     }
 

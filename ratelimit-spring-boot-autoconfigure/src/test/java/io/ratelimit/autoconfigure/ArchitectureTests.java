@@ -8,6 +8,7 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -16,7 +17,6 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
-import org.springframework.boot.context.properties.ConfigurationProperties;
 
 /** The allowed imports of each package. A rule about a missing package holds. */
 class ArchitectureTests {
@@ -25,6 +25,8 @@ class ArchitectureTests {
     private static final String KEY = "io.ratelimit.key";
     private static final String KEY_IP = "io.ratelimit.key.ip";
     private static final String KEY_EXPRESSION = "io.ratelimit.key.expression";
+    private static final String POLICY = "io.ratelimit.policy";
+    private static final String CHANGE = "io.ratelimit.change";
     private static final String ANNOTATION = "io.ratelimit.annotation";
     private static final String WEB_SERVLET = "io.ratelimit.web.servlet";
     private static final String ENDPOINT = "io.ratelimit.web.servlet.endpoint";
@@ -52,6 +54,8 @@ class ArchitectureTests {
                         KEY,
                         KEY_IP,
                         KEY_EXPRESSION,
+                        POLICY,
+                        CHANGE,
                         ANNOTATION,
                         WEB_SERVLET,
                         ENDPOINT,
@@ -72,16 +76,18 @@ class ArchitectureTests {
         holds(importsOfOursOnly(KEY_IP, CORE));
         holds(importsOfOursOnly(KEY_EXPRESSION, CORE));
         holds(importsOfOursOnly(KEY, CORE, KEY_IP, KEY_EXPRESSION));
-        holds(importsOfOursOnly(ANNOTATION, CORE, KEY, KEY_EXPRESSION));
+        holds(importsOfOursOnly(POLICY, CORE, REMOTE, KEY, KEY_IP));
+        holds(importsOfOursOnly(CHANGE, CORE));
+        holds(importsOfOursOnly(ANNOTATION, CORE, KEY, KEY_EXPRESSION, POLICY));
         holds(importsOfOursOnly(ENDPOINT, CORE, KEY, ANNOTATION));
-        holds(importsOfOursOnly(REJECTION, CORE, KEY, ANNOTATION, ENDPOINT));
-        holds(importsOfOursOnly(WEB_SERVLET, CORE, KEY, KEY_IP, ANNOTATION, ENDPOINT, REJECTION));
+        holds(importsOfOursOnly(REJECTION, CORE, KEY, ANNOTATION, POLICY, ENDPOINT));
+        holds(importsOfOursOnly(WEB_SERVLET, CORE, KEY, KEY_IP, ANNOTATION, POLICY, ENDPOINT, REJECTION));
         holds(importsOfOursOnly(REMOTE, CORE));
         holds(importsOfOursOnly(REDIS, CORE, REMOTE));
-        holds(importsOfOursOnly(MICROMETER, CORE));
-        holds(importsOfOursOnly(ACTUATE, CORE, DEMAND));
-        holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, ACTUATE));
-        holds(importsOfOursOnly(LOGGING, CORE, DEMAND));
+        holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
+        holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
+        holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, CHANGE, POLICY, ACTUATE));
+        holds(importsOfOursOnly(LOGGING, CORE, DEMAND, KEY, POLICY));
     }
 
     @Test
@@ -102,13 +108,15 @@ class ArchitectureTests {
 
     @Test
     void aTechnologyIsImportedOnlyWhereItBelongs() {
-        holds(isImportedOnlyBy(WEB_SERVLET + "..", "jakarta.servlet.."));
+        holds(isImportedOnlyBy(List.of(WEB_SERVLET + "..", ACTUATE), "jakarta.servlet.."));
         holds(isImportedOnlyBy(List.of(KEY, WEB_SERVLET + ".."), "org.springframework.security.."));
         holds(isImportedOnlyBy(REDIS, "io.lettuce.."));
         holds(isImportedOnlyBy(AUTOCONFIGURE, "org.springframework.data.redis.."));
         holds(isImportedOnlyBy(MICROMETER, "io.micrometer.core.."));
         holds(isImportedOnlyBy(
-                ACTUATE + "..", "org.springframework.boot.actuate..", "org.springframework.boot.health.."));
+                List.of(ACTUATE + "..", WEB_SERVLET),
+                "org.springframework.boot.actuate..",
+                "org.springframework.boot.health.."));
     }
 
     @Test
@@ -122,14 +130,30 @@ class ArchitectureTests {
     }
 
     @Test
-    void propertiesNeverLeaveTheAutoConfiguration() {
-        holds(classes()
+    void noSliceImportsTheAutoConfigurationOfAnother() {
+        for (JavaClass type : CLASSES) {
+            if (type.getSimpleName().endsWith("AutoConfiguration")) {
+                holds(noClasses()
+                        .that()
+                        .resideOutsideOfPackages(type.getPackageName(), AUTOCONFIGURE)
+                        .should()
+                        .dependOnClassesThat()
+                        .haveFullyQualifiedName(type.getName()));
+            }
+        }
+    }
+
+    @Test
+    void onlyReadersImportTheProperties() {
+        holds(noClasses()
                 .that()
-                .haveSimpleNameEndingWith("Properties")
-                .or()
-                .areAnnotatedWith(ConfigurationProperties.class)
+                .resideOutsideOfPackages(POLICY, AUTOCONFIGURE)
+                .and()
+                .haveNameNotMatching(
+                        ".*(AutoConfiguration|ContextConfiguration|Reader|Registrations|BucketLocator|PolicyScopes|RejectedResponses)(\\$.*)?")
                 .should()
-                .resideInAPackage(AUTOCONFIGURE));
+                .dependOnClassesThat()
+                .haveFullyQualifiedName(POLICY + ".RateLimitProperties"));
     }
 
     @Test

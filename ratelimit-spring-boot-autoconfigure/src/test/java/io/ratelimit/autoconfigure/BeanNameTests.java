@@ -45,7 +45,7 @@ class BeanNameTests {
 
     private static boolean isOurs(@Nullable MethodMetadata factoryMethod) {
         return factoryMethod != null
-                && factoryMethod.getDeclaringClassName().startsWith("io.ratelimit.autoconfigure.")
+                && factoryMethod.getDeclaringClassName().startsWith("io.ratelimit.")
                 && !factoryMethod.getDeclaringClassName().contains("Tests");
     }
 
@@ -62,7 +62,7 @@ class BeanNameTests {
         try (ConfigurableApplicationContext context =
                 start(Application.class, "--management.endpoints.web.exposure.include=*")) {
             assertPrefixed(ours(context));
-            assertThat(ours(context)).hasSizeLessThanOrEqualTo(32);
+            assertThat(ours(context)).hasSizeLessThanOrEqualTo(34);
         }
     }
 

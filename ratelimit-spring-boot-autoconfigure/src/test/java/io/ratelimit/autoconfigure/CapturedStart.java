@@ -9,15 +9,15 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** The base of tests that start applications from YAML and read what they log. */
 @ExtendWith(OutputCaptureExtension.class)
-abstract class CapturedStart {
+public abstract class CapturedStart {
 
     @TempDir
-    Path directory;
+    public Path directory;
 
-    CapturedOutput output;
+    public CapturedOutput output;
 
     @BeforeEach
-    void capture(CapturedOutput output) {
+    public void capture(CapturedOutput output) {
         this.output = output;
     }
 }

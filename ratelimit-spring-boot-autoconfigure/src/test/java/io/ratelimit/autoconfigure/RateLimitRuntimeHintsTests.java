@@ -6,7 +6,6 @@ import static org.springframework.aot.hint.predicate.RuntimeHintsPredicates.reso
 
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
-import io.ratelimit.autoconfigure.RateLimitProperties.MaxWait;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
@@ -14,7 +13,8 @@ import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.IpNetwork;
-import io.ratelimit.web.servlet.rejection.RejectionDelay;
+import io.ratelimit.policy.RateLimitProperties.MaxWait;
+import io.ratelimit.policy.RejectionDelay;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Collections;

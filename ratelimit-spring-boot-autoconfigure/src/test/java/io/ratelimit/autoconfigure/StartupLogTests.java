@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.policy.ConfigurationFailureTests;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -97,23 +98,6 @@ class StartupLogTests extends CapturedStart {
                 .containsExactly("WARN No limit is enforced, neither the policies below 'ratelimit.policies' nor"
                         + " @RateLimited: 'RATELIMIT_ENABLED' is false (System Environment Property"
                         + " \"RATELIMIT_ENABLED\")");
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"4.0.0", "4.0.0-RC2", "4.0.6"})
-    void warnsOfASpringBootThatIsNotTested(String version) {
-        RateLimitEnabledCondition.warnOfUntested(version);
-        assertThat(output)
-                .contains(
-                        "ratelimit is tested on Spring Boot 4.0.7 and later, but this application runs on Spring Boot "
-                                + version + ": limits may not work. Upgrade to 4.0.7 or later");
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"4.0.7", "4.0.10", "4.0.60", "4.1.0", "4.1.0-M1", "5.0.1"})
-    void doesNotWarnOfATestedOne(String version) {
-        RateLimitEnabledCondition.warnOfUntested(version);
-        assertThat(output).isEmpty();
     }
 
     @Test

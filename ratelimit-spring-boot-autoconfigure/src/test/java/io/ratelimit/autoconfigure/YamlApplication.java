@@ -1,9 +1,11 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration;
+import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration;
-import io.ratelimit.autoconfigure.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.key.LimitResolver;
+import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
+import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -38,7 +40,7 @@ import org.springframework.web.context.support.StandardServletEnvironment;
  * An application that starts as {@link SpringApplication} has it, from the text of its {@code application.yml}: without
  * web, or with Spring MVC and no server. It doesn't see environment variables and system properties of the machine.
  */
-final class YamlApplication {
+public final class YamlApplication {
 
     private static final String TITLE = "APPLICATION FAILED TO START";
 
@@ -51,55 +53,55 @@ final class YamlApplication {
     private WebApplicationType type = WebApplicationType.NONE;
 
     /** @param directory an empty one, for its files */
-    YamlApplication(Path directory, String yaml) {
+    public YamlApplication(Path directory, String yaml) {
         this.directory = directory;
         write("application.yml", yaml);
         arguments.add("--spring.config.location=" + directory + "/");
     }
 
-    YamlApplication withProperties(String properties) {
+    public YamlApplication withProperties(String properties) {
         write("application.properties", properties);
         return this;
     }
 
-    YamlApplication withProfile(String profile, String yaml) {
+    public YamlApplication withProfile(String profile, String yaml) {
         write("application-" + profile + ".yml", yaml);
         arguments.add("--spring.profiles.active=" + profile);
         return this;
     }
 
-    YamlApplication withVariable(String name, String value) {
+    public YamlApplication withVariable(String name, String value) {
         variables.put(name, value);
         return this;
     }
 
-    YamlApplication withSystemProperty(String name, String value) {
+    public YamlApplication withSystemProperty(String name, String value) {
         systemProperties.put(name, value);
         return this;
     }
 
-    YamlApplication withArgument(String argument) {
+    public YamlApplication withArgument(String argument) {
         arguments.add(argument);
         return this;
     }
 
-    YamlApplication withWeb() {
+    public YamlApplication withWeb() {
         return withWeb(WebMvc.class);
     }
 
     /** Starts the server on a random port. */
-    YamlApplication withServer(Class<?> configuration) {
+    public YamlApplication withServer(Class<?> configuration) {
         server = true;
         return withWeb(configuration).withArgument("--server.port=0");
     }
 
-    YamlApplication withWeb(Class<?> configuration) {
+    public YamlApplication withWeb(Class<?> configuration) {
         this.configuration = configuration;
         this.type = WebApplicationType.SERVLET;
         return this;
     }
 
-    ConfigurableApplicationContext start() {
+    public ConfigurableApplicationContext start() {
         SpringApplication application = new SpringApplication(configuration);
         application.setBannerMode(Banner.Mode.OFF);
         application.setLogStartupInfo(false);
@@ -114,19 +116,20 @@ final class YamlApplication {
     }
 
     /** Returns the lines of our loggers from the start to the stop, as level and message. */
-    List<String> log(CapturedOutput output) {
+    public List<String> log(CapturedOutput output) {
         int before = output.getOut().length();
         start().close();
         return output.getOut()
                 .substring(before)
                 .lines()
-                .filter(line -> line.contains("] i.r.") || line.contains("] io.ratelimit."))
+                .filter(line ->
+                        line.contains("] i.r.") || line.contains("] i.ratelimit.") || line.contains("] io.ratelimit."))
                 .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
                 .toList();
     }
 
     /** Returns the report of a failed start without its title and the directory of the files. */
-    String failure(CapturedOutput output) {
+    public String failure(CapturedOutput output) {
         int before = output.getOut().length();
         try (ConfigurableApplicationContext started = start()) {
             throw new AssertionError("It started: " + started);
@@ -169,31 +172,37 @@ final class YamlApplication {
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({
         DataRedisAutoConfiguration.class,
+        RateLimitPolicyAutoConfiguration.class,
+        RateLimitLoggingAutoConfiguration.class,
+        RateLimitReportAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,
         RateLimitFailoverAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
         RateLimitAnnotationAutoConfiguration.class
     })
-    static class Plain {}
+    public static class Plain {}
 
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({
         DispatcherServletAutoConfiguration.class,
         WebMvcAutoConfiguration.class,
         DataRedisAutoConfiguration.class,
+        RateLimitPolicyAutoConfiguration.class,
+        RateLimitLoggingAutoConfiguration.class,
+        RateLimitReportAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,
         RateLimitFailoverAutoConfiguration.class,
         RateLimitAutoConfiguration.class,
         RateLimitAnnotationAutoConfiguration.class,
         RateLimitWebServletAutoConfiguration.class
     })
-    static class WebMvc {}
+    public static class WebMvc {}
 
     /** Adds the beans of the server, which is not started. */
     @Configuration(proxyBeanMethods = false)
     @Import(WebMvc.class)
     @ImportAutoConfiguration(TomcatServletWebServerAutoConfiguration.class)
-    static class OnTomcat {
+    public static class OnTomcat {
 
         /** The bean that the documentation names. */
         @Bean

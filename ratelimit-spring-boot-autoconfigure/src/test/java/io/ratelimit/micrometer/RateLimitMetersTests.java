@@ -41,7 +41,7 @@ class RateLimitMetersTests {
     private final MeterRegistry registry = new SimpleMeterRegistry();
     private final ManualTimeSource time = new ManualTimeSource();
     private final RateLimitMeters meters = new RateLimitMeters(
-            registry, policy -> policy.name().endsWith("-redis") ? "redis" : "local", this::throttlers);
+            registry, throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local", this::throttlers);
     private final Throttlers throttlers =
             new Throttlers(List.of(GLOBAL, USER, SHADOW, OFF, QUEUED), BucketStore.local(time), time, meters);
 

@@ -2,7 +2,7 @@ package io.ratelimit.kotlin
 
 import io.ratelimit.annotation.RateLimited
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration
-import io.ratelimit.autoconfigure.annotation.RateLimitAnnotationAutoConfiguration
+import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration
 import java.util.stream.Stream
 import kotlin.reflect.KClass
 import kotlinx.coroutines.flow.Flow

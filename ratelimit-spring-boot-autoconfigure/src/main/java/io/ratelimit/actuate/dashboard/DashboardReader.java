@@ -8,7 +8,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
-import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
@@ -18,6 +17,7 @@ import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Kind;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
+import io.ratelimit.change.LimitChanges;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -26,7 +26,6 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
-import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -39,25 +38,19 @@ final class DashboardReader {
     private final DecisionHistory history;
     private final DeniedKeysCache deniedKeys;
     private final @Nullable Backend backend;
-    private final Predicate<ThrottlePolicy> onBackend;
 
-    /**
-     * @param backend the remote backend; null if there is none
-     * @param onBackend whether a policy has its buckets in the backend
-     */
+    /** @param backend the remote backend; null if there is none */
     DashboardReader(
             Throttlers throttlers,
             LimitChanges changes,
             DecisionHistory history,
             DeniedKeys deniedKeys,
-            @Nullable Backend backend,
-            Predicate<ThrottlePolicy> onBackend) {
+            @Nullable Backend backend) {
         this.throttlers = throttlers;
         this.changes = changes;
         this.history = history;
         this.deniedKeys = new DeniedKeysCache(deniedKeys, System::nanoTime);
         this.backend = backend;
-        this.onBackend = onBackend;
     }
 
     /** Returns the present state, and the counts of the steps after the given second. */
@@ -73,8 +66,7 @@ final class DashboardReader {
                 step.history(),
                 step.seconds(),
                 change,
-                Stream.ofNullable(BackendDescriptor.ofUsed(backend, throttlers, onBackend))
-                        .toList(),
+                Stream.ofNullable(BackendDescriptor.ofUsed(backend, throttlers)).toList(),
                 throttlers.all().stream()
                         .map(throttler -> policy(throttler, step, from, second, showKeys))
                         .toList());
@@ -82,7 +74,7 @@ final class DashboardReader {
 
     private PolicyData policy(PolicyThrottler throttler, Step step, long from, long second, boolean showKeys) {
         ThrottlePolicy policy = throttler.policy();
-        boolean lastSeen = onBackend.test(policy);
+        boolean lastSeen = throttler.backend() != null;
         return new PolicyData(
                 policy.name(),
                 RateLimitsEndpoint.text(policy.mode()),

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * <p>If a sample is late by a second or more, the missed seconds and the one after them are gaps: the counts of all of
  * them would otherwise appear as one peak. A minute has the sum of its other seconds, and is a gap if all of them are.
  */
-public final class DecisionHistory implements ThrottleListener, AutoCloseable {
+final class DecisionHistory implements ThrottleListener, AutoCloseable {
 
     private static final long SECOND_NANOS = 1_000_000_000;
     private static final int GAP = -1;

@@ -4,12 +4,12 @@ import io.ratelimit.Backend;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard.DashboardFiles.DashboardFile;
+import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import java.io.IOException;
 import java.io.InputStream;
@@ -39,7 +39,7 @@ import org.springframework.web.util.HtmlUtils;
  */
 @RegisterReflectionForBinding({DashboardData.class, DemandData.class})
 @WebEndpoint(id = RateLimitDashboard.ID, defaultAccess = Access.READ_ONLY)
-public final class RateLimitDashboard {
+final class RateLimitDashboard {
 
     static final String ID = "ratelimitdashboard";
 
@@ -57,7 +57,6 @@ public final class RateLimitDashboard {
     /**
      * @param demand the demand of all policies; null if it isn't measured
      * @param backend the remote backend; null if there is none
-     * @param onBackend whether a policy has its buckets in the backend
      * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
      */
@@ -69,14 +68,13 @@ public final class RateLimitDashboard {
             @Nullable DemandListener demand,
             Predicate<ThrottlePolicy> refunds,
             @Nullable Backend backend,
-            Predicate<ThrottlePolicy> onBackend,
             Supplier<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access,
             Predicate<SecurityContext> showsKeys) {
         this.throttlers = throttlers;
         this.demand = demand;
         this.refunds = refunds;
-        this.reader = new DashboardReader(throttlers, changes, history, deniedKeys, backend, onBackend);
+        this.reader = new DashboardReader(throttlers, changes, history, deniedKeys, backend);
         this.paths = new EndpointPaths(endpoints, access, changes.isShared());
         this.showsKeys = showsKeys;
     }

@@ -7,13 +7,13 @@ import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitConfigurationException;
-import io.ratelimit.autoconfigure.RateLimitEnabledCondition;
-import io.ratelimit.autoconfigure.RateLimitProperties;
-import io.ratelimit.autoconfigure.RateLimitProperties.BackendKind;
+import io.ratelimit.change.LimitChanges;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.redis.RedisChanges;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
@@ -30,10 +30,10 @@ import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
 import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
-import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
@@ -57,9 +57,12 @@ import org.springframework.util.ClassUtils;
 /** Auto-configuration for policies with their buckets in Redis. */
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
-        afterName = "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration")
-@Conditional({RateLimitEnabledCondition.class, RateLimitRedisAutoConfiguration.OnRedisCondition.class})
-@EnableConfigurationProperties(RateLimitProperties.class)
+        afterName = {
+            "io.ratelimit.policy.RateLimitPolicyAutoConfiguration",
+            "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration"
+        })
+@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
+@Conditional(RateLimitRedisAutoConfiguration.OnRedisCondition.class)
 @Lazy(false)
 public final class RateLimitRedisAutoConfiguration {
 

@@ -1,8 +1,8 @@
 package io.ratelimit.autoconfigure.redis;
 
-import io.ratelimit.autoconfigure.RateLimitConfigurationException;
-import io.ratelimit.autoconfigure.RateLimitProperties.Redis;
-import io.ratelimit.autoconfigure.RateLimitProperties.Redis.Strategy;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitProperties.Redis;
+import io.ratelimit.policy.RateLimitProperties.Redis.Strategy;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import org.apache.commons.logging.Log;

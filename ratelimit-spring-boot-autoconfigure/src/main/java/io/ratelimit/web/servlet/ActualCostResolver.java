@@ -12,7 +12,7 @@ import org.springframework.web.method.support.HandlerMethodArgumentResolver;
 import org.springframework.web.method.support.ModelAndViewContainer;
 
 /** Resolves the {@link ActualCost} of the current request as an argument of a handler method. */
-public final class ActualCostResolver implements HandlerMethodArgumentResolver {
+final class ActualCostResolver implements HandlerMethodArgumentResolver {
 
     private final Supplier<RequestPolicies> policies;
 

@@ -25,7 +25,7 @@ import org.springframework.web.context.request.ServletRequestAttributes;
  * <p>The listener records failed authentications of the request that is bound to the thread, such as in a controller that
  * calls the authentication manager.
  */
-public final class AuthenticationResults
+final class AuthenticationResults
         implements Customizer<HttpSecurity>, ApplicationListener<AbstractAuthenticationFailureEvent> {
 
     private final boolean required;

@@ -10,7 +10,7 @@ import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 
 /** The request that Spring has bound to the current thread. Threads of asynchronous work usually have none. */
-public final class BoundRequest implements Current {
+final class BoundRequest implements Current {
 
     private final Supplier<Endpoints> endpoints;
     private final ClientIpResolver clientIps;

@@ -3,7 +3,7 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
-import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.Rejections;

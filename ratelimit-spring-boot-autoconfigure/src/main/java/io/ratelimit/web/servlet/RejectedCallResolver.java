@@ -17,7 +17,7 @@ import org.springframework.web.servlet.ModelAndView;
  *
  * <p>It precedes all exception handlers: a controller's own handler for any exception precedes a controller advice.
  */
-public final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
+final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
 
     private final Rejections rejections;
 

@@ -3,10 +3,12 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
-import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.policy.Phase;
+import io.ratelimit.policy.Settle;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
+import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -232,7 +234,7 @@ final class RequestLedger {
                 policy.cost()
                         .settle(
                                 answer,
-                                () -> settle.find(request, response, cost),
+                                () -> find(settle, request, response, cost),
                                 "its actual cost, " + settle,
                                 throttlers,
                                 mayWait,
@@ -241,6 +243,21 @@ final class RequestLedger {
         }
         taken = List.of();
         takenLater = List.of();
+    }
+
+    /**
+     * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
+     * such as that of an annotated method that the handler calls, are no costs.
+     *
+     * @param reported the cost that the application's code set
+     */
+    private static @Nullable Object find(
+            Settle settle, HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
+        return switch (settle.source()) {
+            case CODE -> reported;
+            case ATTRIBUTE -> request.getAttribute(settle.name());
+            case RESPONSE_HEADER -> Rejections.isRejected(request) ? null : response.getHeader(settle.name());
+        };
     }
 
     /** Removes and returns the tokens of some policies. */

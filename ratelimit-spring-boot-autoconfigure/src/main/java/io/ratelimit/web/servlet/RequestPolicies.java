@@ -4,7 +4,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
-import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;

@@ -7,6 +7,8 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.policy.Phase;
+import io.ratelimit.policy.Settle;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -264,13 +266,5 @@ public final class RequestPolicy {
         public RequestPolicy build() {
             return new RequestPolicy(this);
         }
-    }
-
-    /** The position of a policy in the filter chain. It depends on the facts that the policy needs. */
-    public enum Phase {
-        /** Before Spring Security: requests with wrong credentials are counted, too. */
-        BEFORE_AUTHENTICATION,
-        /** After Spring Security: the user is known. */
-        AFTER_AUTHENTICATION
     }
 }

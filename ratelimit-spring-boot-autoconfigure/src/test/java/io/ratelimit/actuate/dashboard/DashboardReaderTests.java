@@ -16,7 +16,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.LimitChanges;
 import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
 import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
@@ -26,14 +25,15 @@ import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DeniedKeysCache;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
+import io.ratelimit.change.LimitChanges;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** The data of the dashboard. */
@@ -109,11 +109,11 @@ class DashboardReaderTests {
         assertThat(read(throttlers, 401).from()).as("from before a restart").isEqualTo(100);
         assertThat(read(throttlers, Long.MAX_VALUE).from()).isEqualTo(100);
 
-        DashboardData hour = reader(throttlers, policy -> false).read(Step.MINUTE, 0, CHANGE, false);
+        DashboardData hour = reader(throttlers).read(Step.MINUTE, 0, CHANGE, false);
         assertThat(hour.second()).isEqualTo(360);
         assertThat(hour.step()).isEqualTo(60);
         assertThat(policy(hour, "all").denied()).hasSize(6);
-        assertThat(policy(reader(throttlers, policy -> false).read(Step.MINUTE, 250, CHANGE, false), "all")
+        assertThat(policy(reader(throttlers).read(Step.MINUTE, 250, CHANGE, false), "all")
                         .denied())
                 .as("the minutes after the fourth")
                 .hasSize(2);
@@ -130,8 +130,9 @@ class DashboardReaderTests {
 
     @Test
     void theAvailableTokensOfARemoteBucketAreThoseOfTheLastDecision() {
-        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL);
-        DashboardReader reader = reader(throttlers, policy -> true);
+        Backend backend = new FixedBackend(Backend.State.up());
+        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time), backend), ALL);
+        DashboardReader reader = reader(throttlers);
         assertThat(policy(reader.read(Step.SECOND, 0, CHANGE, false), "all").available())
                 .isNull();
         throttlers.global("all").decide(4);
@@ -144,7 +145,7 @@ class DashboardReaderTests {
     @Test
     void onlyAPolicyWithALeaseHasLeasedTokens() {
         ThrottlePolicy leased = USERS.withLease(Duration.ofMillis(50));
-        DashboardData data = read(throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL, leased), 0);
+        DashboardData data = read(throttlers(new NoSnapshotStore(BucketStore.local(time), null), ALL, leased), 0);
 
         assertThat(policy(data, "all").leased()).isNull();
         assertThat(policy(data, "users").leased()).isEqualTo(7);
@@ -152,7 +153,7 @@ class DashboardReaderTests {
 
     @Test
     void anUnavailableBucketHasNoTokensAndTheOtherDataIsReturned() {
-        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time)), ALL, USERS);
+        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time), null), ALL, USERS);
 
         DashboardData data = read(throttlers, 0);
         assertThat(policy(data, "all").available()).isNull();
@@ -165,7 +166,7 @@ class DashboardReaderTests {
         for (int i = 0; i < 5; i++) {
             throttlers.get("users").forKey("<b>Alice</b>").decide(1);
         }
-        DashboardReader reader = reader(throttlers, policy -> false);
+        DashboardReader reader = reader(throttlers);
 
         DeniedKeyDescriptor hidden = policy(reader.read(Step.SECOND, 0, CHANGE, false), "users")
                 .deniedKeys()
@@ -185,14 +186,10 @@ class DashboardReaderTests {
     void theStateOfTheBackendIsReturned() {
         Instant since = Instant.parse("2026-01-02T03:04:05Z");
         Backend.State down = new Backend.State(Backend.Condition.DOWN, since, "no answer within 100 ms");
-        Throttlers throttlers = throttlers(BucketStore.local(time), ALL);
-        DashboardReader reader = new DashboardReader(
-                throttlers,
-                new LimitChanges(throttlers, time, null),
-                history,
-                deniedKeys,
-                new FixedBackend(down),
-                policy -> true);
+        Backend backend = new FixedBackend(down);
+        Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time), backend), ALL);
+        DashboardReader reader =
+                new DashboardReader(throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, backend);
 
         assertThat(reader.read(Step.SECOND, 0, CHANGE, false).backends())
                 .containsExactly(
@@ -227,12 +224,11 @@ class DashboardReaderTests {
     }
 
     private DashboardData read(Throttlers throttlers, long since) {
-        return reader(throttlers, policy -> false).read(Step.SECOND, since, CHANGE, false);
+        return reader(throttlers).read(Step.SECOND, since, CHANGE, false);
     }
 
-    private DashboardReader reader(Throttlers throttlers, Predicate<ThrottlePolicy> onBackend) {
-        return new DashboardReader(
-                throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, null, onBackend);
+    private DashboardReader reader(Throttlers throttlers) {
+        return new DashboardReader(throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, null);
     }
 
     private static PolicyData policy(DashboardData data, String name) {
@@ -251,7 +247,13 @@ class DashboardReaderTests {
     }
 
     /** A store that takes tokens but fails to return snapshots. */
-    private record NoSnapshotStore(BucketStore store) implements BucketStore {
+    private record NoSnapshotStore(
+            BucketStore store, @Nullable Backend backend) implements BucketStore {
+
+        @Override
+        public @Nullable Backend backend(ThrottlePolicy policy) {
+            return backend;
+        }
 
         @Override
         public long leased(ThrottlePolicy policy) {

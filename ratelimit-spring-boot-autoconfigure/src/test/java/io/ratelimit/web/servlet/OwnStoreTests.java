@@ -13,12 +13,14 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.RateLimitHealthIndicator;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
+import org.springframework.boot.health.registry.HealthContributorRegistry;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
@@ -59,7 +61,8 @@ class OwnStoreTests {
     @Test
     void theHealthShowsTheStore() {
         try (TestServer server = TestServer.open(YAML, Api.class).start()) {
-            RateLimitHealthIndicator health = server.bean(RateLimitHealthIndicator.class);
+            HealthIndicator health = (HealthIndicator) Objects.requireNonNull(
+                    server.bean(HealthContributorRegistry.class).getContributor("ratelimit"));
             Backend backend = server.bean(Backend.class);
             assertThat(health.health().getStatus()).isEqualTo(Status.UP);
             assertThat(health.health().getDetails())

@@ -9,7 +9,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
-import io.ratelimit.web.servlet.RequestPolicy.Phase;
+import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.endpoint.RequestPath;
 import java.util.List;

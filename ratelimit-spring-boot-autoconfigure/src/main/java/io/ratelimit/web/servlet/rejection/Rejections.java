@@ -6,6 +6,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.policy.RejectionDelay;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
 import jakarta.servlet.Filter;

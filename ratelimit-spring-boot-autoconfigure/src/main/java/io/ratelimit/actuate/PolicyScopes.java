@@ -1,0 +1,73 @@
+package io.ratelimit.actuate;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.util.pattern.PathPattern;
+
+/**
+ * Describes what each policy applies to, and which backend holds its buckets.
+ *
+ * @param requests the policies of the filter, which are unknown while the endpoint is created
+ * @param operations the annotated methods; null if there are none
+ * @param overrides returns the number of overrides of a policy
+ */
+record PolicyScopes(
+        RateLimitProperties properties,
+        Supplier<RequestPolicies> requests,
+        @Nullable RateLimitedOperations operations,
+        Throttlers throttlers,
+        ToIntFunction<String> overrides)
+        implements Function<ThrottlePolicy, ScopeDescriptor> {
+
+    @Override
+    public ScopeDescriptor apply(ThrottlePolicy policy) {
+        RequestPolicy request = requests.get().all().stream()
+                .filter(each -> each.policy().name().equals(policy.name()))
+                .findFirst()
+                .orElse(null);
+        String backend = ConfiguredPolicies.backendOf(throttlers.get(policy.name()));
+        return new ScopeDescriptor(
+                appliesTo(policy.name()),
+                request == null ? null : RateLimitsEndpoint.text(request.phase()),
+                request == null ? List.of() : texts(request.paths()),
+                request == null ? List.of() : texts(request.excludePaths()),
+                request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
+                overrides.applyAsInt(policy.name()),
+                limitBy(policy.name()),
+                backend,
+                backend.equals("local") ? null : RateLimitsEndpoint.text(properties.failureRuleOf(policy)));
+    }
+
+    private String appliesTo(String policy) {
+        Policy configured = properties.policies().get(policy);
+        boolean annotated = configured == null
+                ? operations != null && operations.limit(policy) != null
+                : configured.appliesTo() == AppliesTo.ANNOTATED;
+        return annotated ? "annotated" : configured == null ? "code" : "requests";
+    }
+
+    private @Nullable String limitBy(String policy) {
+        Policy configured = properties.policies().get(policy);
+        return configured == null || configured.limit() == null
+                ? null
+                : configured.limit().toString();
+    }
+
+    private static List<String> texts(List<PathPattern> patterns) {
+        return patterns.stream().map(PathPattern::getPatternString).toList();
+    }
+}

@@ -1,0 +1,69 @@
+package io.ratelimit.actuate.dashboard;
+
+import io.ratelimit.Backend;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.actuate.DemandConfiguration;
+import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.DeniedKeysConfiguration;
+import io.ratelimit.actuate.RateLimitsEndpointProperties;
+import io.ratelimit.change.LimitChanges;
+import io.ratelimit.change.LimitChangesConfiguration;
+import io.ratelimit.demand.DemandListener;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitProperties;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
+import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
+import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
+import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
+import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
+
+/** Auto-configuration for the dashboard where it is exposed. Nothing is counted for it elsewhere. */
+@AutoConfiguration(afterName = "io.ratelimit.autoconfigure.RateLimitAutoConfiguration")
+@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
+@ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
+@EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+@Import({LimitChangesConfiguration.class, DeniedKeysConfiguration.class, DemandConfiguration.class})
+public final class RateLimitDashboardAutoConfiguration {
+
+    @Bean(initMethod = "start")
+    DecisionHistory rateLimitDecisionHistory(TimeSource time) {
+        return new DecisionHistory(time);
+    }
+
+    @Bean
+    RateLimitDashboard rateLimitDashboard(
+            Throttlers throttlers,
+            LimitChanges changes,
+            DecisionHistory history,
+            DeniedKeys deniedKeys,
+            ObjectProvider<DemandListener> demand,
+            RateLimitProperties properties,
+            RateLimitsEndpointProperties endpointProperties,
+            ObjectProvider<Backend> backend,
+            ObjectProvider<PathMappedEndpoints> endpoints,
+            EndpointAccessResolver access) {
+        return new RateLimitDashboard(
+                throttlers,
+                changes,
+                history,
+                deniedKeys,
+                demand.getIfAvailable(),
+                properties::refunds,
+                backend.getIfAvailable(),
+                endpoints::getObject,
+                access,
+                endpointProperties::showsKeys);
+    }
+}

@@ -1,0 +1,71 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
+
+/** Auto-configuration for the start-up report about all limits. */
+@AutoConfiguration(
+        afterName = {
+            "io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration",
+            "io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration"
+        })
+@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
+@Lazy(false)
+public final class RateLimitReportAutoConfiguration {
+
+    /** The report of a servlet application, with its annotated methods. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnBean(name = "rateLimitRequestPolicies")
+    @Lazy(false)
+    static class Servlet {
+
+        @Bean
+        StartupReport rateLimitStartupReport(
+                RateLimitProperties properties,
+                RequestPolicies policies,
+                Throttlers throttlers,
+                Endpoints endpoints,
+                ObjectProvider<RateLimitedOperations> operations,
+                ApplicationContext context) {
+            return new StartupReport(
+                    policies,
+                    throttlers,
+                    endpoints,
+                    operations.getIfAvailable(),
+                    new PolicyReport(properties, throttlers, StartupReport.logger),
+                    new ArrayList<>(List.of(endpoints)),
+                    context);
+        }
+    }
+
+    /** The report of another application, which is about annotated methods alone. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnBean(name = "rateLimitedOperations")
+    @ConditionalOnMissingBean(name = "rateLimitRequestPolicies")
+    @Lazy(false)
+    static class Annotated {
+
+        @Bean
+        SmartInitializingSingleton rateLimitAnnotationReport(
+                RateLimitProperties properties, Throttlers throttlers, RateLimitedOperations operations) {
+            PolicyReport report = new PolicyReport(properties, throttlers, LogFactory.getLog(PolicyReport.class));
+            return () -> report.reportAnnotated(operations);
+        }
+    }
+}

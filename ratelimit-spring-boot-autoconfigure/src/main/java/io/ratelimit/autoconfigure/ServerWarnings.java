@@ -1,0 +1,145 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.policy.RateLimitProperties.ClientAddress;
+import io.ratelimit.web.servlet.RequestPolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import org.apache.commons.logging.Log;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactory;
+import org.springframework.boot.cloud.CloudPlatform;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.thread.Threading;
+import org.springframework.core.env.Environment;
+
+/** The lines of the start-up log about settings of the server: the proxies in front of it, and its threads. */
+record ServerWarnings(BeanFactory beans, Environment environment) {
+
+    private static final Log logger = StartupReport.logger;
+
+    /** Logs the proxies that may name a client's address, and warns of mistakes in trusting them. */
+    void logClientIp(List<RequestPolicy> policies, ClientAddress clientIp) {
+        String strategy = strategy();
+        if (!clientIp.trustedProxies().isEmpty()) {
+            reportProxies(clientIp);
+            warnOfTwoReaders(strategy);
+        }
+        boolean usesAddress =
+                policies.stream().anyMatch(policy -> policy.policy().key().contains("ip"));
+        if (strategy.equals("framework") && usesAddress) {
+            logger.warn(
+                    "'server.forward-headers-strategy' is 'framework', which trusts X-Forwarded-For from every peer:"
+                            + " clients can choose the address that throttle policies use as key. Set it to 'native', or"
+                            + " have your proxy remove the header that clients send");
+        }
+    }
+
+    private static void reportProxies(ClientAddress clientIp) {
+        logger.info("A client's address is read from '" + clientIp.header() + "' where the peer is in "
+                + clientIp.trustedProxies().stream().map(IpNetwork::toString).collect(Collectors.joining(", ")));
+        clientIp.trustedProxies().stream()
+                .filter(IpNetwork::isEverything)
+                .forEach(network -> logger.warn("'ratelimit.client-ip.trusted-proxies' has '" + network
+                        + "', which trusts '" + clientIp.header()
+                        + "' from every peer: clients can choose the address that throttle policies use as key. Set the"
+                        + " network of your proxies"));
+    }
+
+    private static void warnOfTwoReaders(String strategy) {
+        if (!strategy.equals("none")) {
+            logger.warn("'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "
+                    + strategy + "' " + (strategy.equals("native") ? "the server" : "Spring")
+                    + " reads forwarding headers first, by its own rules of trust, and trusted-proxies is compared with"
+                    + " the client's address. Set 'server.forward-headers-strategy: none', or remove trusted-proxies");
+        }
+    }
+
+    /** Returns the strategy as written, or else "native" on a cloud platform whose headers Spring Boot trusts. */
+    private String strategy() {
+        String written =
+                environment.getProperty("server.forward-headers-strategy", "").toLowerCase(Locale.ROOT);
+        CloudPlatform platform = written.isBlank() ? CloudPlatform.getActive(environment) : null;
+        return !written.isBlank() ? written : platform != null && platform.isUsingForwardHeaders() ? "native" : "none";
+    }
+
+    /**
+     * Warns if the queues of all policies together may hold as many requests as the servlet container has threads.
+     *
+     * @param callsMayWait whether annotations let calls wait for tokens of the policy of a name
+     */
+    void warnOfQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
+        List<ThrottlePolicy> queueing = new ArrayList<>();
+        long maxQueued = 0;
+        for (PolicyThrottler throttler : throttlers.all()) {
+            ThrottlePolicy policy = throttler.policy();
+            if (mayWait(policy, callsMayWait)) {
+                queueing.add(policy);
+                maxQueued += policy.queueLimit();
+            }
+        }
+        Container container = Container.find(beans);
+        int threads = threads(container);
+        if (maxQueued >= threads) {
+            warn(maxQueued, queueing, container, threads);
+        }
+    }
+
+    private static boolean mayWait(ThrottlePolicy policy, Predicate<String> callsMayWait) {
+        boolean waits = !policy.maxWait().isZero() || callsMayWait.test(policy.name());
+        return waits && policy.mode() == Mode.ENFORCE;
+    }
+
+    private int threads(@Nullable Container container) {
+        if (Threading.VIRTUAL.isActive(environment)) {
+            return Integer.MAX_VALUE;
+        }
+        return container == null
+                ? Container.DEFAULT_THREADS
+                : Binder.get(environment)
+                        .bind(container.property(), Integer.class)
+                        .orElse(Container.DEFAULT_THREADS);
+    }
+
+    private static void warn(
+            long maxQueued, List<ThrottlePolicy> queueing, @Nullable Container container, int threads) {
+        String each = queueing.stream()
+                .map(policy -> policy.name() + ": " + policy.queueLimit())
+                .collect(Collectors.joining(", "));
+        String server = container == null
+                ? "each occupies a thread of the server"
+                : container.name() + " has " + threads + " threads";
+        String remedy = container == null ? "more threads of the server" : "a higher '" + container.property() + "'";
+        logger.warn("Up to " + maxQueued + " requests may wait in queues (" + each + "), and " + server
+                + ": while all threads wait, no other request is served, not even one that no policy limits."
+                + " Set a lower 'queue-limit', " + remedy
+                + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later");
+    }
+
+    /**
+     * A servlet container that Spring Boot starts.
+     *
+     * @param property the property for the maximum number of its threads
+     */
+    private record Container(String name, String property) {
+
+        static final int DEFAULT_THREADS = 200;
+
+        /** Returns null for a web archive without an embedded server, and for a server factory of the application. */
+        static @Nullable Container find(BeanFactory beans) {
+            if (beans.containsBean("tomcatServletWebServerFactory")) {
+                return new Container("Tomcat", "server.tomcat.threads.max");
+            }
+            return beans.containsBean("jettyServletWebServerFactory")
+                    ? new Container("Jetty", "server.jetty.threads.max")
+                    : null;
+        }
+    }
+}

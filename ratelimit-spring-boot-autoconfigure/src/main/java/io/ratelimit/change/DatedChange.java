@@ -1,0 +1,81 @@
+package io.ratelimit.change;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Rate;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.OffsetDateTime;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A change of a limit, with its time. The text of a change for all instances is
+ * {@code rate=600/1m capacity=800 since=2026-11-22T14:00:00Z}, and {@code until=…} if it ends. The manner of refill is that
+ * of each instance's configuration.
+ *
+ * @param until the time at which the change ends; null for none
+ * @param forAll whether the change is for all instances
+ */
+record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, boolean forAll) {
+
+    private static final Duration MAX_DURATION = Duration.ofDays(3650);
+
+    /** @throws IllegalArgumentException if the text isn't a change */
+    static DatedChange of(String text, BucketSpec configured) {
+        Map<String, String> values = new HashMap<>();
+        for (String part : text.split(" ", -1)) {
+            int equals = part.indexOf('=');
+            if (equals < 0 || values.put(part.substring(0, equals), part.substring(equals + 1)) != null) {
+                throw new IllegalArgumentException("'" + part + "' is not 'name=value', or occurs twice");
+            }
+        }
+        Set<String> names = new HashSet<>(values.keySet());
+        names.remove("until");
+        if (!names.equals(Set.of("rate", "capacity", "since"))) {
+            throw new IllegalArgumentException("it must have 'rate', 'capacity' and 'since', and may have 'until'");
+        }
+        try {
+            String until = values.get("until");
+            return new DatedChange(
+                    new LimitChange(values.get("rate"), values.get("capacity")).apply(configured),
+                    Instant.parse(values.get("since")),
+                    until == null ? null : Instant.parse(until),
+                    true);
+        } catch (DateTimeException malformed) {
+            throw new IllegalArgumentException(malformed.getMessage(), malformed);
+        }
+    }
+
+    String text() {
+        return "rate=" + spec.rate() + " capacity=" + spec.capacity() + " since=" + since
+                + (until == null ? "" : " until=" + until);
+    }
+
+    /**
+     * Returns the end of a change.
+     *
+     * @param until a time with its offset, or a duration from now
+     * @throws IllegalArgumentException if the text is neither, or the end isn't in the ten years from now
+     */
+    static Instant end(String until, Instant now) {
+        Instant end;
+        try {
+            end = until.contains(":") || until.contains("-")
+                    ? OffsetDateTime.parse(until).toInstant()
+                    : now.plus(Rate.parseDuration(until));
+        } catch (DateTimeException | ArithmeticException | IllegalArgumentException unreadable) {
+            throw new IllegalArgumentException(
+                    "until must be a time with its offset, such as '2026-11-22T18:00:00Z', or a duration from now, such as"
+                            + " '2h'");
+        }
+        if (!end.isAfter(now) || end.isAfter(now.plus(MAX_DURATION))) {
+            throw new IllegalArgumentException(
+                    "until must be after the time of Redis, " + now + ", and at most ten years later, but was " + end);
+        }
+        return end;
+    }
+}

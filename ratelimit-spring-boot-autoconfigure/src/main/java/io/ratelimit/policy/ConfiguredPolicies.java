@@ -1,0 +1,283 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.Backend;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.KeyResolver;
+import io.ratelimit.key.LimitResolver;
+import io.ratelimit.key.OverrideTable;
+import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
+import io.ratelimit.key.RequestLimit;
+import io.ratelimit.key.RequestTier;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.BackendKind;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.ListableBeanFactory;
+
+/** The policies of the configuration, read once, when the application starts. */
+public final class ConfiguredPolicies {
+
+    /**
+     * The name of a bean that every enabled application has. Conditions name it, because a condition on a type compares the
+     * types of all beans.
+     */
+    public static final String BEAN_NAME = "rateLimitConfiguredPolicies";
+
+    /** Returns the kind of the backend that decides for a policy: local, redis, or custom for a store of the application. */
+    public static String backendOf(PolicyThrottler throttler) {
+        Backend backend = throttler.backend();
+        if (backend == null) {
+            return "local";
+        }
+        return Stream.of(BackendKind.values())
+                .map(kind -> kind.name().toLowerCase(Locale.ROOT))
+                .filter(backend.name()::equalsIgnoreCase)
+                .findFirst()
+                .orElse("custom");
+    }
+
+    private final Map<String, ConfiguredPolicy> policies;
+    private final ListableBeanFactory beans;
+    private final FailureListener failures;
+
+    /**
+     * @param policies the policies by their names
+     * @param beans the beans that keys, tiers, limits, costs and conditions may name
+     * @param failures notified of keys, costs, tiers, limits and conditions that fail, until it throws
+     */
+    ConfiguredPolicies(Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
+        this.policies = policies;
+        this.beans = beans;
+        this.failures = new GuardedFailureListener(failures);
+    }
+
+    /** Returns all policies. */
+    public List<ThrottlePolicy> all() {
+        return policies.values().stream().map(ConfiguredPolicy::policy).toList();
+    }
+
+    /** Lets each throttler check changes of its policy by the rules of the configuration. */
+    public void checkChanges(Throttlers throttlers) {
+        policies.forEach((name, policy) -> throttlers.get(name).checkChanges(policy::checkChange));
+    }
+
+    /** Returns the listener for facts that a policy can't determine. It never throws. */
+    public FailureListener failures() {
+        return failures;
+    }
+
+    /** Returns the policies that limit requests, or those that limit calls of annotated methods. */
+    public List<ConfiguredPolicy> thatApplyTo(AppliesTo target) {
+        return policies.values().stream()
+                .filter(policy -> policy.properties().appliesTo() == target)
+                .toList();
+    }
+
+    /** Returns the overrides of a policy; none for a policy that the configuration doesn't contain. */
+    public OverrideTable overrides(String policy) {
+        ConfiguredPolicy configured = policies.get(policy);
+        return configured == null ? OverrideTable.NONE : configured.overrides();
+    }
+
+    /**
+     * Returns the key of a policy, with the beans that its parts, its tier and its limit name.
+     *
+     * @throws RateLimitConfigurationException if a named bean doesn't exist or is of the wrong type
+     */
+    public RequestKey key(ConfiguredPolicy policy, ThrottleListener listener) {
+        List<KeyPart> parts = new ArrayList<>(policy.properties().key().size());
+        for (KeyPart part : policy.properties().key()) {
+            parts.add(part.withBeans(name -> find(policy.property("key"), name)));
+        }
+        RequestTier tier = policy.properties().tier();
+        RequestLimit limit = policy.properties().limit();
+        return new RequestKey(
+                parts,
+                policy.properties().onMissingKey(),
+                policy.overrides(),
+                tier == null ? null : tier.withBeans(name -> find(policy.property("tier"), name)),
+                limit == null
+                        ? null
+                        : limit.withBean(
+                                name -> find(policy.property("limit"), name, LimitResolver.class),
+                                policy.cost().minTokens()),
+                failures,
+                listener);
+    }
+
+    /**
+     * Returns the cost of a policy, limited to {@code max-cost}, with the beans that it reads.
+     *
+     * @throws RateLimitConfigurationException if a bean doesn't exist or is not a {@link KeyResolver}
+     */
+    public RequestCost cost(ConfiguredPolicy policy) {
+        return policy.cost().withBeans(name -> find(policy.property("cost"), name));
+    }
+
+    /**
+     * Returns the condition of a policy, with the beans that it reads; null if the policy has none.
+     *
+     * @throws RateLimitConfigurationException if a bean doesn't exist or is not a {@link KeyResolver}
+     */
+    public @Nullable RequestCondition condition(ConfiguredPolicy policy) {
+        RequestCondition condition = policy.properties().condition();
+        return condition == null ? null : condition.withBeans(name -> find(policy.property("condition"), name));
+    }
+
+    private KeyResolver find(String property, String name) {
+        return find(property, name, KeyResolver.class);
+    }
+
+    private <T> T find(String property, String name, Class<T> type) {
+        if (!beans.containsBean(name)) {
+            throw failure(property, "there is no bean '" + name + "'", type);
+        }
+        Object bean = beans.getBean(name);
+        if (type.isInstance(bean)) {
+            return type.cast(bean);
+        }
+        throw failure(property, "the bean '" + name + "' is not a " + type.getSimpleName(), type);
+    }
+
+    private RateLimitConfigurationException failure(String property, String reason, Class<?> type) {
+        List<String> names = List.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type));
+        return new RateLimitConfigurationException(
+                "'" + property + "' names a bean, but " + reason + ".",
+                names.isEmpty()
+                        ? "Declare a bean of the type " + type.getName() + ", and use its name."
+                        : "Use the name of a bean of the type " + type.getName() + ": " + String.join(", ", names)
+                                + ".",
+                property);
+    }
+
+    /** Returns the policy of a name, or null if the configuration doesn't contain it. */
+    public @Nullable ConfiguredPolicy get(String name) {
+        return policies.get(name);
+    }
+
+    /**
+     * A policy of the configuration, as {@link PolicyReader} has checked and read it.
+     *
+     * @param properties the properties of the policy
+     * @param policy the policy for the core, in the weaker of its own mode and the application's
+     * @param overrides the keys and networks with other limits
+     */
+    public record ConfiguredPolicy(Policy properties, ThrottlePolicy policy, OverrideTable overrides) {
+
+        public String name() {
+            return policy.name();
+        }
+
+        /** Returns the path of one of the policy's properties, such as {@code ratelimit.policies.api.rate}. */
+        public String property(String property) {
+            return RateLimitProperties.property(name()) + "." + property;
+        }
+
+        /** Returns the cost, limited to {@code max-cost}. */
+        public RequestCost cost() {
+            return cost(properties);
+        }
+
+        static RequestCost cost(Policy properties) {
+            return properties.maxCost() == null
+                    ? properties.cost()
+                    : properties.cost().withMaximum(properties.maxCost());
+        }
+
+        /**
+         * Checks a change of the running policy. A change that the configuration could not have is rejected.
+         *
+         * @throws IllegalArgumentException if a bucket of the changed policy could never hold the cost
+         */
+        void checkChange(ThrottlePolicy changed) {
+            long cost = cost().minTokens();
+            String name = "'" + changed.name() + "'";
+            if (properties.maxCost() != null) {
+                checkHolds("the max-cost", properties.maxCost(), changed.spec(), name);
+            }
+            checkHolds("the cost", cost, changed.spec(), name);
+            checkPeriod(changed.spec(), policy.spec(), name);
+            for (Map.Entry<String, BucketSpec> tier : changed.tiers().entrySet()) {
+                String owner = "the tier '" + tier.getKey() + "' of " + name;
+                checkHolds("the cost", cost, tier.getValue(), owner);
+                checkPeriod(tier.getValue(), policy.tiers().get(tier.getKey()), owner);
+            }
+        }
+
+        /** A bucket in Redis is that of one calendar. */
+        private static void checkPeriod(BucketSpec changed, @Nullable BucketSpec configured, String owner) {
+            if (configured != null
+                    && changed.refill() == Refill.CALENDAR
+                    && !changed.rate().period().equals(configured.rate().period())) {
+                throw new IllegalArgumentException("the period of " + owner + " must stay that of its calendar, as in "
+                        + configured.rate() + ", but was " + changed.rate());
+            }
+        }
+
+        private static void checkHolds(String property, long cost, BucketSpec spec, String owner) {
+            if (spec.capacity() < cost) {
+                throw new IllegalArgumentException("capacity of " + owner + " must be at least " + property
+                        + " of the policy, " + cost + ", but was " + spec.capacity());
+            }
+        }
+    }
+
+    /** A listener that is reported once and not called again if it throws, so that it never fails a request. Thread-safe. */
+    private static final class GuardedFailureListener implements FailureListener {
+
+        private static final Log logger = LogFactory.getLog(FailureListener.class);
+
+        private final FailureListener listener;
+        private final AtomicBoolean broken = new AtomicBoolean();
+
+        GuardedFailureListener(FailureListener listener) {
+            this.listener = listener;
+        }
+
+        @Override
+        public void failed(String policy, String fact, String reason) {
+            call(guarded -> guarded.failed(policy, fact, reason));
+        }
+
+        @Override
+        public void failed(String policy, String fact, Throwable failure) {
+            call(guarded -> guarded.failed(policy, fact, failure));
+        }
+
+        /** Reports only the type and the stack trace, since the exception's message may contain what a client sent. */
+        private void call(Consumer<FailureListener> call) {
+            try {
+                if (!broken.get()) {
+                    call.accept(listener);
+                }
+            } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
+                if (broken.compareAndSet(false, true)) {
+                    Throwable report =
+                            new IllegalStateException(failure.getClass().getName());
+                    report.setStackTrace(failure.getStackTrace());
+                    String name = listener.getClass().getName();
+                    logger.error("The FailureListener " + name + " failed, and is not called any more", report);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.ThrottlePolicy;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
+import org.springframework.core.env.PropertySource;
+import org.springframework.core.env.StandardEnvironment;
+
+/**
+ * Checks the names of policies as they are written. Binding drops unknown characters of a name, and the fraction of a
+ * number.
+ */
+final class PolicyNames {
+
+    static final String ENVIRONMENT = StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME;
+    static final String POLICIES = RateLimitProperties.property("");
+
+    private PolicyNames() {}
+
+    /**
+     * Checks the names and the whole numbers of all policies.
+     *
+     * @param names the names of the policies after binding
+     * @throws RateLimitConfigurationException if a name is invalid, or equal to another without dashes, or only set from
+     *     outside
+     * @throws InvalidConfigurationPropertyValueException if a number has a fraction
+     */
+    static void check(Set<String> names, ConfigurableEnvironment environment) {
+        List<EnumerablePropertySource<?>> sources = sources(environment);
+        for (EnumerablePropertySource<?> source : sources) {
+            if (!source.getName().equals(ENVIRONMENT)) {
+                checkSource(source);
+            }
+        }
+        for (String name : names) {
+            checkName(name, POLICIES.substring(0, POLICIES.length() - 1) + "[" + name + "]");
+        }
+        checkTwins(names);
+        new EnvironmentPolicies(names, environment).check(sources);
+    }
+
+    private static List<EnumerablePropertySource<?>> sources(ConfigurableEnvironment environment) {
+        List<EnumerablePropertySource<?>> sources = new ArrayList<>();
+        for (PropertySource<?> source : environment.getPropertySources()) {
+            if (source instanceof EnumerablePropertySource<?> enumerable) {
+                sources.add(enumerable);
+            }
+        }
+        return sources;
+    }
+
+    private static void checkSource(EnumerablePropertySource<?> source) {
+        for (String property : source.getPropertyNames()) {
+            String name = property.startsWith(POLICIES) ? nameIn(property) : "";
+            if (!name.isEmpty()) {
+                checkName(name, POLICIES + name);
+                if (source.getProperty(property) instanceof Double number) {
+                    throw new InvalidConfigurationPropertyValueException(
+                            property, number, "it must be a whole number, but was " + number);
+                }
+            }
+        }
+    }
+
+    private static String nameIn(String property) {
+        int end = POLICIES.length();
+        while (end < property.length() && property.charAt(end) != '.' && property.charAt(end) != '[') {
+            end++;
+        }
+        return property.substring(POLICIES.length(), end);
+    }
+
+    private static void checkName(String name, String property) {
+        if (!ThrottlePolicy.isName(name)) {
+            throw new RateLimitConfigurationException(
+                    "'" + name + "' can't be the name of a throttle policy: a name has at most 64 lower-case letters,"
+                            + " digits and dashes, and begins with a letter or a digit.",
+                    "Rename the policy, for example to '" + POLICIES + "per-user'.",
+                    property);
+        }
+    }
+
+    private static void checkTwins(Set<String> names) {
+        Map<String, String> seen = new HashMap<>();
+        for (String name : new TreeSet<>(names)) {
+            String twin = seen.put(name.replace("-", ""), name);
+            if (twin != null) {
+                throw new RateLimitConfigurationException(
+                        "The throttle policies '" + twin + "' and '" + name
+                                + "' have the same name except for dashes. An"
+                                + " environment variable can't contain a dash: it would change one policy and add the"
+                                + " other.",
+                        "Remove or rename one of them. To set a value from the environment, use a placeholder in the"
+                                + " application's configuration: 'rate: ${MY_RATE:600/1m}'.",
+                        POLICIES + name);
+            }
+        }
+    }
+
+    /** Returns whether a property, in any spelling, is equal to another or below it. */
+    static boolean isBelow(String property, String written) {
+        String below = plain(written);
+        String above = plain(property);
+        return below.equals(above) || below.startsWith(above + "_") || below.startsWith(above + "[");
+    }
+
+    /** Returns the name of a property in the form of an environment variable. */
+    static String plain(String property) {
+        return property.toLowerCase(Locale.ROOT).replace("-", "").replace('.', '_');
+    }
+}

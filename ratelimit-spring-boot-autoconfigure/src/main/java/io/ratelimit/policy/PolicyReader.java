@@ -1,0 +1,291 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Rate;
+import io.ratelimit.RetryJitter;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.BackendKind;
+import io.ratelimit.policy.RateLimitProperties.MaxWait;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RateLimitProperties.Redis.Strategy;
+import io.ratelimit.policy.RateLimitProperties.Tier;
+import java.time.Duration;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+/**
+ * Reads the properties of one policy into the records of the core, and checks all that doesn't depend on the web. The
+ * paths, methods and phase of a policy for requests are read by {@code RequestPolicyReader}.
+ */
+final class PolicyReader {
+
+    /** The shortest time to full of a bucket, in leases. */
+    private static final int MIN_LEASES_TO_FULL = 4;
+
+    /** The smallest capacity of which a lease of a twentieth contains two tokens. */
+    private static final int MIN_LEASED_CAPACITY = 40;
+
+    private final String name;
+    private final Policy properties;
+    private final String property;
+
+    private PolicyReader(String name, Policy properties) {
+        this.name = name;
+        this.properties = properties;
+        this.property = RateLimitProperties.property(name);
+    }
+
+    /**
+     * Reads all policies.
+     *
+     * @return the policies by their names
+     * @throws InvalidConfigurationPropertyValueException if a property has a value that it can't have
+     * @throws RateLimitConfigurationException if a property is missing, or contradicts another
+     */
+    static Map<String, ConfiguredPolicy> read(RateLimitProperties properties) {
+        Map<String, ConfiguredPolicy> policies = new LinkedHashMap<>();
+        int ipv6Prefix = properties.clientIp().ipv6Prefix();
+        properties.policies().forEach((name, policy) -> {
+            PolicyReader reader = new PolicyReader(name, policy);
+            ThrottlePolicy read = reader.withLease(reader.read(properties.mode()), properties);
+            policies.put(name, new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
+        });
+        return policies;
+    }
+
+    private ThrottlePolicy read(Mode applicationMode) {
+        BucketSpec spec = spec();
+        checkCost(spec.capacity());
+        checkStatus();
+        List<String> parts = keyParts();
+        ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
+        int maxKeys = properties.maxKeys();
+        RetryJitter jitter = properties.retryJitter();
+        return withWaiting(valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
+                .withTiers(tiers())
+                .withIgnoreCase(properties.ignoreCase())
+                .withMode(properties.mode().weaker(applicationMode))
+                .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter));
+    }
+
+    private BucketSpec spec() {
+        Rate rate = properties.rate();
+        Long capacity = properties.capacity();
+        if (rate == null) {
+            throw noRate("throttle policy", name, property);
+        }
+        checkZone();
+        BucketSpec spec = valid(property + ".rate", rate, () -> spec(rate, rate.tokens(), properties));
+        return capacity == null ? spec : valid(property + ".capacity", capacity, () -> spec.withCapacity(capacity));
+    }
+
+    private static BucketSpec spec(Rate rate, long capacity, Policy policy) {
+        ZoneId zone = policy.zone();
+        return new BucketSpec(rate, capacity, policy.refill(), zone == null ? ZoneOffset.UTC : zone);
+    }
+
+    private void checkZone() {
+        if (properties.zone() != null && properties.refill() != Refill.CALENDAR) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + name + "' has a zone, but its tokens don't come by the calendar.",
+                    "Set '" + property + ".refill: calendar', or remove the zone.",
+                    property + ".zone");
+        }
+    }
+
+    private static RateLimitConfigurationException noRate(String kind, String name, String property) {
+        return new RateLimitConfigurationException(
+                "The " + kind + " '" + name + "' has no rate.",
+                "Set the tokens and the period of the refill, for example '" + property + ".rate: 600/1m'.",
+                property);
+    }
+
+    private void checkCost(long capacity) {
+        Long maxCost = properties.maxCost();
+        Long cost = properties.cost().constant();
+        if (maxCost != null && (maxCost < 1 || maxCost > capacity)) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".max-cost",
+                    maxCost,
+                    "max-cost must be between 1 and the capacity of '" + name + "', " + capacity + ", but was "
+                            + maxCost);
+        }
+        if (maxCost == null && cost != null && cost > capacity) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".cost",
+                    cost,
+                    "cost must be at most the capacity of '" + name + "', " + capacity + ", but was " + cost
+                            + ": no request could ever be allowed");
+        }
+    }
+
+    private void checkStatus() {
+        int status = properties.status();
+        if (status < 400 || status > 599) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".status",
+                    status,
+                    "status must be between 400 and 599, but was " + status
+                            + ": clients would take the rejection for a success");
+        }
+    }
+
+    private List<String> keyParts() {
+        List<String> parts = KeyPart.names(properties.key());
+        if (Set.copyOf(parts).size() < parts.size()) {
+            throw new InvalidConfigurationPropertyValueException(
+                    property + ".key", String.join(", ", parts), "key must contain each part once");
+        }
+        return parts;
+    }
+
+    private Map<String, BucketSpec> tiers() {
+        Map<String, BucketSpec> specs = new HashMap<>();
+        properties.tiers().forEach((tier, limit) -> specs.put(tier, tier(tier, limit, property + ".tiers." + tier)));
+        if (properties.tier() != null && specs.isEmpty()) {
+            throw new RateLimitConfigurationException(
+                    "'" + property + ".tier' selects the tier of a request, but the policy has no tiers.",
+                    "Add a tier, for example '" + property + ".tiers.pro.rate: 6000/1m', or remove 'tier'.",
+                    property + ".tier");
+        }
+        return specs;
+    }
+
+    private BucketSpec tier(String tier, Tier limit, String tierProperty) {
+        if (!ThrottlePolicy.isName(tier)) {
+            throw new RateLimitConfigurationException(
+                    "'" + tier + "' can't be the name of a tier: a name has at most 64 lower-case letters, digits and"
+                            + " dashes, and begins with a letter or a digit.",
+                    "Rename the tier, for example to 'pro'. Names of roles are compared with it ignoring case.",
+                    tierProperty);
+        }
+        if (limit.rate() == null) {
+            throw noRate("tier", tier, tierProperty);
+        }
+        return spec(limit.rate(), limit.capacity(), properties, tierProperty, "this tier");
+    }
+
+    /**
+     * Returns the spec of a tier or an override.
+     *
+     * @param at the property that contains the rate and the capacity
+     * @param owner the requests with this spec, such as "this tier"
+     * @throws InvalidConfigurationPropertyValueException if the spec can't exist, or could never hold the policy's cost
+     */
+    static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
+        try {
+            BucketSpec spec = spec(rate, capacity == null ? rate.tokens() : capacity, policy);
+            long cost = ConfiguredPolicy.cost(policy).minTokens();
+            if (spec.capacity() < cost) {
+                throw new IllegalArgumentException("capacity must be at least the cost of the policy, " + cost
+                        + ", but was " + spec.capacity() + ": no request of " + owner + " could ever be allowed");
+            }
+            return spec;
+        } catch (IllegalArgumentException invalid) {
+            throw new InvalidConfigurationPropertyValueException(
+                    at + (capacity == null ? ".rate" : ".capacity"),
+                    capacity == null ? rate : capacity,
+                    invalid.getMessage());
+        }
+    }
+
+    private ThrottlePolicy withWaiting(ThrottlePolicy policy) {
+        MaxWait maxWait = properties.maxWait();
+        Integer queueLimit = properties.queueLimit();
+        if (maxWait == null && queueLimit != null && properties.appliesTo() == AppliesTo.REQUESTS) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + name + "' has a queue-limit but no max-wait, so no request waits.",
+                    "Set the longest wait, for example '" + property + ".max-wait: 2s', or remove the queue-limit.",
+                    property + ".queue-limit");
+        }
+        ThrottlePolicy waiting = maxWait == null ? policy : policy.withMaxWait(maxWait.duration());
+        return queueLimit == null
+                ? waiting
+                : valid(property + ".queue-limit", queueLimit, () -> waiting.withQueueLimit(queueLimit));
+    }
+
+    private ThrottlePolicy withLease(ThrottlePolicy policy, RateLimitProperties application) {
+        Duration lease =
+                properties.lease() == null ? Duration.ZERO : properties.lease().duration();
+        if (lease.isZero()) {
+            return policy;
+        }
+        if (application.backendOf(policy) != BackendKind.REDIS) {
+            throw wrongLease(
+                    "takes tokens from Redis ahead, but the buckets of the policy are in memory",
+                    "set '" + property + ".backend: redis'");
+        }
+        if (application.redis().strategy() == Strategy.TRANSACTION) {
+            throw wrongLease(
+                    "needs a script in Redis, but 'ratelimit.redis.strategy' is 'transaction'",
+                    "set 'ratelimit.redis.strategy: script'");
+        }
+        if (policy.spec().refill() == Refill.CALENDAR) {
+            throw wrongLease(
+                    "lasts for a time of Redis's clock, but with 'refill: calendar' buckets count by days, weeks or months",
+                    "set another '" + property + ".refill'");
+        }
+        if (!policy.maxWait().isZero()) {
+            throw wrongLease(
+                    "lets an instance decide requests by itself, but requests of the policy may wait, in the order"
+                            + " in which they reach Redis",
+                    "remove '" + property + ".max-wait'");
+        }
+        Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())
+                .forEach(spec -> checkLease(lease, spec));
+        properties.overrides().stream()
+                .filter(override -> override.rate() != null)
+                .forEach(override -> checkLease(
+                        lease, spec(override.rate(), override.capacity(), properties, property, "this override")));
+        return policy.withLease(lease);
+    }
+
+    /** @param action what to do instead of removing the lease; null if nothing else helps */
+    private RateLimitConfigurationException wrongLease(String mistake, @Nullable String action) {
+        return new RateLimitConfigurationException(
+                "'" + property + ".lease' " + mistake + ".",
+                "Remove 'lease'" + (action == null ? "" : ", or " + action) + ".",
+                property + ".lease");
+    }
+
+    private void checkLease(Duration lease, BucketSpec spec) {
+        Duration longest = spec.timeToFull().dividedBy(MIN_LEASES_TO_FULL);
+        if (lease.compareTo(longest) > 0) {
+            throw wrongLease(
+                    "must be at most a quarter of the time in which a bucket of " + spec + " fills, "
+                            + Rate.format(longest) + ", but was " + Rate.format(lease)
+                            + ": the tokens that come back within a lease are missing from bursts",
+                    spec.capacity() < MIN_LEASED_CAPACITY
+                            ? null
+                            : "set '" + property + ".lease: " + Rate.format(suggested(longest)) + "'");
+        }
+    }
+
+    /** Returns a fifth of the longest lease, which costs 5 % of the burst, in whole milliseconds if there are any. */
+    private static Duration suggested(Duration longest) {
+        Duration fifth = longest.dividedBy(5);
+        return fifth.toMillis() > 0 ? Duration.ofMillis(fifth.toMillis()) : longest;
+    }
+
+    private static <T> T valid(String property, @Nullable Object value, Supplier<T> conversion) {
+        try {
+            return conversion.get();
+        } catch (IllegalArgumentException invalid) {
+            throw new InvalidConfigurationPropertyValueException(property, value, invalid.getMessage());
+        }
+    }
+}

@@ -1,0 +1,463 @@
+package io.ratelimit.policy;
+
+import static java.util.Objects.requireNonNullElse;
+
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Rate;
+import io.ratelimit.RetryJitter;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestCondition;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.key.RequestLimit;
+import io.ratelimit.key.RequestTier;
+import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.time.Duration;
+import java.time.ZoneId;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+
+/**
+ * Configuration properties for rate limiting.
+ *
+ * @param enabled Whether rate limiting is enabled.
+ * @param mode Whether policies are enforced: enforce, shadow (count and log denials, reject nothing) or off. For each
+ *     policy, the weaker of this mode and its own mode applies.
+ * @param backend Location of the buckets: local (the memory of each instance) or redis (shared by all instances).
+ * @param onBackendFailure Decision while Redis is unavailable: local (the same policies from memory), allow or deny (503).
+ * @param headers Headers that inform clients about their limits, in addition to Retry-After and X-RetryAfterMs.
+ * @param excludePaths Path patterns that are excluded from all policies except those that set phase to
+ *     before-authentication.
+ * @param clientIp Detection of the client's address.
+ * @param filter Position of the filters.
+ * @param redis Storage of buckets in Redis.
+ * @param demand Measurement of the demand of keys.
+ * @param policies Throttle policies by name. A name has lower-case letters, digits and dashes.
+ */
+@ConfigurationProperties(prefix = RateLimitProperties.PREFIX, ignoreUnknownFields = false)
+public record RateLimitProperties(
+        @DefaultValue("true") boolean enabled,
+        @DefaultValue("enforce") Mode mode,
+        @DefaultValue("local") BackendKind backend,
+        @DefaultValue("local") FailureRule onBackendFailure,
+        @DefaultValue("draft-11") Headers headers,
+        List<String> excludePaths,
+        ClientAddress clientIp,
+        Filter filter,
+        Redis redis,
+        Demand demand,
+        Map<String, Policy> policies) {
+
+    static final String PREFIX = "ratelimit";
+
+    /** Replaces null, which binding passes for absent properties whose default is not in the metadata. */
+    public RateLimitProperties {
+        excludePaths = requireNonNullElse(excludePaths, List.of());
+        clientIp = requireNonNullElse(clientIp, ClientAddress.DEFAULT);
+        filter = requireNonNullElse(filter, Filter.DEFAULT);
+        redis = requireNonNullElse(redis, Redis.DEFAULT);
+        demand = requireNonNullElse(demand, Demand.DEFAULT);
+        policies = requireNonNullElse(policies, Map.of());
+    }
+
+    /** Headers that inform clients about their limits. The filter's enum is another, because it needs the servlet API. */
+    public enum Headers {
+        /** RateLimit-Policy and RateLimit, as defined by draft-ietf-httpapi-ratelimit-headers-11. */
+        DRAFT_11,
+        /** X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. */
+        X_RATELIMIT,
+        /** No headers. */
+        NONE
+    }
+
+    /** Targets of a policy. */
+    public enum AppliesTo {
+        /** Requests. */
+        REQUESTS,
+        /** Calls of methods whose annotation names the policy. */
+        ANNOTATED
+    }
+
+    /**
+     * Detection of the client's address.
+     *
+     * @param trustedProxies Networks and addresses of proxies that may name a client, such as 10.0.0.0/8. Without any,
+     *     no forwarding header is read.
+     * @param header Header in which the proxies name the client: x-forwarded-for, forwarded, or a header with one address.
+     * @param ipv6Prefix Number of bits that identify an IPv6 client, from 32 to 128. All addresses of that network count
+     *     as one client.
+     */
+    public record ClientAddress(
+            List<IpNetwork> trustedProxies,
+            @DefaultValue(FORWARDED_FOR) String header,
+            @DefaultValue("" + IPV6_PREFIX) int ipv6Prefix) {
+
+        private static final String FORWARDED_FOR = "x-forwarded-for";
+        private static final int IPV6_PREFIX = 64;
+        static final ClientAddress DEFAULT = new ClientAddress(List.of(), FORWARDED_FOR, IPV6_PREFIX);
+        private static final String PROPERTY = PREFIX + ".client-ip";
+
+        public ClientAddress {
+            trustedProxies = requireNonNullElse(trustedProxies, List.of());
+        }
+
+        /**
+         * Checks the values that binding accepts, in an application of any kind.
+         *
+         * @throws InvalidConfigurationPropertyValueException if the prefix or the header can't be used
+         */
+        void check() {
+            if (ipv6Prefix < 32 || ipv6Prefix > 128) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".ipv6-prefix",
+                        ipv6Prefix,
+                        "ipv6-prefix must be between 32 and 128, but was " + ipv6Prefix);
+            }
+            if (!KeyPart.isToken(header)) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".header", header, "header must be the name of a header, such as 'x-forwarded-for'");
+            }
+        }
+
+        public ClientIp toClientIp() {
+            return new ClientIp(trustedProxies, header, ipv6Prefix);
+        }
+    }
+
+    /**
+     * Position of the filters.
+     *
+     * @param afterAuthenticationOrder Order of the filter that runs after authentication, for applications with an
+     *     authentication filter of their own. By default right after Spring Security.
+     */
+    public record Filter(@Nullable Integer afterAuthenticationOrder) {
+
+        static final Filter DEFAULT = new Filter(null);
+    }
+
+    /**
+     * Measurement of the demand of keys.
+     *
+     * @param enabled Whether to measure which limits the traffic would need. By default where the actuator endpoint
+     *     ratelimits or the dashboard is exposed.
+     */
+    public record Demand(@Nullable Boolean enabled) {
+
+        static final Demand DEFAULT = new Demand(null);
+    }
+
+    /**
+     * One throttle policy.
+     *
+     * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s, 600/minute or 1/2s. Required.
+     * @param capacity Number of tokens in a full bucket, which is the largest burst, such as 800. Default: the tokens
+     *     of the rate.
+     * @param refill Refill of a bucket: greedy (continuously), interval (all tokens of a period at once) or calendar (all
+     *     tokens of a day, week or month at once, at its beginning). Default: greedy.
+     * @param zone Time zone of the calendar, such as Europe/Berlin, with refill: calendar. Default: UTC.
+     * @param cost Tokens that a request takes: a number, such as 5, or an expression over the facts of the request,
+     *     such as contentLength / 1024. Default: 1.
+     * @param maxCost Maximum of the cost, such as 50. A larger cost is reduced to it, and a cost that fails counts as
+     *     the maximum. Default: none.
+     * @param limit Source of a request's own rate and capacity: bean:NAME (a LimitResolver). It replaces the policy's
+     *     limit and that of the tier, but not an override. Default: none.
+     * @param settle Source of the actual cost, which replaces the cost when the response is complete: attribute:NAME
+     *     (of the request), response-header:NAME or code (an ActualCost). Default: none, so the cost is final.
+     * @param tiers Limits of tiers by their names, such as free and pro. A request may belong to one tier. Default:
+     *     none.
+     * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
+     *     part can have, such as header:X-Plan, bean:NAME or expression:SPEL. Default: none.
+     * @param overrides Limits of single keys or networks, or exemptions for them. Default: none.
+     * @param key Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session,
+     *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, claim:NAME (of a JWT or OAuth2 user), bean:NAME
+     *     (a KeyResolver) or expression:SPEL. Default: none, so all requests share one bucket.
+     * @param ignoreCase Whether keys that differ only in case share a bucket. Default: true.
+     * @param onMissingKey Treatment of a request that lacks a part of the key: client-ip (use the address instead),
+     *     shared (one bucket for all of them), deny (403) or skip. Default: client-ip.
+     * @param maxKeys Maximum number of buckets, such as 1000000. Beyond it, new keys share overflow buckets. Default:
+     *     100000.
+     * @param appliesTo Target of the policy: requests, or annotated (calls of methods whose RateLimited annotation
+     *     names it). Default: requests.
+     * @param paths Path patterns to which the policy applies, relative to the context path, such as /orders/**.
+     *     Default: all paths.
+     * @param excludePaths Path patterns to which the policy does not apply, such as /orders/{id}/paid. Default: none.
+     * @param methods HTTP methods to which the policy applies, such as POST. GET includes HEAD. Default: all methods.
+     * @param condition Expression over the facts of the request, such as !roles.contains('ADMIN'). The policy applies
+     *     if it is true, or if it fails. Default: none.
+     * @param phase Phase of the policy: before-authentication or after-authentication. A policy with a written early
+     *     phase keeps its tokens when a later policy rejects the request. Default: after, if the policy needs the user,
+     *     if its requests may wait, or if the application authenticates and the key has no ip; otherwise before.
+     * @param maxWait Longest wait of a request for missing tokens, such as 2s or 500ms. A policy whose requests may
+     *     wait runs after authentication, unless its phase is written. Default: 0s, so no request waits.
+     * @param queueLimit Maximum number of waiting requests, such as 50. Further requests are rejected at once. Default:
+     *     20.
+     * @param refundOn Conditions that return the tokens of a request: authenticated (the request passed authentication
+     *     with a user), or statuses of the response, such as 404, 5xx, or !401 for all except 401. Default: none.
+     * @param rejectionDelay Delay of the response to a rejected request, such as 2s. Occupies no thread. Default: 0s.
+     * @param retryJitter Range of the random addition to the retry time, such as 1ms-5ms. Default: none.
+     * @param headers Headers that inform clients about this limit: draft-11, x-ratelimit or none. Default: the
+     *     application's.
+     * @param status HTTP status of a rejection, from 400 to 599, such as 503. Default: 429.
+     * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
+     *     Default: enforce.
+     * @param backend Location of the policy's buckets: local or redis. Default: the application's.
+     * @param lease Longest time for which an instance takes tokens from Redis ahead, to decide requests by itself, such
+     *     as 50ms. Default: 0s, so Redis decides each request.
+     * @param onBackendFailure Decision while Redis is unavailable: local, allow or deny. Default: the application's.
+     */
+    public record Policy(
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            Refill refill,
+            @Nullable ZoneId zone,
+            RequestCost cost,
+            @Nullable Long maxCost,
+            @Nullable RequestLimit limit,
+            @Nullable Settle settle,
+            Map<String, Tier> tiers,
+            @Nullable RequestTier tier,
+            List<OverrideEntry> overrides,
+            List<KeyPart> key,
+            @DefaultValue("true") boolean ignoreCase,
+            MissingKey onMissingKey,
+
+            @DefaultValue("" + ThrottlePolicy.DEFAULT_MAX_KEYS)
+            int maxKeys,
+
+            AppliesTo appliesTo,
+            List<String> paths,
+            List<String> excludePaths,
+            List<String> methods,
+            @Nullable RequestCondition condition,
+            @Nullable Phase phase,
+            @Nullable MaxWait maxWait,
+            @Nullable Integer queueLimit,
+            List<String> refundOn,
+            RejectionDelay rejectionDelay,
+            @Nullable RetryJitter retryJitter,
+            @Nullable Headers headers,
+            @DefaultValue("429") int status,
+            Mode mode,
+            @Nullable BackendKind backend,
+            @Nullable Lease lease,
+            @Nullable FailureRule onBackendFailure) {
+
+        /**
+         * Replaces null, which binding passes for absent properties. The defaults are here because no metadata describes
+         * the values of a map. Binding would convert those in annotations again for each policy, at half of its cost.
+         */
+        public Policy {
+            refill = requireNonNullElse(refill, Refill.GREEDY);
+            cost = requireNonNullElse(cost, RequestCost.ONE);
+            tiers = requireNonNullElse(tiers, Map.of());
+            overrides = requireNonNullElse(overrides, List.of());
+            key = requireNonNullElse(key, List.of());
+            onMissingKey = requireNonNullElse(onMissingKey, MissingKey.CLIENT_IP);
+            appliesTo = requireNonNullElse(appliesTo, AppliesTo.REQUESTS);
+            paths = requireNonNullElse(paths, List.of());
+            excludePaths = requireNonNullElse(excludePaths, List.of());
+            methods = requireNonNullElse(methods, List.of());
+            refundOn = requireNonNullElse(refundOn, List.of());
+            rejectionDelay = requireNonNullElse(rejectionDelay, RejectionDelay.NONE);
+            mode = requireNonNullElse(mode, Mode.ENFORCE);
+        }
+    }
+
+    /**
+     * The limit of the requests that belong to a tier.
+     *
+     * @param rate Tokens that a bucket of the tier regains, and the period, such as 6000/1m. Required.
+     * @param capacity Number of tokens in a full bucket of the tier, such as 8000. Default: the tokens of the rate.
+     */
+    public record Tier(@Nullable Rate rate, @Nullable Long capacity) {}
+
+    /**
+     * The limit of single keys or networks.
+     *
+     * @param keys Keys: each is one text, or a list with one text for each part of the policy's key. For the part ip a
+     *     text may be a network, such as 10.0.0.0/8. Required.
+     * @param rate Tokens that a bucket of these keys regains, and the period, such as 6000/1m. Required, unless the
+     *     override has a mode.
+     * @param capacity Number of tokens in a full bucket of these keys, such as 8000. Default: the tokens of the rate.
+     * @param mode Mode of the policy for these keys, instead of a rate: off (no limit) or shadow (count and log
+     *     denials, reject nothing). Default: enforce.
+     */
+    public record OverrideEntry(
+            @DefaultValue List<List<Text>> keys,
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            @Nullable Mode mode) {
+
+        /** A text that may contain commas, at which a list would be split. */
+        public record Text(String text) {}
+    }
+
+    /** The longest wait. Spring would read a plain duration without a unit as milliseconds. */
+    public record MaxWait(Duration duration) {
+
+        /**
+         * Reads a wait such as {@code 2s}.
+         *
+         * @throws IllegalArgumentException if the text is not a duration with a unit, or out of range
+         */
+        public static MaxWait of(String text) {
+            return new MaxWait(ThrottlePolicy.parseMaxWait(text));
+        }
+    }
+
+    /** The time of a lease. Spring would read a plain duration without a unit as milliseconds. */
+    public record Lease(Duration duration) {
+
+        /**
+         * Reads a lease such as {@code 50ms}.
+         *
+         * @throws IllegalArgumentException if the text is not a duration with a unit, or out of range
+         */
+        public static Lease of(String text) {
+            return new Lease(ThrottlePolicy.parseLease(text));
+        }
+    }
+
+    /** Returns the names of the properties that a record binds. */
+    static List<String> namesOf(Class<? extends Record> properties) {
+        return Stream.of(properties.getRecordComponents())
+                .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
+                .toList();
+    }
+
+    /** Returns the path of a policy, such as {@code ratelimit.policies.api}. */
+    public static String property(String policy) {
+        return PREFIX + ".policies." + policy;
+    }
+
+    /** Returns the backend of a policy. A limit in an annotation has no properties and uses the application's backend. */
+    public BackendKind backendOf(ThrottlePolicy policy) {
+        Policy configured = policies.get(policy.name());
+        return configured == null || configured.backend == null ? backend : configured.backend;
+    }
+
+    /** Returns whether a policy gives tokens back. */
+    public boolean refunds(ThrottlePolicy policy) {
+        Policy configured = policies.get(policy.name());
+        return configured != null && !configured.refundOn().isEmpty();
+    }
+
+    /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
+    public boolean usesRedis() {
+        return backend == BackendKind.REDIS
+                || policies.values().stream().anyMatch(policy -> policy.backend == BackendKind.REDIS);
+    }
+
+    /** Returns whether any of those policies, or a limit in an annotation, may be on. */
+    public boolean asksRedis() {
+        return mode != Mode.OFF
+                && (backend == BackendKind.REDIS
+                        || policies.values().stream()
+                                .anyMatch(policy -> policy.backend == BackendKind.REDIS && policy.mode != Mode.OFF));
+    }
+
+    /** Returns the rule of a policy while Redis is unavailable. */
+    public FailureRule failureRuleOf(ThrottlePolicy policy) {
+        Policy configured = policies.get(policy.name());
+        return configured == null || configured.onBackendFailure == null
+                ? onBackendFailure
+                : configured.onBackendFailure;
+    }
+
+    /** Locations of buckets. */
+    public enum BackendKind {
+        /** The memory of each instance. */
+        LOCAL,
+        /** Redis, shared by all instances. */
+        REDIS
+    }
+
+    /**
+     * Storage of buckets in Redis. The connection is configured by {@code spring.data.redis}.
+     *
+     * @param keyPrefix Prefix of all keys, so that several applications can share a Redis. By default
+     *     ratelimit:${spring.application.name}.
+     * @param keySecret Secret of the hash that replaces values of clients in keys, and of the HMAC of changes for all instances.
+     *     Without a secret, values that can be guessed can be found out, and any writer of Redis can change limits there.
+     * @param timeout Longest time that one request waits for Redis, for all its calls together. Its settlements have the
+     *     same time once more.
+     * @param strategy Command to take tokens by: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI and
+     *     EXEC, for servers without scripts).
+     * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
+     *     0.25 for four instances. A share of less than one token is none.
+     * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
+     *     that have its HMAC. Default: true where the endpoint ratelimits is exposed.
+     */
+    public record Redis(
+            @Nullable String keyPrefix,
+            @Nullable String keySecret,
+            @DefaultValue("100ms") Duration timeout,
+            @DefaultValue("script") Strategy strategy,
+            @DefaultValue("1.0") double localShare,
+            @Nullable Boolean changes) {
+
+        static final Redis DEFAULT = new Redis(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0, null);
+
+        private static final String PROPERTY = PREFIX + ".redis";
+        private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+
+        /** Commands to take tokens by. */
+        public enum Strategy {
+            /** A Lua script. */
+            SCRIPT,
+            /** An optimistic transaction. */
+            TRANSACTION
+        }
+
+        /**
+         * Checks the values that binding accepts.
+         *
+         * @throws InvalidConfigurationPropertyValueException if a value can't be used
+         */
+        void check() {
+            if (timeout.compareTo(Duration.ofMillis(1)) < 0 || timeout.compareTo(MAX_TIMEOUT) > 0) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".timeout",
+                        timeout,
+                        "timeout must be between 1ms and 10s, but was " + timeout.toMillis()
+                                + "ms: a request may wait for Redis that long");
+            }
+            if (!(localShare > 0 && localShare <= 1)) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".local-share",
+                        localShare,
+                        "local-share must be above 0 and at most 1, but was " + localShare
+                                + ": set 0.25 for four instances");
+            }
+            if (keyPrefix != null && keyPrefix.isBlank()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".key-prefix",
+                        keyPrefix,
+                        "key-prefix must not be blank: remove it to use the name of the application");
+            }
+            if (keySecret != null && keySecret.isBlank()) {
+                throw new InvalidConfigurationPropertyValueException(
+                        PROPERTY + ".key-secret",
+                        keySecret,
+                        "key-secret must not be blank, because it would hide nothing: remove it to use none");
+            }
+        }
+
+        /** Returns a text without the secret. */
+        @Override
+        public String toString() {
+            return "Redis[keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", strategy=" + strategy + ", localShare="
+                    + localShare + ", changes=" + changes + "]";
+        }
+    }
+}

@@ -1,0 +1,240 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.key.RequestFacts.Current;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.PolicyPhase;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RejectionDelay;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.ErrorPages;
+import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
+import io.ratelimit.web.servlet.rejection.RejectionHandler;
+import io.ratelimit.web.servlet.rejection.Rejections;
+import io.swagger.v3.oas.models.OpenAPI;
+import jakarta.servlet.Filter;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.springdoc.core.customizers.GlobalOpenApiCustomizer;
+import org.springframework.beans.factory.ListableBeanFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.boot.webmvc.autoconfigure.DispatcherServletRegistrationBean;
+import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.core.env.Environment;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.core.context.SecurityContextHolder;
+import org.springframework.security.core.context.SecurityContextHolderStrategy;
+import org.springframework.security.web.header.HeaderWriterFilter;
+import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.cors.CorsConfigurationSource;
+import org.springframework.web.method.support.HandlerMethodArgumentResolver;
+import org.springframework.web.servlet.HandlerExceptionResolver;
+import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.ViewResolver;
+import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
+import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExceptionResolver;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+/** Auto-configuration for the filters that enforce policies on requests of a servlet application. */
+@AutoConfiguration(
+        afterName = "io.ratelimit.autoconfigure.RateLimitAutoConfiguration",
+        beforeName = "io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration")
+@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass(DispatcherServletRegistrationBean.class)
+public final class RateLimitWebServletAutoConfiguration {
+
+    private static final Log logger = LogFactory.getLog(RateLimitWebServletAutoConfiguration.class);
+
+    private final RateLimitProperties properties;
+    private final Environment environment;
+    private final ClientIpResolver addresses;
+
+    /** Injects the beans that most methods need once, because each look-up by type searches all beans. */
+    RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
+        this.properties = properties;
+        this.environment = environment;
+        this.addresses = new ClientIpResolver(properties.clientIp().toClientIp());
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    RejectionHandler rateLimitRejectionHandler(
+            ObjectProvider<ErrorViewResolver> pages, ObjectProvider<ViewResolver> views) {
+        Map<String, Integer> statuses = new HashMap<>();
+        properties.policies().forEach((name, policy) -> statuses.put(name, policy.status()));
+        return new ProblemRejectionHandler(
+                FilterRegistrations.headers(properties),
+                statuses,
+                new ErrorPages(
+                        SingletonSupplier.of(() -> pages.orderedStream().toList()),
+                        SingletonSupplier.of(() -> views.orderedStream().toList())));
+    }
+
+    @Bean
+    Rejections rateLimitRejections(
+            Throttlers throttlers,
+            RejectionHandler handler,
+            TimeSource time,
+            ObjectProvider<Endpoints> endpoints,
+            ObjectProvider<HandlerMapping> mappings,
+            @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
+        Map<String, RejectionDelay> delays = new HashMap<>();
+        properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
+        return Rejections.of(
+                handler,
+                FilterRegistrations.headers(properties),
+                delays,
+                time,
+                throttlers.listener(),
+                SingletonSupplier.of(endpoints::getObject),
+                SingletonSupplier.of(() -> mappings.orderedStream().toList()),
+                SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
+    }
+
+    /** Writes all delayed rejections when the application stops. */
+    @Bean
+    SmartLifecycle rateLimitRejectionLifecycle(Rejections rejections) {
+        return rejections.lifecycle();
+    }
+
+    /** Answers rejected calls of annotated methods as rejected requests. */
+    @Bean
+    RejectedCallResolver rateLimitRejectedCallResolver(Rejections rejections) {
+        return new RejectedCallResolver(rejections);
+    }
+
+    /**
+     * Answers rejected calls of exception handlers too, and gives handlers the actual cost as an argument. Needs both at a
+     * request only, as MVC starts early.
+     */
+    @Bean
+    static WebMvcConfigurer rateLimitMvcConfigurer(
+            ObjectProvider<RejectedCallResolver> resolver, ObjectProvider<RequestPolicies> policies) {
+        return new WebMvcConfigurer() {
+            @Override
+            public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
+                int place = resolvers.size();
+                while (place > 0 && !(resolvers.get(place - 1) instanceof ExceptionHandlerExceptionResolver)) {
+                    place--;
+                }
+                resolvers.add(place, (request, response, handler, failure) -> resolver.getObject()
+                        .behindExceptionHandlers()
+                        .resolveException(request, response, handler, failure));
+            }
+
+            @Override
+            public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
+                resolvers.add(new ActualCostResolver(SingletonSupplier.of(policies::getObject)));
+            }
+        };
+    }
+
+    @Bean
+    Current rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints) {
+        return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
+    }
+
+    /** Reads the endpoints after all handler mappings are created, and before the first request. */
+    @Bean
+    @Lazy(false)
+    @ConditionalOnMissingBean
+    Endpoints rateLimitEndpoints(
+            ObjectProvider<DispatcherServletRegistrationBean> servlet, ObjectProvider<HandlerMapping> mappings) {
+        DispatcherServletRegistrationBean registration = servlet.getIfUnique();
+        if (registration == null) {
+            logger.warn(
+                    "There is not exactly one DispatcherServlet: all requests have the same endpoint in keys with 'endpoint'");
+        }
+        return new Endpoints(
+                registration == null ? "" : registration.getServletName(),
+                registration == null ? "" : registration.getPrefix(),
+                mappings.orderedStream().toList());
+    }
+
+    @Bean
+    @Lazy(false)
+    RequestPolicies rateLimitRequestPolicies(
+            ConfiguredPolicies configured,
+            Throttlers throttlers,
+            @Qualifier("mvcPatternParser") ObjectProvider<PathPatternParser> parser,
+            Endpoints endpoints,
+            ListableBeanFactory beans) {
+        RequestPolicyReader reader = new RequestPolicyReader(
+                configured,
+                properties.excludePaths(),
+                throttlers,
+                environment,
+                parser.getIfAvailable(() -> PathPatternParser.defaultInstance),
+                PolicyPhase.authenticates(properties, beans));
+        return new RequestPolicies(reader.read(), endpoints, addresses, throttlers.listener());
+    }
+
+    @Bean
+    @ConditionalOnMissingBean(name = FilterRegistrations.BEFORE_AUTHENTICATION)
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(
+            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
+        return registrations().beforeAuthentication(throttlers, policies, rejections);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean(name = FilterRegistrations.AFTER_AUTHENTICATION)
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(
+            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
+        return registrations().afterAuthentication(throttlers, policies, rejections);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean(name = FilterRegistrations.DISPATCHES)
+    FilterRegistrationBean<Filter> rateLimitDispatchFilter(Rejections rejections) {
+        return registrations().dispatches(rejections);
+    }
+
+    private FilterRegistrations registrations() {
+        return new FilterRegistrations(properties, environment);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({GlobalOpenApiCustomizer.class, OpenAPI.class})
+    static class SpringdocConfiguration {
+
+        @Bean
+        RejectedResponses rateLimitRejectedResponses(
+                RateLimitProperties properties,
+                ObjectProvider<RequestPolicies> requests,
+                ObjectProvider<RateLimitedOperations> calls,
+                RejectionHandler handler) {
+            return new RejectedResponses(properties, requests, calls, handler);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({HttpSecurity.class, HeaderWriterFilter.class})
+    static class SecurityConfiguration {
+
+        @Bean
+        AuthenticationResults rateLimitAuthenticationResults(
+                RateLimitProperties properties, ObjectProvider<SecurityContextHolderStrategy> contexts) {
+            boolean required = properties.policies().values().stream()
+                    .anyMatch(policy -> policy.refundOn().contains("authenticated"));
+            return new AuthenticationResults(
+                    required, () -> contexts.getIfAvailable(SecurityContextHolder::getContextHolderStrategy));
+        }
+    }
+}

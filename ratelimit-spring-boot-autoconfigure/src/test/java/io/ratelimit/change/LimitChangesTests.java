@@ -1,0 +1,368 @@
+package io.ratelimit.change;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.awaitility.Awaitility.await;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.change.LimitChanges.Kept;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Changes for all instances, with replies at the moments that the test chooses. */
+class LimitChangesTests {
+
+    private static final BucketSpec CONFIGURED = BucketSpec.of("3/1d");
+    private static final BucketSpec CHANGED = CONFIGURED.withCapacity(7);
+    private static final Duration READING = Duration.ofMillis(900);
+    private static final Instant START = Instant.parse("2026-11-22T14:00:00Z");
+    private static final String CHANGE = "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z";
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final Throttlers throttlers = Throttlers.local(List.of(ThrottlePolicy.of("api", CONFIGURED)), time);
+    private final DelayedReplies shared = new DelayedReplies();
+    private final LimitChanges changes = new LimitChanges(throttlers, time, shared);
+
+    /** Executes each operation at once. Replies at once too, unless the test delays the replies. */
+    private static final class DelayedReplies implements LimitChanges.Shared {
+
+        private final Map<String, String> values = new HashMap<>();
+        private final List<Runnable> replies = new CopyOnWriteArrayList<>();
+        private Instant now = START;
+        private boolean delayed;
+        private boolean unavailable;
+        private boolean signed;
+        private int reads;
+        private Runnable duringRead = () -> {};
+
+        private <T> CompletableFuture<T> reply(T result) {
+            if (unavailable) {
+                return CompletableFuture.failedFuture(new BackendException("gone"));
+            }
+            CompletableFuture<T> reply = new CompletableFuture<>();
+            replies.add(() -> reply.complete(result));
+            if (!delayed) {
+                deliver();
+            }
+            return reply;
+        }
+
+        void deliver() {
+            List.copyOf(replies).forEach(Runnable::run);
+            replies.clear();
+        }
+
+        @Override
+        public boolean areSigned() {
+            return signed;
+        }
+
+        @Override
+        public boolean mayChange(ThrottlePolicy policy) {
+            return !policy.name().equals("memory");
+        }
+
+        @Override
+        public String sign(String limit, String change) {
+            return signed ? limit + ":" + change : change;
+        }
+
+        @Override
+        public String verify(String limit, String text) {
+            if (signed && !text.startsWith(limit + ":")) {
+                throw new IllegalArgumentException("not signed");
+            }
+            return signed ? text.substring(limit.length() + 1) : text;
+        }
+
+        @Override
+        public CompletableFuture<Kept> read() {
+            reads++;
+            duringRead.run();
+            return reply(new Kept(now, Map.copyOf(values)));
+        }
+
+        @Override
+        public CompletableFuture<?> put(String limit, String change) {
+            values.put(limit, change);
+            return reply(true);
+        }
+
+        @Override
+        public CompletableFuture<Boolean> remove(String limit) {
+            return reply(values.remove(limit) != null);
+        }
+    }
+
+    private BucketSpec spec() {
+        return throttlers.get("api").policy().spec();
+    }
+
+    private void changeForAll(String capacity, String until) {
+        changes.changeForAll("api", null, new LimitChange(null, capacity), until);
+    }
+
+    @Test
+    void aRestartDuringAReadingLeavesOneReadingAPeriod() {
+        changes.start();
+        shared.duringRead = () -> {
+            shared.duringRead = () -> {};
+            changes.stop();
+            changes.start();
+        };
+        time.advance(READING);
+        shared.reads = 0;
+
+        time.advance(READING);
+        time.advance(READING);
+
+        assertThat(shared.reads).isEqualTo(2);
+    }
+
+    @Test
+    void aReplyThatWasReadBeforeAChangeDoesNotUndoTheChange() {
+        changes.start();
+        shared.delayed = true;
+        time.advance(READING);
+        assertThat(shared.replies).as("a reading under way").hasSize(1);
+        Runnable old = shared.replies.remove(0);
+        shared.delayed = false;
+
+        changeForAll("7", null);
+        old.run();
+
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void oneReadingIsUnderWayAtATime() {
+        changes.start();
+        shared.delayed = true;
+        time.advance(READING.multipliedBy(5));
+        assertThat(shared.replies).hasSize(1);
+        shared.values.put("api", CHANGE);
+        shared.deliver();
+        time.advance(READING);
+        shared.deliver();
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void aChangeEndsByTheTimeOfTheSharedPlaceAlsoWhileThatIsUnavailable() {
+        changeForAll("7", "10s");
+        changes.start();
+        shared.now = START.plusSeconds(4);
+        time.advance(READING); // the clock of the shared place is ahead of this instance's by 3.1 seconds
+        shared.unavailable = true;
+        time.advance(Duration.ofMillis(5_900));
+        assertThat(spec()).isEqualTo(CHANGED);
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void whatHoldsStaysWhileTheSharedPlaceIsUnavailable() {
+        changeForAll("7", null);
+        changes.start();
+        shared.unavailable = true;
+        time.advance(Duration.ofDays(1));
+        assertThat(spec()).isEqualTo(CHANGED);
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> changeForAll("9", null));
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "rate=1/1d capacity=1",
+                "rate=1/1d capacity=1 since=2026-11-01T00:00:00Z lease=1s",
+                "rate=1/1d rate=2/1d capacity=1 since=2026-11-01T00:00:00Z",
+                "rate=1/1d  capacity=1 since=2026-11-01T00:00:00Z",
+                "rate=many capacity=1 since=2026-11-01T00:00:00Z",
+                "rate=1/1d capacity=0 since=2026-11-01T00:00:00Z",
+                "rate=1/1d capacity=9999999999999 since=2026-11-01T00:00:00Z",
+                "rate=1/1d capacity=1 since=now",
+                "rate=1/1d capacity=1 since=2026-11-01T00:00:00Z until=later"
+            })
+    void aValueThatCannotBeUsedLeavesTheChangeBefore(String value) {
+        changeForAll("7", "1h");
+        changes.start();
+        shared.values.put("api", value);
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CHANGED);
+        time.advance(Duration.ofHours(1));
+        shared.now = START.plus(Duration.ofHours(1));
+        time.advance(READING);
+        assertThat(spec()).as("the end of the change before").isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void aChangeOfAPolicyThatIsAddedLaterIsFollowedThen() {
+        shared.values.put("later", "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z");
+        changes.start();
+        throttlers.add(ThrottlePolicy.of("later", CONFIGURED));
+        time.advance(READING);
+        assertThat(throttlers.get("later").policy().spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void theEndOfAChangeLeavesALaterChangeByCode() {
+        changeForAll("7", null);
+        changes.start();
+        throttlers.get("api").reconfigure(BucketSpec.of("1/1d"));
+        shared.values.clear();
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(BucketSpec.of("1/1d"));
+    }
+
+    /** Another instance changes the limit while the reply to the removal is on its way. */
+    @Test
+    void takingAChangeBackLeavesALaterChangeForAllInstances() throws Exception {
+        changeForAll("7", null);
+        takeBackWhile(() -> {
+            shared.values.put("api", "rate=3/1d capacity=9 since=2026-11-22T14:00:01Z");
+            time.advance(READING);
+        });
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void takingAChangeBackHoldsAlsoIfAReadingSeesItFirst() throws Exception {
+        changeForAll("7", null);
+        takeBackWhile(() -> time.advance(READING));
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    /** Takes the change of the limit back; the reply of the shared place follows what happens meanwhile. */
+    private void takeBackWhile(Runnable meanwhile) throws Exception {
+        changes.start();
+        shared.delayed = true;
+        CompletableFuture<Boolean> taking = CompletableFuture.supplyAsync(() -> changes.takeBack("api", null));
+        await().until(() -> shared.replies.size() == 1);
+        Runnable reply = shared.replies.remove(0);
+        shared.delayed = false;
+        meanwhile.run();
+        reply.run();
+        assertThat(taking.get(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    /** Whoever may write to Redis but has no secret can only write values that an instance has written before. */
+    @Test
+    void aSignedChangeIsNotFollowedAgainAfterANewerOne() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        String old = shared.values.get("api");
+        time.advance(READING);
+        changeForAll("9", null);
+
+        shared.values.put("api", old);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void aSignedChangeIsNotFollowedAgainAfterItWasReverted() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        Map<String, String> old = Map.copyOf(shared.values);
+        changes.takeBack("api", null);
+
+        shared.values.putAll(old);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED);
+        changeForAll("9", null);
+        assertThat(spec()).as("a later change, in the same millisecond").isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void aSignedChangeIsNotFollowedAgainAfterAnotherInstanceRevertedIt() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        Map<String, String> old = Map.copyOf(shared.values);
+        shared.values.clear();
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CONFIGURED);
+
+        shared.values.putAll(old);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED);
+    }
+
+    @Test
+    void aSignedChangeIsFollowedAfterTheClockOfTheSharedPlaceWasSetBack() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        shared.now = START.minusSeconds(60);
+        LimitChanges other = new LimitChanges(throttlers, time, shared);
+
+        other.changeForAll("api", null, new LimitChange(null, "9"), null);
+        time.advance(READING);
+
+        assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
+    }
+
+    @Test
+    void anUnsignedValueLeavesTheSignedChange() {
+        shared.signed = true;
+        changes.start();
+        changeForAll("7", null);
+        shared.values.put("api", CHANGE.replace("7", "9"));
+        time.advance(READING);
+        assertThat(spec()).isEqualTo(CHANGED);
+    }
+
+    @Test
+    void aPolicyInMemoryIsChangedForAllOnlyWithASecret() {
+        throttlers.add(ThrottlePolicy.of("memory", CONFIGURED));
+        shared.values.put("memory", CHANGE);
+        changes.start();
+        assertThat(throttlers.get("memory").policy().spec()).isEqualTo(CONFIGURED);
+        assertThatExceptionOfType(IllegalArgumentException.class)
+                .isThrownBy(() -> changes.changeForAll("memory", null, new LimitChange(null, "7"), null))
+                .withMessageContaining("set a key-secret");
+    }
+
+    /** The reply to the reading is on its way for ever; so would be that to the change. */
+    @Test
+    void aChangeWithoutReplyFailsWithinASecond() {
+        shared.delayed = true;
+        long began = System.nanoTime();
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> changeForAll("7", null))
+                .withMessage("Redis is unavailable; no limit was changed");
+        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofMillis(1_800)); // with a pause
+    }
+
+    @Test
+    void aStoppedInstanceReadsNothing() {
+        changes.start();
+        changes.stop();
+        shared.delayed = true;
+        time.advance(Duration.ofMinutes(1));
+        assertThat(shared.replies).isEmpty();
+        assertThat(changes.isRunning()).isFalse();
+    }
+}

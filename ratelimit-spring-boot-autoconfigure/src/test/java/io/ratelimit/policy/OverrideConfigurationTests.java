@@ -1,0 +1,149 @@
+package io.ratelimit.policy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.autoconfigure.YamlApplication;
+import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
+import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
+import java.nio.file.Path;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** The reading of {@code overrides}. */
+@ExtendWith(OutputCaptureExtension.class)
+class OverrideConfigurationTests {
+
+    private static final String AT = "ratelimit.policies.api.overrides[0]";
+
+    private static final String OVERRIDE = "RATELIMIT_POLICIES_API_OVERRIDES_0_";
+
+    @TempDir
+    private Path directory;
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '~',
+            value = {
+                "['a,b']                            | a,b",
+                "[GET /export]                      | GET /export",
+                "['\ud83d\ude00', ' x ', y]         | \ud83d\ude00; x ;y",
+                "[10.0.0.0/8, 2001:db8::1]          | 10.0.0.0/8;2001:db8::1",
+                "[[alice, GET /export]]             | alice+GET /export",
+                "[['a,b', 'c,d'], [e, f]]           | a,b+c,d;e+f",
+                "alice                              | alice",
+                "'alice,bob'                        | alice;bob",
+                "['12', 'true']                     | 12;true",
+            })
+    void keysAreReadAsTheyAreWritten(String keys, String read) {
+        assertThat(shown(bound("keys: " + keys + ", rate: 5/s"))).isEqualTo(read);
+    }
+
+    @Test
+    void aBarIsNotASeparator() {
+        assertThat(shown(bound("keys: [auth0|123], rate: 5/s"))).isEqualTo("auth0|123");
+    }
+
+    private static String shown(OverrideEntry override) {
+        return String.join(
+                ";",
+                override.keys().stream()
+                        .map(key ->
+                                String.join("+", key.stream().map(Text::text).toList()))
+                        .toList());
+    }
+
+    /** Binds the override of a policy whose key has as many parts as the override's keys. */
+    private OverrideEntry bound(String override) {
+        String key = override.startsWith("keys: [[") ? "[user, endpoint]" : "user";
+        String yaml = "ratelimit.policies.api: { rate: 5/s, key: " + key + ", overrides: [ { " + override + " } ] }";
+        try (ConfigurableApplicationContext context = new YamlApplication(directory, yaml).start()) {
+            return context.getBean(RateLimitProperties.class)
+                    .policies()
+                    .get("api")
+                    .overrides()
+                    .get(0);
+        }
+    }
+
+    @Test
+    void keysThatDifferInCaseAreTwoWithoutIgnoreCase() {
+        String yaml = yaml("key: user, ignore-case: false", "keys: [alice, ALICE], rate: 5/s");
+        assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
+                .containsExactly(
+                        "INFO Throttle policy 'api' is enforced: 20/1s, capacity 20, a bucket for each user, 2 of"
+                                + " them overridden, in memory; all methods, all paths, after authentication");
+    }
+
+    /** The longer prefix is finer than what counts as one client unless more bits do. */
+    @Test
+    void moreBitsOfIpv6MayCount() {
+        String yaml = yaml("key: ip", "keys: ['2001:db8::1', '2001:db8::2', '2001:db8::/65'], rate: 5/s");
+        new YamlApplication(directory, yaml + "\nratelimit.client-ip.ipv6-prefix: 128")
+                .withWeb()
+                .start()
+                .close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"KEYS_0", "KEYS_0_0", "RATE", "MODE"})
+    void environmentVariablesMaySetThem(String property) {
+        YamlApplication application = new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: user }")
+                .withVariable(OVERRIDE + property, property.equals("RATE") ? "7/s" : "off");
+        if (!property.startsWith("KEYS")) {
+            application.withVariable(OVERRIDE + "KEYS_0", "alice");
+        } else {
+            application.withVariable(OVERRIDE + "RATE", "7/s");
+        }
+        try (ConfigurableApplicationContext context = application.start()) {
+            assertThat(context.getBean(RateLimitProperties.class)
+                            .policies()
+                            .get("api")
+                            .overrides())
+                    .hasSize(1);
+        }
+    }
+
+    @Test
+    void systemPropertiesMaySetThem() {
+        YamlApplication application = new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: user }")
+                .withSystemProperty("ratelimit.policies.api.overrides[0].keys[0][0]", "a,b")
+                .withSystemProperty("ratelimit.policies.api.overrides[0].mode", "off");
+        try (ConfigurableApplicationContext context = application.start()) {
+            OverrideEntry override = context.getBean(RateLimitProperties.class)
+                    .policies()
+                    .get("api")
+                    .overrides()
+                    .get(0);
+            assertThat(shown(override)).isEqualTo("a,b");
+        }
+    }
+
+    @Test
+    void warnsOfAnEndpointThatDoesNotExist() {
+        String yaml = yaml("key: [endpoint, user]", "keys: [[GET /exprot, alice], [none, bob]], rate: 5/s");
+        assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
+                .hasSize(2)
+                .endsWith("WARN 'ratelimit.policies.api.overrides[0].keys[0]' names the endpoint 'GET /exprot', which"
+                        + " doesn't exist: the override applies to no request. The endpoints are: none");
+    }
+
+    private static String yaml(String policy, String override) {
+        return "ratelimit.policies.api: { rate: 20/s, " + policy + ", overrides: [ { " + override + " } ] }";
+    }
+}

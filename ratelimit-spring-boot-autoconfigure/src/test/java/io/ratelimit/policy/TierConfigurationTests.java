@@ -1,0 +1,61 @@
+package io.ratelimit.policy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.YamlApplication;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** The reading of {@code tiers} and {@code tier}. */
+@ExtendWith(OutputCaptureExtension.class)
+class TierConfigurationTests {
+
+    private static final String API = "ratelimit.policies.api";
+    private static final String YAML = API + ": { rate: 5/s, tiers: { pro-plus: { rate: 50/s } }, tier: role }";
+
+    @TempDir
+    private Path directory;
+
+    private CapturedOutput output;
+
+    @BeforeEach
+    void capture(CapturedOutput output) {
+        this.output = output;
+    }
+
+    private static Map<String, BucketSpec> tiers(YamlApplication application) {
+        try (ConfigurableApplicationContext context = application.start()) {
+            return context.getBean(Throttlers.class).get("api").policy().tiers();
+        }
+    }
+
+    @Test
+    void aTierHasThePolicysRefillAndACapacityOfItsOwn() {
+        YamlApplication application = new YamlApplication(
+                directory,
+                API
+                        + ": { rate: 5/s, capacity: 9, refill: interval, tiers: { a: { rate: 7/s }, b: { rate: 8/s,"
+                        + " capacity:"
+                        + " 80 } }, tier: role }");
+        assertThat(tiers(application))
+                .isEqualTo(Map.of(
+                        "a", BucketSpec.of("7/s").withRefill(BucketSpec.Refill.INTERVAL),
+                        "b", BucketSpec.of("8/s").withCapacity(80).withRefill(BucketSpec.Refill.INTERVAL)));
+    }
+
+    @Test
+    void anEnvironmentVariableMayChangeATierThatIsThere() {
+        YamlApplication changed =
+                new YamlApplication(directory, YAML).withVariable("RATELIMIT_POLICIES_API_TIERS_PROPLUS_RATE", "60/s");
+        assertThat(tiers(changed)).containsEntry("pro-plus", BucketSpec.of("60/s"));
+    }
+}
