@@ -136,10 +136,11 @@ public final class LimitChanges implements SmartLifecycle {
      *
      * @param gone whether the shared place contained it no more
      */
-    private record Latest(String change, Instant since, boolean gone) {
+    private record Latest(Instant since, boolean gone) {
 
-        boolean precludes(String text, Instant time) {
-            return time.isBefore(since) || time.equals(since) && (gone || !text.equals(change));
+        /** Of two changes in one millisecond the last written one holds: all instances read that one. */
+        boolean precludes(Instant time) {
+            return time.isBefore(since) || gone && time.equals(since);
         }
     }
 
@@ -331,7 +332,7 @@ public final class LimitChanges implements SmartLifecycle {
         kept.changes.forEach((limit, change) -> ignored.log(limit, change, follow(limit, change)));
         ignored.retain(kept.changes.keySet());
         latest.replaceAll((limit, change) ->
-                kept.changes.containsKey(limit) ? change : new Latest(change.change, change.since, true));
+                kept.changes.containsKey(limit) ? change : new Latest(change.since, true));
         Set.copyOf(followed.keySet()).stream()
                 .filter(limit -> !kept.changes.containsKey(limit))
                 .forEach(this::drop);
@@ -358,7 +359,7 @@ public final class LimitChanges implements SmartLifecycle {
             verifyScope(throttler.policy());
             DatedChange forAll = DatedChange.of(
                     Objects.requireNonNull(shared).verify(text, change), limit.in(throttler.configured()));
-            verifyOrder(text, change, forAll.since());
+            verifyOrder(text, forAll.since());
             if (isPast(forAll)) {
                 end(limit);
             } else {
@@ -373,21 +374,21 @@ public final class LimitChanges implements SmartLifecycle {
     }
 
     /** @throws IllegalArgumentException if a signed change is older than one that this instance has seen */
-    private void verifyOrder(String limit, String change, Instant since) {
+    private void verifyOrder(String limit, Instant since) {
         if (!Objects.requireNonNull(shared).areSigned()) {
             return;
         }
         Latest seen = latest.get(limit);
-        if (seen != null && seen.precludes(change, since)) {
+        if (seen != null && seen.precludes(since)) {
             throw new IllegalArgumentException(
                     "it was made " + since + " and has been replaced or taken back since, so it"
                             + " was written to Redis again: send the change to the actuator if it is wanted");
         }
-        latest.put(limit, new Latest(change, since, false));
+        latest.put(limit, new Latest(since, false));
     }
 
     private void drop(String text) {
-        latest.computeIfPresent(text, (limit, change) -> new Latest(change.change, change.since, true));
+        latest.computeIfPresent(text, (limit, change) -> new Latest(change.since, true));
         if (followed.remove(text) != null) {
             end(Limit.of(text));
         }

@@ -262,6 +262,19 @@ class LimitChangesTests {
         assertThat(taking.get(10, TimeUnit.SECONDS)).isTrue();
     }
 
+    /** Two instances may change a limit in the same millisecond: all follow what was written last. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void ofTwoSignedChangesOfOneTimeTheLastWrittenOneHolds(boolean higherLast) {
+        shared.signed = true;
+        changes.start();
+        for (int capacity : higherLast ? new int[] {7, 9} : new int[] {9, 7}) {
+            shared.values.put("api", "api:rate=1/1d capacity=" + capacity + " since=2026-11-01T00:00:00Z");
+            time.advance(READING);
+            assertThat(spec().capacity()).isEqualTo(capacity);
+        }
+    }
+
     /** Whoever may write to Redis but has no secret can only write values that an instance has written before. */
     @Test
     void aSignedChangeIsNotFollowedAgainAfterANewerOne() {
