@@ -82,6 +82,17 @@ record Backlog(
         return owedTo != BucketState.CLOSED && owedTo == fullAt;
     }
 
+    /** Returns this backlog with the state before a conversion. */
+    Backlog with(BucketState.Origin origin) {
+        return new Backlog(promised, origin, fastest, cut, owedTo);
+    }
+
+    /** Returns this backlog with all its ticks earlier; without the state before a conversion, which has other ticks. */
+    Backlog movedBack(long ticks) {
+        long owed = owedTo == BucketState.CLOSED ? owedTo : owedTo - ticks;
+        return this == NONE ? this : new Backlog(promised - ticks, null, fastest, cut, owed);
+    }
+
     /** Returns this backlog without the state before a conversion: an origin needs no origin of its own. */
     Backlog withoutOrigin() {
         return origin == null ? this : new Backlog(promised, null, fastest, cut, owedTo);

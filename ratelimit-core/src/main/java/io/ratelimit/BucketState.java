@@ -78,6 +78,14 @@ final class BucketState {
         this.backlog = Backlog.NONE;
     }
 
+    /** Creates a state that was kept elsewhere. */
+    BucketState(TickScale scale, long fullAt, long returned, Backlog backlog) {
+        this.scale = scale;
+        this.fullAt = fullAt;
+        this.returned = returned;
+        this.backlog = backlog;
+    }
+
     /** Like {@link #take(long, long, long)}, for a call that doesn't wait. */
     long take(long cost, long nanos) {
         return take(cost, nanos, 0);
@@ -213,6 +221,10 @@ final class BucketState {
     boolean wasShort(long before, long cost, long nanos, long maxWaitNanos) {
         long left = before == CLOSED ? 0 : left(before, scale.at(nanos), scale.price(cost));
         return left < 0 && !comesWithin(-left, nanos, maxWaitNanos);
+    }
+
+    Backlog backlog() {
+        return backlog;
     }
 
     /** Returns the tick at which the bucket is full again, or {@link #CLOSED}. */

@@ -50,6 +50,19 @@ final class TickScale {
     /** A quotient below this bound that is computed with doubles is wrong by less than two. */
     private static final double MAX_ESTIMATE = 1L << 50;
 
+    /** A clock that stands still, so that a calendar depends on the moments alone that it is asked for. */
+    private static final TimeSource EPOCH = new TimeSource() {
+        @Override
+        public long nanoTime() {
+            return 0;
+        }
+
+        @Override
+        public long wallNanos() {
+            return 0;
+        }
+    };
+
     private final BucketSpec spec;
     private final Rate rate;
     private final long start;
@@ -120,6 +133,11 @@ final class TickScale {
         }
         WallCalendar calendar = new WallCalendar(CalendarClock.of(spec), time);
         return ofBatches(spec, calendar.at(nanos), calendar.periodNanos(), calendar);
+    }
+
+    /** Returns the scale of a spec for moments since 1970-01-01T00:00Z, the same in every process. */
+    static TickScale ofEpoch(BucketSpec spec) {
+        return of(spec, 0, EPOCH);
     }
 
     private static TickScale ofBatches(BucketSpec spec, long clock, long stepNanos, @Nullable WallCalendar calendar) {
@@ -221,7 +239,7 @@ final class TickScale {
     }
 
     /** Returns the time of the clock that the steps are counted by. */
-    private long clock(long nanos) {
+    long clock(long nanos) {
         return calendar == null ? nanos : calendar.at(nanos);
     }
 
@@ -244,7 +262,27 @@ final class TickScale {
     /** Returns this scale with the clock ahead by so many ticks until the step after a moment. */
     TickScale advanced(long ticks, long nanos) {
         long clock = clock(nanos);
-        return ticks == 0 ? base : new TickScale(base, ticks, clock - sinceStep(clock) + stepNanos);
+        return advancedUntil(ticks, clock - sinceStep(clock) + stepNanos);
+    }
+
+    /** Returns this scale with the clock ahead by so many ticks until a time of the clock. */
+    TickScale advancedUntil(long ticks, long clock) {
+        return ticks == 0 ? base : new TickScale(base, ticks, clock);
+    }
+
+    /** Returns the ticks by which the clock is ahead at a moment. */
+    long advance(long nanos) {
+        return advanceAt(clock(nanos));
+    }
+
+    /** Returns the time of the clock until which it is ahead. */
+    long advancedUntil() {
+        return advancedUntil;
+    }
+
+    /** Returns the length of a clock step in microseconds, at least one. */
+    long stepMicros() {
+        return Math.max(stepNanos / 1_000, 1);
     }
 
     /** Returns the time since the last batch, by the clock; zero for greedy refill. */

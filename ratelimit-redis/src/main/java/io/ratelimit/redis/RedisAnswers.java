@@ -21,7 +21,7 @@ final class RedisAnswers {
      * @param step the step of the clock at which the tokens are due
      * @param rest the ticks after the step
      * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
-     * @param begun the name of the bucket's count of ticks given back: {@link RedisBucketState#begun}
+     * @param begun the name of the bucket's count of ticks given back, in {@code bucket.lua}
      */
     record Receipt(long step, long rest, long before, long begun) {
 

@@ -3,6 +3,8 @@ package io.ratelimit.redis;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
@@ -54,12 +56,21 @@ final class RedisKeys {
         if (charge.spec().refill() == Refill.CALENDAR) {
             name += "@" + CalendarClock.of(charge.spec()).unit(); // the time in such a value is that of another clock
         }
+        return key(name, charge.key());
+    }
+
+    /** Returns the Redis key of a bucket whose value has the form of {@link CompareAndSetBucketStore}. */
+    byte[] key(BucketName bucket) {
+        return key(bucket.policy() + "@tx", bucket.key());
+    }
+
+    private byte[] key(String name, String bucketKey) {
         byte[] policyPrefix = policyPrefixes.get(name);
         if (policyPrefix == null) {
             policyPrefix = (prefix + ":" + name + ":").getBytes(StandardCharsets.UTF_8);
             policyPrefixes.put(name, policyPrefix);
         }
-        byte[] hash = encoder.encode(hash(charge.key()));
+        byte[] hash = encoder.encode(hash(bucketKey));
         byte[] key = Arrays.copyOf(policyPrefix, policyPrefix.length + hash.length);
         System.arraycopy(hash, 0, key, policyPrefix.length, hash.length);
         return key;

@@ -101,32 +101,6 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
     }
 
-    /**
-     * Reads the text of {@link #name}.
-     *
-     * @throws NumberFormatException if the text is no spec
-     */
-    static RedisTickScale named(String name) {
-        String[] numbers = name.split("/", -1);
-        if (numbers.length != 4) {
-            throw new NumberFormatException("'" + name + "' is no spec");
-        }
-        RedisTickScale ticks =
-                new RedisTickScale(number(numbers[0]), number(numbers[1]), number(numbers[2]), number(numbers[3]));
-        if ((double) ticks.capacity * ticks.perToken > MAX_TICKS) {
-            throw new NumberFormatException("'" + name + "' is no spec");
-        }
-        return ticks;
-    }
-
-    private static long number(String digits) {
-        long number = Long.parseLong(digits);
-        if (number < 1 || number > MAX_TICKS) {
-            throw new NumberFormatException("'" + digits + "' is no number of a spec");
-        }
-        return number;
-    }
-
     /** Returns the text of the spec in the value of a bucket. */
     String name() {
         return perStep + "/" + perToken + "/" + capacity + "/" + stepMicros;
@@ -173,42 +147,9 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return micros / stepMicros;
     }
 
-    private boolean hasBatches() {
-        return stepMicros > 1 && perStep % perToken == 0;
-    }
-
-    /**
-     * Returns the ticks of the next batch that the time since the last one has earned, in whole parts of the period; zero if
-     * tokens come one by one.
-     */
-    long earned(long micros) {
-        double part = Math.floor((double) (micros % stepMicros) * perToken / stepMicros);
-        return hasBatches() ? perStep / perToken * (long) part : 0;
-    }
-
-    /** Returns the tokens of the next batch that the time since the last one has earned; zero if tokens come one by one. */
-    double earnedTokens(long micros) {
-        return hasBatches() ? (double) (perStep / perToken) * (micros % stepMicros) / stepMicros : 0;
-    }
-
     /** Returns the ticks of steps, at most {@link #MAX_TICKS}. */
     long ofSteps(long steps) {
         return steps > MAX_TICKS / perStep ? MAX_TICKS : steps * perStep;
-    }
-
-    /** Returns the maximum of missing ticks after a take at a moment, by a call that may wait for the given time. */
-    long maxMissing(long waitMicros, long micros) {
-        long ahead = waitMicros == 0 ? 0 : ofSteps((waitMicros + micros % stepMicros) / stepMicros);
-        return Math.min(full() + ahead, MAX_TICKS);
-    }
-
-    /**
-     * Returns the ticks missing after tokens were taken from a bucket even if it had too few. The debt is at most
-     * what comes back in 365 days.
-     */
-    long missingAfterDebt(long missing, long tokens) {
-        long max = Math.min(full() + ofSteps(MAX_WAIT_MICROS / stepMicros), MAX_TICKS);
-        return tokens > MAX_TICKS / perToken ? max : Math.min(missing + tokens * perToken, max);
     }
 
     /** Returns the microseconds from a moment until the ticks have passed. */

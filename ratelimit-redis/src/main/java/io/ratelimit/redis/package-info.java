@@ -3,7 +3,8 @@
  *
  * <p>Start at {@link io.ratelimit.redis.RedisStorage}, the only public type, and at {@code RedisBucketStore}, which has a
  * subclass for scripts and one for transactions. The comment of {@code bucket.lua} explains how a bucket becomes two whole
- * numbers. {@code RedisTickScale} defines their unit, and {@code RedisBucketState} has the same arithmetic in Java. {@link
+ * numbers. {@code RedisTickScale} defines their unit, and the tests hold the script against a model in Java. Transactions
+ * count by the core (see {@link io.ratelimit.CompareAndSetBucketStore}). {@link
  * io.ratelimit.remote.FailoverBucketStore} calls the store within a deadline, and answers by the {@link
  * io.ratelimit.remote.FailoverBucketStore.FailureRule} of each policy when Redis fails.
  */

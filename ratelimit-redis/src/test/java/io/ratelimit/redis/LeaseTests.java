@@ -651,22 +651,4 @@ class LeaseTests {
         assertThat(redis.calls).isEqualTo(calls + 1);
         assertThat(store.leased(POLICY)).isPositive();
     }
-
-    /** Another instance may use transactions, which give no leases but must keep those of this instance. */
-    @Test
-    void aTransactionKeepsTheLeasesInTheValue() {
-        warmUp(20);
-        try (DedicatedConnections connections = TestRedis.shared().dedicatedConnections()) {
-            BucketStore other = new RedisTransactionBucketStore(
-                    connections, keys, TestRedis.deadline(Duration.ofSeconds(60)), TestRedis.FAILURES, micros::get);
-            long before = missing();
-            Decision taken = other.take(List.of(Charge.of(POLICY, "", 5)));
-            assertThat(taken.allowed()).isTrue();
-            assertThat(missing()).isEqualTo(before + 5);
-            other.giveBack(taken.taken());
-            assertThat(missing()).isEqualTo(before);
-            assertThat(KeptValue.text(TestRedis.shared().connection().sync().get(keys.key(Charge.of(POLICY, "", 1)))))
-                    .contains(" ^");
-        }
-    }
 }

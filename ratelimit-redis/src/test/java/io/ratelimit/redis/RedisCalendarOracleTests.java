@@ -105,7 +105,7 @@ class RedisCalendarOracleTests {
         private final SplittableRandom random;
         private final RedisKeys keys = TestRedis.keys();
         private final AtomicLong server = new AtomicLong();
-        private final InMemoryTransactions java = new InMemoryTransactions(keys, false);
+        private final ScriptModel java = new ScriptModel(keys, false);
         private final List<BucketSpec> specs;
         private final List<Instance> instances;
         private final List<Taken> taken = new ArrayList<>();

@@ -59,7 +59,7 @@ class RedisOracleTests {
         int changes = random.nextBoolean() ? 2 : 20;
         Map<BucketSpec, Long> ticks = new LinkedHashMap<>();
         specs.forEach(used -> ticks.put(used, RedisTickScale.of(used).perToken()));
-        InMemoryTransactions redis = new InMemoryTransactions(new RedisKeys("oracle", ""), true);
+        ScriptModel redis = new ScriptModel(new RedisKeys("oracle", ""), true);
         long micros = START;
         GrantOracle oracle = new GrantOracle(specs, ticks.values(), 1_000, 1_000 * micros);
         BucketSpec written = spec;
@@ -173,7 +173,7 @@ class RedisOracleTests {
         RedisKeys keys = TestRedis.keys();
         AtomicLong micros = new AtomicLong(START);
         RedisScriptBucketStore script = script(keys, micros);
-        InMemoryTransactions java = new InMemoryTransactions(keys, false);
+        ScriptModel java = new ScriptModel(keys, false);
         BucketSpec spec = specs.get(0);
         script.take(List.of(charge(spec, "loads the script", 1, Duration.ZERO)));
         boolean leases = random.nextBoolean();
@@ -245,7 +245,7 @@ class RedisOracleTests {
                 .toList();
     }
 
-    private static void assertSameValues(RedisKeys keys, InMemoryTransactions java, BucketSpec spec, String step) {
+    private static void assertSameValues(RedisKeys keys, ScriptModel java, BucketSpec spec, String step) {
         List<Charge> charges =
                 USERS.stream().map(user -> charge(spec, user, 1, Duration.ZERO)).toList();
         List<KeyValue<byte[], byte[]>> values =
@@ -280,7 +280,7 @@ class RedisOracleTests {
         RedisKeys keys = TestRedis.keys();
         AtomicLong micros = new AtomicLong();
         BucketStore script = script(keys, micros);
-        InMemoryTransactions java = new InMemoryTransactions(keys, false);
+        ScriptModel java = new ScriptModel(keys, false);
         BucketSpec greedy = BucketSpec.of("10/1m");
         BucketSpec interval = greedy.withRefill(Refill.INTERVAL);
         long granted = 0;
@@ -322,7 +322,7 @@ class RedisOracleTests {
         RedisKeys keys = TestRedis.keys();
         AtomicLong micros = new AtomicLong(START);
         BucketStore script = script(keys, micros);
-        InMemoryTransactions java = new InMemoryTransactions(keys, false);
+        ScriptModel java = new ScriptModel(keys, false);
         BucketSpec fast = BucketSpec.of("10/1s");
         BucketSpec slow = BucketSpec.of("1/1h").withCapacity(10);
         List<Answer> first = List.of();

@@ -35,7 +35,7 @@ class RedisProcessesTests {
 
     /** The three processes together request more than twice the capacity. */
     @ParameterizedTest
-    @CsvSource({"script, script, script", "transaction, transaction, transaction", "script, transaction, script"})
+    @CsvSource({"script, script, script", "transaction, transaction, transaction"})
     void threeProcessesTakeExactlyTheCapacity(String first, String second, String third) throws Exception {
         String prefix = TestRedis.prefix();
         List<Process> processes = new ArrayList<>();

@@ -18,32 +18,23 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-/** Random calls under random specs of the whole domain: doubles in Lua, longs in Java and the core count the same. */
+/** Random calls under random specs of the whole domain: doubles in Lua, longs in its model and the core count the same. */
 class RedisStoresAgreementTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
     private static final long HOUR_MICROS = 3_600_000_000L;
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
-    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
-    private final RedisKeys ofScript = TestRedis.keys();
-    private final RedisKeys ofTransaction = TestRedis.keys();
-    private final BucketStore script = TestRedis.shared().scriptStore(ofScript, TIMEOUT, false, micros::get);
-    private final BucketStore transaction = new RedisTransactionBucketStore(
-            connections, ofTransaction, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, micros::get);
-
-    @AfterEach
-    void close() {
-        connections.close();
-    }
+    private final RedisKeys keys = TestRedis.keys();
+    private final BucketStore script = TestRedis.shared().scriptStore(keys, TIMEOUT, false, micros::get);
+    private final ScriptModel model = new ScriptModel(keys, false);
 
     @RepeatedTest(100)
-    void theScriptAndTheTransactionAnswerAndStoreTheSame(RepetitionInfo run) {
+    void theScriptAnswersAndStoresWhatItsModelDoes(RepetitionInfo run) {
         var random = new SplittableRandom(run.getCurrentRepetition());
         List<BucketSpec> specs = Stream.generate(() -> Specs.randomSpec(random))
                 .limit(1 + random.nextInt(3))
@@ -58,19 +49,17 @@ class RedisStoresAgreementTests {
                 Answer back = taken.remove(random.nextInt(taken.size()));
                 if (random.nextBoolean()) {
                     script.giveBack(List.of(back));
-                    transaction.giveBack(List.of(back));
+                    model.giveBack(List.of(back), micros.get());
                 } else {
                     long cost = actualCost(back, Throttlers.MAX_SETTLED_COST, random);
                     script.settle(back, cost);
-                    transaction.settle(back, cost);
+                    model.settle(back, cost, micros.get());
                 }
             } else {
                 List<Charge> charges = charges(spec, random);
                 boolean ahead = random.nextBoolean();
                 Decision decision = ahead ? script.reserve(charges) : script.take(charges);
-                assertThat(ahead ? transaction.reserve(charges) : transaction.take(charges))
-                        .as(step)
-                        .isEqualTo(decision);
+                assertThat(model.take(charges, ahead, micros.get())).as(step).isEqualTo(decision);
                 taken.addAll(decision.allowed() ? decision.answers() : List.of());
             }
             assertSameIsKept(step, spec);
@@ -97,7 +86,7 @@ class RedisStoresAgreementTests {
 
     private boolean takes(Charge charge) {
         Decision decision = script.take(List.of(charge));
-        assertThat(transaction.take(List.of(charge))).isEqualTo(decision);
+        assertThat(model.take(List.of(charge), false, micros.get())).isEqualTo(decision);
         return decision.allowed();
     }
 
@@ -137,14 +126,15 @@ class RedisStoresAgreementTests {
     private void assertSameIsKept(String step, BucketSpec spec) {
         for (String user : List.of("user0", "user1")) {
             Charge charge = Charge.of(ThrottlePolicy.of("api", spec, "user"), user, 1);
-            String value = value(ofScript.key(charge));
-            assertThat(value(ofTransaction.key(charge))).as(step).isEqualTo(value);
+            byte[] value = TestRedis.shared().connection().sync().get(keys.key(charge));
+            assertThat(model.value(charge)).as(step).isEqualTo(value);
             if (value != null) {
-                assertNumbersAreExact(step, value);
-                assertThat(redis().pttl(ofScript.key(charge))).as(step).isPositive();
-                assertThat(redis().pttl(ofTransaction.key(charge))).as(step).isPositive();
+                assertNumbersAreExact(step, KeptValue.text(value));
+                assertThat(TestRedis.shared().connection().sync().pttl(keys.key(charge)))
+                        .as(step)
+                        .isPositive();
             }
-            assertThat(transaction.snapshot(charge)).as(step).isEqualTo(script.snapshot(charge));
+            assertThat(model.snapshot(charge, micros.get())).as(step).isEqualTo(script.snapshot(charge));
         }
     }
 
@@ -152,15 +142,6 @@ class RedisStoresAgreementTests {
         for (String number : value.replaceAll("~| !", "").split("[ /]")) {
             assertThat(Math.abs(Long.parseLong(number))).as(step).isBetween(0L, RedisTickScale.MAX_TICKS);
         }
-    }
-
-    private static String value(byte[] key) {
-        byte[] value = redis().get(key);
-        return value == null ? null : KeptValue.text(value);
-    }
-
-    private static io.lettuce.core.api.sync.RedisCommands<byte[], byte[]> redis() {
-        return TestRedis.shared().connection().sync();
     }
 
     /** Times of the core in nanoseconds are rounded up to a microsecond. */

@@ -63,7 +63,7 @@ class RedisTickScaleTests {
             assertThat(ticks.perToken()).as(step).isPositive();
             assertThat(ticks.full()).as(step).isBetween(1L, RedisTickScale.MAX_TICKS / 2);
             assertThat(ticks.maxWait()).as(step).isGreaterThanOrEqualTo(Duration.ofHours(1));
-            assertThat(RedisTickScale.named(ticks.name())).as(step).isEqualTo(ticks);
+            assertThat(RedisBucketState.named(ticks.name())).as(step).isEqualTo(ticks);
             if (spec.refill() == Refill.GREEDY) {
                 assertThat(loss(ticks, spec.rate())).as(step).isBetween(BigDecimal.ZERO, new BigDecimal("0.0001"));
                 assertThat(loss(ticks, spec.rate()).signum() == 0)

@@ -188,7 +188,7 @@ class RedisWallClockTests {
         Answer more = wrongScriptStore().take(List.of(CHARGE)).answers().get(0);
         wrongScriptStore().settle(more, 12);
         BucketSnapshot owing = wrongScriptStore().snapshot(CHARGE);
-        assertThat(owing).isEqualTo(start("transaction", 0).snapshot(CHARGE));
+        assertThat(owing).isEqualTo(start("script", 0).snapshot(CHARGE));
         assertThat(owing.resetAfter())
                 .isBetween(Duration.ofHours(60), Duration.ofHours(60).plusNanos(4_000));
         isDeniedFor(Duration.ofHours(36), wrongScriptStore(), CHARGE.withCost(2));

@@ -6,11 +6,12 @@ import io.ratelimit.BackendException;
 import io.ratelimit.redis.RedisAnswers.Receipt;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of one bucket in Redis at one moment. Its arithmetic is that of {@code bucket.lua}, where it is explained, for
- * servers that don't allow scripts. Both have the same results to the last tick.
+ * The state of one bucket in Redis at one moment. Its arithmetic is that of {@code bucket.lua}, where it is explained. Both
+ * have the same results to the last tick.
  *
  * @param missing the ticks that the bucket lacks for being full; ticks beyond those of a full bucket are its debt
  * @param promised the ticks until the last moment promised to a call that took ahead, if the debt doesn't show it
@@ -44,6 +45,7 @@ record RedisBucketState(
     private static final double ROUNDING = 1e-15;
     private static final long AHEAD_MICROS = 60 * SECOND_MICROS;
     private static final String OWES = "!";
+    private static final long MAX_WAIT_MICROS = Duration.ofDays(365).toNanos() / 1_000;
 
     /** At this count all that was missing before a take counts as given back. */
     private static final long MAX_RETURNED = RedisTickScale.MAX_TICKS / 2;
@@ -72,7 +74,7 @@ record RedisBucketState(
             double begun = numbers.getDouble();
             long returned = begun < 0 ? whole(numbers.getDouble()) : 0;
             String[] text = US_ASCII.decode(numbers).toString().split(" ", -1);
-            RedisTickScale ticks = RedisTickScale.named(text[0]);
+            RedisTickScale ticks = named(text[0]);
             int next = 1;
             long promised = isNumber(text, next) ? Long.parseLong(text[next++]) : 0;
             long keptUntil = is('+', text, next) ? Long.parseLong(text[next++]) : 0;
@@ -286,12 +288,12 @@ record RedisBucketState(
      * less the part that counts as earned under the other spec.
      */
     private long worthMissing(RedisTickScale other, long have, long from) {
-        long before = ticks.earned(from);
+        long before = earned(ticks, from);
         if (ticks.perToken() == other.perToken() && ticks.stepMicros() == other.stepMicros()) {
-            long left = have + before - other.earned(from);
+            long left = have + before - earned(other, from);
             return Math.min(Math.max(other.full() - left, 0), RedisTickScale.MAX_TICKS);
         }
-        double after = other.earnedTokens(from);
+        double after = earnedTokens(other, from);
         if (before == 0 && after == 0) {
             return keptMissing(other, have);
         }
@@ -336,7 +338,7 @@ record RedisBucketState(
 
     /** Returns whether a call that may wait for the given time finds the tokens. */
     boolean has(long cost, long waitMicros) {
-        return ticks.fits(cost) && missingFor(cost) + ticks.price(cost) <= ticks.maxMissing(waitMicros, at);
+        return ticks.fits(cost) && missingFor(cost) + ticks.price(cost) <= maxMissing(ticks, waitMicros, at);
     }
 
     /** Returns the ticks missing for a take: fewer than counted if the tokens are there only because they were kept. */
@@ -390,8 +392,73 @@ record RedisBucketState(
 
     /** Returns the state after tokens were taken even if the bucket had too few. */
     RedisBucketState owe(long tokens) {
-        long after = Math.max(ticks.missingAfterDebt(missing, tokens), missing);
+        long after = Math.max(missingAfterDebt(ticks, missing, tokens), missing);
         boolean inDebt = after > ticks.full() + advance;
         return with(after, inDebt ? lastPromise() : promised, returned, inDebt);
+    }
+
+    /**
+     * Reads the text of {@link RedisTickScale#name}.
+     *
+     * @throws NumberFormatException if the text is no spec
+     */
+    static RedisTickScale named(String name) {
+        String[] numbers = name.split("/", -1);
+        if (numbers.length != 4) {
+            throw new NumberFormatException("'" + name + "' is no spec");
+        }
+        RedisTickScale ticks =
+                new RedisTickScale(number(numbers[0]), number(numbers[1]), number(numbers[2]), number(numbers[3]));
+        if ((double) ticks.capacity() * ticks.perToken() > RedisTickScale.MAX_TICKS) {
+            throw new NumberFormatException("'" + name + "' is no spec");
+        }
+        return ticks;
+    }
+
+    private static long number(String digits) {
+        long number = Long.parseLong(digits);
+        if (number < 1 || number > RedisTickScale.MAX_TICKS) {
+            throw new NumberFormatException("'" + digits + "' is no number of a spec");
+        }
+        return number;
+    }
+
+    private static boolean hasBatches(RedisTickScale ticks) {
+        return ticks.stepMicros() > 1 && ticks.perStep() % ticks.perToken() == 0;
+    }
+
+    /**
+     * Returns the ticks of the next batch that the time since the last one has earned, in whole parts of the period; zero if
+     * tokens come one by one.
+     */
+    private static long earned(RedisTickScale ticks, long micros) {
+        double part = Math.floor((double) (micros % ticks.stepMicros()) * ticks.perToken() / ticks.stepMicros());
+        return hasBatches(ticks) ? ticks.perStep() / ticks.perToken() * (long) part : 0;
+    }
+
+    /** Returns the tokens of the next batch that the time since the last one has earned; zero if tokens come one by one. */
+    private static double earnedTokens(RedisTickScale ticks, long micros) {
+        return hasBatches(ticks)
+                ? (double) (ticks.perStep() / ticks.perToken()) * (micros % ticks.stepMicros()) / ticks.stepMicros()
+                : 0;
+    }
+
+    /** Returns the maximum of missing ticks after a take at a moment, by a call that may wait for the given time. */
+    private static long maxMissing(RedisTickScale ticks, long waitMicros, long micros) {
+        long ahead =
+                waitMicros == 0 ? 0 : ticks.ofSteps((waitMicros + micros % ticks.stepMicros()) / ticks.stepMicros());
+        return Math.min(ticks.full() + ahead, RedisTickScale.MAX_TICKS);
+    }
+
+    /**
+     * Returns the ticks missing after tokens were taken from a bucket even if it had too few. The debt is at most
+     * what comes back in 365 days.
+     */
+    private static long missingAfterDebt(RedisTickScale ticks, long missing, long tokens) {
+        long max =
+                Math.min(ticks.full() + ticks.ofSteps(MAX_WAIT_MICROS / ticks.stepMicros()), RedisTickScale.MAX_TICKS);
+        return tokens > RedisTickScale.MAX_TICKS / ticks.perToken()
+                ? max
+                : Math.min(missing + tokens * ticks.perToken(), max);
     }
 }

@@ -1,0 +1,326 @@
+package io.ratelimit;
+
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.BucketState.Origin;
+import io.ratelimit.BucketState.Receipt;
+import io.ratelimit.Decision.Answer;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+
+/** A {@link BucketState} as a value that a store of another process keeps, at one moment. For one thread. */
+final class StoredBucket {
+    /*
+     * How a value stays right on a clock that isn't this machine's. Ticks are counted from 1970, so that they mean the
+     * same in every process; they wrap around, as ticks may. The value has the moment of its last write. If the store's
+     * clock is behind that moment, it was set back: the bucket's time then stands still until the clock reaches it
+     * again. If the clock is more than a minute behind, it had run ahead and was corrected. All moments of the bucket
+     * are then moved back by whole clock steps, so that its time stands still for at most one more step.
+     *
+     * Tokens come back only to the count that they were taken from. A count has a random name, and ends with the value
+     * or at a change of the spec.
+     */
+
+    private static final byte VERSION = (byte) 0xB1;
+    private static final int HAS_RETURNED = 1;
+    private static final int HAS_ORIGIN = 2;
+    private static final int IS_KEPT = 4;
+    private static final int REFILL = 3;
+    private static final int HAS_PROMISE = 4;
+    private static final int OWES = 8;
+    private static final int IS_ADVANCED = 16;
+
+    private static final long MINUTE_MICROS = 60_000_000;
+    private static final long MAX_MICROS = Long.MAX_VALUE / 2_000;
+    private static final Duration SLACK = Duration.ofSeconds(1);
+
+    private final byte @Nullable [] value;
+    private final long clockMicros;
+    private long atMicros;
+    private long keptUntilMicros;
+    private long count;
+    private long movedBack;
+    private BucketState state;
+    private final long fullAtBefore;
+    private final long countBefore;
+
+    /** The note about a take: the name of its count, and the numbers of a {@link Receipt}. */
+    private record StoredReceipt(long count, long due, long before) {}
+
+    /**
+     * Reads a value.
+     *
+     * @param value null for a full bucket
+     * @param spec the spec of a bucket without a value
+     * @param clockMicros the store's clock, in microseconds since 1970-01-01T00:00Z
+     * @throws BackendException if the value is no bucket
+     */
+    StoredBucket(byte @Nullable [] value, BucketSpec spec, long clockMicros) {
+        this.value = value;
+        this.clockMicros = clockMicros;
+        this.atMicros = clockMicros;
+        try {
+            this.state = value == null ? full(spec) : read(new DataInputStream(new ByteArrayInputStream(value)));
+        } catch (IOException | RuntimeException invalid) {
+            throw new BackendException("the value of a key of ratelimit is no bucket", invalid, true);
+        }
+        this.fullAtBefore = state.fullAt();
+        this.countBefore = count;
+        correct();
+        this.atMicros = Math.max(atMicros, clockMicros);
+    }
+
+    private BucketState full(BucketSpec spec) {
+        count = ThreadLocalRandom.current().nextLong();
+        return new BucketState(TickScale.ofEpoch(spec), nanos());
+    }
+
+    private BucketState read(DataInputStream in) throws IOException {
+        byte version = in.readByte();
+        int parts = in.readByte();
+        atMicros = in.readLong();
+        count = in.readLong();
+        long returned = (parts & HAS_RETURNED) == 0 ? 0 : in.readLong();
+        keptUntilMicros = (parts & IS_KEPT) == 0 ? 0 : in.readLong();
+        BucketState own = readState(in, returned);
+        if ((parts & HAS_ORIGIN) != 0) {
+            BucketState before = readState(in, 0);
+            Origin origin = new Origin(before.scale(), before.fullAt(), before.backlog(), own.fullAt());
+            own = new BucketState(
+                    own.scale(), own.fullAt(), returned, own.backlog().with(origin));
+        }
+        if (version != VERSION || in.available() > 0 || atMicros < 0 || atMicros > MAX_MICROS) {
+            throw new IOException("the value has another form");
+        }
+        return own;
+    }
+
+    private static BucketState readState(DataInputStream in, long returned) throws IOException {
+        int parts = in.readByte();
+        Refill refill = Refill.values()[parts & REFILL];
+        Rate rate = new Rate(readNumber(in), Duration.of(readNumber(in), ChronoUnit.MICROS));
+        ZoneId zone = refill == Refill.CALENDAR ? ZoneId.of(in.readUTF()) : ZoneOffset.UTC;
+        TickScale scale = TickScale.ofEpoch(new BucketSpec(rate, readNumber(in), refill, zone));
+        long fullAt = in.readLong();
+        Backlog backlog = Backlog.NONE;
+        if ((parts & HAS_PROMISE) != 0) {
+            backlog =
+                    new Backlog(in.readLong(), null, null, 0, (parts & OWES) != 0 ? in.readLong() : BucketState.CLOSED);
+        }
+        if ((parts & IS_ADVANCED) != 0) {
+            scale = scale.advancedUntil(readNumber(in), in.readLong());
+        }
+        return new BucketState(scale, fullAt, returned, backlog);
+    }
+
+    /** Returns the value to write; null for a full bucket. */
+    byte @Nullable [] written() {
+        if (nanosToKeep() == 0) {
+            return null;
+        }
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(64);
+        try {
+            write(new DataOutputStream(bytes));
+        } catch (IOException impossible) {
+            throw new UncheckedIOException(impossible);
+        }
+        return bytes.toByteArray();
+    }
+
+    private void write(DataOutputStream out) throws IOException {
+        Origin origin = state.backlog().origin();
+        boolean hasOrigin = origin != null && origin.convertedTo() == state.fullAt();
+        boolean kept = keptUntilMicros > atMicros;
+        out.writeByte(VERSION);
+        out.writeByte((state.returned() != 0 ? HAS_RETURNED : 0) | (hasOrigin ? HAS_ORIGIN : 0) | (kept ? IS_KEPT : 0));
+        out.writeLong(atMicros);
+        out.writeLong(count);
+        if (state.returned() != 0) {
+            out.writeLong(state.returned());
+        }
+        if (kept) {
+            out.writeLong(keptUntilMicros);
+        }
+        write(out, state.scale(), state.fullAt(), state.backlog(), hasOrigin);
+        if (origin != null && hasOrigin) {
+            write(out, origin.scale(), origin.fullAt(), origin.backlog(), false);
+        }
+    }
+
+    private void write(DataOutputStream out, TickScale scale, long fullAt, Backlog backlog, boolean hasOrigin)
+            throws IOException {
+        BucketSpec spec = scale.spec();
+        long advance = scale.advance(nanos());
+        long now = scale.at(nanos());
+        boolean owes = backlog.owedTo() != BucketState.CLOSED && backlog.owedTo() - now > 0;
+        boolean promises = backlog != Backlog.NONE && (hasOrigin || owes || backlog.promised() - now > 0);
+        out.writeByte(spec.refill().ordinal()
+                | (promises ? HAS_PROMISE : 0)
+                | (owes ? OWES : 0)
+                | (advance > 0 ? IS_ADVANCED : 0));
+        writeNumber(out, spec.rate().tokens());
+        writeNumber(out, spec.rate().period().toNanos() / 1_000);
+        if (spec.refill() == Refill.CALENDAR) {
+            out.writeUTF(spec.zone().getId());
+        }
+        writeNumber(out, spec.capacity());
+        out.writeLong(fullAt);
+        if (promises) {
+            out.writeLong(backlog.promised());
+        }
+        if (owes) {
+            out.writeLong(backlog.owedTo());
+        }
+        if (advance > 0) {
+            writeNumber(out, advance);
+            out.writeLong(scale.advancedUntil());
+        }
+    }
+
+    /** Reads a number of {@link #writeNumber}. */
+    private static long readNumber(DataInputStream in) throws IOException {
+        long number = 0;
+        for (int shift = 0; shift < Long.SIZE; shift += 7) {
+            byte next = in.readByte();
+            number |= (long) (next & 0x7f) << shift;
+            if (next >= 0) {
+                return number;
+            }
+        }
+        throw new IOException("a number is too long");
+    }
+
+    /** Writes a number in as many bytes as it needs, seven bits each. */
+    private static void writeNumber(DataOutputStream out, long number) throws IOException {
+        long rest = number;
+        while (rest > 0x7f) {
+            out.writeByte((int) rest | 0x80);
+            rest >>>= 7;
+        }
+        out.writeByte((int) rest);
+    }
+
+    /** Moves the bucket back if the clock was ahead when the value was written, and has been corrected since. */
+    private void correct() {
+        TickScale scale = state.scale();
+        long step = scale.stepMicros();
+        long at = scale.clock(1_000 * atMicros);
+        long now = scale.clock(1_000 * clockMicros);
+        long ahead = (at - now) / 1_000;
+        if (ahead <= MINUTE_MICROS + step) {
+            return;
+        }
+        long soon = now + 1_000 * (1 + (ahead - 1) % step);
+        long moment = soon / 1_000;
+        if (scale.spec().refill() == Refill.CALENDAR) {
+            moment = CalendarClock.of(scale.spec()).momentOf(soon / 1_000);
+        }
+        movedBack = scale.base().at(1_000 * atMicros) - scale.base().at(1_000 * moment);
+        TickScale moved = scale.advancedUntil(scale.advance(1_000 * atMicros), scale.advancedUntil() - (at - soon));
+        state = new BucketState(
+                moved,
+                state.fullAt() - movedBack,
+                state.returned(),
+                state.backlog().movedBack(movedBack));
+        atMicros = moment;
+    }
+
+    private long nanos() {
+        return 1_000 * atMicros;
+    }
+
+    /** Returns the time for which the bucket's value is needed: until it is full for any call. */
+    private long nanosToKeep() {
+        TickScale scale = state.scale();
+        long now = scale.at(nanos());
+        long promised = state.backlog() == Backlog.NONE ? 0 : state.backlog().promised() - now;
+        long advanced = scale.advance(nanos()) > 0 ? 1 : 0; // the next batch is smaller, also if the bucket is full
+        long needed = scale.nanosUntil(Math.max(Math.max(state.fullAt() - now, promised), advanced), nanos());
+        return Math.max(needed, 1_000 * Math.max(keptUntilMicros - atMicros, 0));
+    }
+
+    /** Returns how long a store keeps the {@linkplain #written written} value; a little longer does no harm. */
+    Duration timeToLive() {
+        return SLACK.plusNanos(nanosToKeep() + 1_000 * (atMicros - clockMicros));
+    }
+
+    /** Returns the value as it was read. */
+    byte @Nullable [] value() {
+        return value;
+    }
+
+    /** Returns whether this bucket isn't the one that was read: another moment or spec, or corrected by the clock. */
+    boolean isChanged() {
+        return state.fullAt() != fullAtBefore || count != countBefore;
+    }
+
+    /** Gives the bucket a spec. Its tokens are kept, cut to the capacity. */
+    StoredBucket under(BucketSpec spec) {
+        if (!state.scale().spec().equals(spec)) {
+            Origin origin = state.backlog().origin();
+            TickScale other = origin != null && origin.scale().spec().equals(spec)
+                    ? origin.scale().base()
+                    : TickScale.ofEpoch(spec);
+            keptUntilMicros = Math.max(keptUntilMicros, atMicros + (nanosToKeep() + 999) / 1_000);
+            state = state.convertTo(other, this::nanos);
+            count = ThreadLocalRandom.current().nextLong();
+        }
+        return this;
+    }
+
+    /** Takes tokens as {@link BucketState#take(long, long, long)} does. */
+    Answer take(Charge charge, long maxWaitNanos) {
+        long returned = state.returned();
+        long taken = state.take(charge.cost(), nanos(), maxWaitNanos);
+        Receipt receipt = taken < 0 ? null : state.receipt(charge.cost(), taken, nanos(), returned);
+        StoredReceipt note = receipt == null ? null : new StoredReceipt(count, receipt.due(), receipt.before());
+        return answer(charge, taken, maxWaitNanos, note);
+    }
+
+    /** Returns the answer that {@link #take} would have, and takes nothing. */
+    Answer peek(Charge charge, long maxWaitNanos) {
+        long result = state.peek(charge.cost(), nanos(), maxWaitNanos);
+        return answer(charge, result, maxWaitNanos, null);
+    }
+
+    /** The times of an answer are those of the store's clock, also if it was set back. */
+    private Answer answer(Charge charge, long result, long maxWaitNanos, @Nullable Object receipt) {
+        long nanos = result == BucketState.NEVER_FITS ? nanos() : 1_000 * clockMicros;
+        return Answer.of(charge, state, result, nanos, maxWaitNanos, receipt, false);
+    }
+
+    /** Puts the tokens of a take back, without those that are kept; none of another count. */
+    void giveBack(Answer taken, long kept) {
+        long tokens = taken.charge().cost() - kept;
+        if (!(taken.receipt() instanceof StoredReceipt note)) {
+            state.giveBack(tokens, kept, null, this::nanos);
+        } else if (note.count == count) {
+            state.giveBack(tokens, kept, new Receipt(state, note.due - movedBack, note.before), this::nanos);
+        }
+    }
+
+    /** Takes tokens even if the bucket has too few. */
+    void owe(long tokens) {
+        state.owe(tokens, false, this::nanos);
+    }
+
+    /** Makes this bucket a full one that has no value. */
+    void reset() {
+        keptUntilMicros = 0;
+        state = full(state.scale().spec());
+    }
+
+    BucketSnapshot snapshot(BucketSpec spec) {
+        TickScale scale = under(spec).state.scale();
+        return BucketSnapshot.of(scale, state.missing(nanos()), 1_000 * clockMicros);
+    }
+}
