@@ -3,7 +3,6 @@ package io.ratelimit.benchmarks;
 import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -97,11 +96,7 @@ public class AnnotationBenchmark {
 
     /** An application with one bean. */
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({
-        RateLimitPolicyAutoConfiguration.class,
-        RateLimitAutoConfiguration.class,
-        RateLimitAnnotationAutoConfiguration.class
-    })
+    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class})
     public static class Application {
 
         @Bean

@@ -1,7 +1,6 @@
 package io.ratelimit.benchmarks;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.web.servlet.RateLimitFilter;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import jakarta.servlet.Filter;
@@ -26,11 +25,7 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 
 /** The real filters of an application with fifty mappings, from the real auto-configuration, without a server. */
 @Configuration(proxyBeanMethods = false)
-@ImportAutoConfiguration({
-    RateLimitPolicyAutoConfiguration.class,
-    RateLimitAutoConfiguration.class,
-    RateLimitWebServletAutoConfiguration.class
-})
+@ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class})
 public class FilterApplication {
 
     static final String SERVLET = "dispatcherServlet";

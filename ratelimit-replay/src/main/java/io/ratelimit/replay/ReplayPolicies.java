@@ -14,7 +14,6 @@ import io.ratelimit.key.LimitResolver;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
@@ -217,11 +216,7 @@ record ReplayPolicies(
 
     /** The auto-configurations of an application on Spring MVC that apply without a server. Buckets are elsewhere. */
     @Configuration(proxyBeanMethods = false)
-    @ImportAutoConfiguration({
-        RateLimitPolicyAutoConfiguration.class,
-        RateLimitAutoConfiguration.class,
-        RateLimitWebServletAutoConfiguration.class
-    })
+    @ImportAutoConfiguration({RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class})
     static class Beans {
 
         /** Keeps the store of the configuration, such as Redis, out of the replay. */

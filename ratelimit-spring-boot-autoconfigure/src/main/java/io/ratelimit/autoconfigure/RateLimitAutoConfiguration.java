@@ -9,6 +9,8 @@ import io.ratelimit.actuate.DemandConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitEnabledCondition;
+import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -17,21 +19,22 @@ import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnNotWebApplication;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.ImportRuntimeHints;
 import org.springframework.context.annotation.Lazy;
 
 /** Auto-configuration for the throttlers of the policies below {@code ratelimit}. */
-@AutoConfiguration(afterName = "io.ratelimit.policy.RateLimitPolicyAutoConfiguration")
-@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
+@AutoConfiguration(after = RateLimitPolicyAutoConfiguration.class)
+@Conditional(RateLimitEnabledCondition.class)
+@Import(RateLimitPolicyAutoConfiguration.class)
 @ImportRuntimeHints(RateLimitRuntimeHints.class)
 @Lazy(false)
 public final class RateLimitAutoConfiguration {

@@ -331,8 +331,7 @@ public final class LimitChanges implements SmartLifecycle {
         sharedTimeAt = time.nanoTime();
         kept.changes.forEach((limit, change) -> ignored.log(limit, change, follow(limit, change)));
         ignored.retain(kept.changes.keySet());
-        latest.replaceAll((limit, change) ->
-                kept.changes.containsKey(limit) ? change : new Latest(change.since, true));
+        latest.replaceAll((limit, change) -> kept.changes.containsKey(limit) ? change : new Latest(change.since, true));
         Set.copyOf(followed.keySet()).stream()
                 .filter(limit -> !kept.changes.containsKey(limit))
                 .forEach(this::drop);

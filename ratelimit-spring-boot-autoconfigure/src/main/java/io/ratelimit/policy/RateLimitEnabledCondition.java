@@ -25,7 +25,7 @@ import org.springframework.core.type.ClassMetadata;
  * <p>An enabled limit stops the start on a Spring Boot that is too old. This condition is the first of our code that runs there,
  * so that no missing class of Spring Boot 4 leads to another report.
  */
-final class RateLimitEnabledCondition extends SpringBootCondition {
+public final class RateLimitEnabledCondition extends SpringBootCondition {
 
     private static final Log logger = LogFactory.getLog(RateLimitEnabledCondition.class);
     private static final String PROPERTY = RateLimitProperties.PREFIX + ".enabled";
