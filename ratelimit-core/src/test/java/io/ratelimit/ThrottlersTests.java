@@ -677,8 +677,7 @@ class ThrottlersTests {
 
         @Override
         public void added(PolicyThrottler throttler) {
-            ThrottlePolicy policy = throttler.policy();
-            reported.add(policy.name() + " added");
+            reported.add(throttler.policy().name() + " added");
         }
 
         @Override

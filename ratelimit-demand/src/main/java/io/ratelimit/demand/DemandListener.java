@@ -72,7 +72,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     @Override
     public void added(PolicyThrottler throttler) {
         ThrottlePolicy policy = throttler.policy();
-        policies.put(policy.name(), PolicyMeters.of(throttler.policy(), null));
+        policies.put(policy.name(), PolicyMeters.of(policy, null));
     }
 
     @Override

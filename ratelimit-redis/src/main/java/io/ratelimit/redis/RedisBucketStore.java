@@ -28,7 +28,7 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** Stands for the time of the server, where tests pass a time of their own. */
     static final long SERVER_TIME = -1;
 
-    /** The time of a call for an operator, who has the answer within a second however long a request may wait. */
+    /** The longest time of a look or a reset, which operators make: requests may have longer. */
     private static final Duration MAX_OPERATION = Duration.ofMillis(800);
 
     private final RedisKeys keys;

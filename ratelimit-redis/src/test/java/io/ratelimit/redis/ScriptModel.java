@@ -16,7 +16,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code bucket.lua} does, in Java: the arithmetic of {@link RedisBucketState} on values that are kept in a map and
+ * A model of {@code bucket.lua} in Java: the arithmetic of {@link RedisBucketState} on values that are kept in a map and
  * expire on a test's clock. The script's replies and values are held against it.
  */
 final class ScriptModel {

@@ -59,10 +59,12 @@ public final class LimitChange implements UnaryOperator<BucketSpec> {
         return changed;
     }
 
+    /** Returns the spec that the change was applied to. */
     public BucketSpec before() {
         return Objects.requireNonNull(before);
     }
 
+    /** Returns the changed spec. */
     public BucketSpec after() {
         return Objects.requireNonNull(after);
     }
