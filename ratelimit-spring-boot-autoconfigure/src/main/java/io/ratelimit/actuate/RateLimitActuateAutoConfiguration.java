@@ -42,7 +42,7 @@ import org.springframework.web.HttpRequestMethodNotSupportedException;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.ModelAndView;
 
-/** Auto-configuration for the actuator endpoint {@code ratelimits} and the dashboard. */
+/** Auto-configuration for the actuator endpoint {@code ratelimits}. */
 @AutoConfiguration(
         afterName = {
             "io.ratelimit.autoconfigure.RateLimitAutoConfiguration",

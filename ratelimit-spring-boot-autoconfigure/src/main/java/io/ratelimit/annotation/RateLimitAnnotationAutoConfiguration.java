@@ -15,7 +15,6 @@ import org.springframework.aop.Advisor;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.aop.framework.ProxyConfig;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
@@ -39,7 +38,7 @@ import org.springframework.util.function.SingletonSupplier;
 public final class RateLimitAnnotationAutoConfiguration {
 
     @Bean
-    @Lazy
+    @Lazy(false)
     RateLimitedOperations rateLimitedOperations(
             RateLimitProperties properties,
             ConfiguredPolicies policies,
@@ -66,13 +65,6 @@ public final class RateLimitAnnotationAutoConfiguration {
                 SingletonSupplier.of(operations::getObject),
                 () -> beans.getBean(AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)
                         .isProxyTargetClass());
-    }
-
-    /** Checks all beans at the start, which adds the throttlers of limits in annotations. */
-    @Bean
-    @Lazy(false)
-    static SmartInitializingSingleton rateLimitedValidation(ObjectProvider<RateLimitedOperations> operations) {
-        return () -> operations.getObject().validate();
     }
 
     /** Registers Spring's creator of proxies, without AspectJ and independently of {@code spring.aop.auto}. */

@@ -40,7 +40,7 @@ import org.springframework.core.annotation.AliasFor;
  * argument is {@code #name}, if classes are compiled with {@code -parameters}, or by its position {@code #p0}. A bean is
  * {@code @name}.
  *
- * <p><b>Mistakes</b> stop the start of the application with an {@link RateLimitConfigurationException}. Examples are an
+ * <p><b>Mistakes</b> stop the start of the application with a {@link RateLimitConfigurationException}. Examples are an
  * unknown policy, an expression that can't be parsed, and a method that no proxy can override.
  */
 @Target({ElementType.METHOD, ElementType.TYPE})

@@ -25,6 +25,7 @@ import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.expression.BeanFactoryResolver;
 import org.springframework.core.annotation.MergedAnnotation;
@@ -32,10 +33,10 @@ import org.springframework.expression.spel.support.StandardEvaluationContext;
 import org.springframework.util.ClassUtils;
 
 /**
- * The methods with {@link RateLimited} and their charges. Annotations are read once: by {@link #validate} at the start, or
- * by an earlier call of the method. Thread-safe.
+ * The methods with {@link RateLimited} and their charges. Annotations are read once: by
+ * {@link #afterSingletonsInstantiated} at the start, or by an earlier call of the method. Thread-safe.
  */
-public final class RateLimitedOperations {
+public final class RateLimitedOperations implements SmartInitializingSingleton {
 
     private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
     private final Map<String, Set<LimitedMethod>> methods = new ConcurrentHashMap<>();
@@ -87,7 +88,8 @@ public final class RateLimitedOperations {
      *
      * @throws RateLimitConfigurationException if an annotation has a mistake or would not be enforced
      */
-    public void validate() {
+    @Override
+    public void afterSingletonsInstantiated() {
         new RateLimitedValidator(this, beans).validate();
     }
 

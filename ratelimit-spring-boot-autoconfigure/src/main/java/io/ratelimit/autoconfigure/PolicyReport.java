@@ -11,6 +11,7 @@ import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
+import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
@@ -98,13 +99,15 @@ record PolicyReport(RateLimitProperties properties, Throttlers throttlers, Log l
 
     /** Returns where the policy's buckets are, and what decides while that place is unavailable. */
     private String location(ThrottlePolicy policy) {
-        Backend backend = throttlers.get(policy.name()).backend();
+        PolicyThrottler throttler = throttlers.get(policy.name());
+        Backend backend = throttler.backend();
         if (backend == null) {
             return IN_MEMORY;
         }
-        return backend.name().equals("Redis")
-                ? "on Redis" + leases(policy) + fallback(policy, "while Redis is unavailable")
-                : "in the application's own " + backend.name() + fallback(policy, "while it fails");
+        return ConfiguredPolicies.backendOf(throttler).equals("custom")
+                ? "in the application's own " + backend.name() + fallback(policy, "while it fails")
+                : "on " + backend.name() + leases(policy)
+                        + fallback(policy, "while " + backend.name() + " is unavailable");
     }
 
     private static String leases(ThrottlePolicy policy) {

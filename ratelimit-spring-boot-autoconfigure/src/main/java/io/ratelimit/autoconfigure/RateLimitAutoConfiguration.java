@@ -7,13 +7,16 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DemandConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
+import io.ratelimit.key.FailureListener;
+import io.ratelimit.logging.PolicyLog;
 import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.PolicyConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.remote.FailoverBucketStore;
+import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -32,9 +35,9 @@ import org.springframework.context.annotation.ImportRuntimeHints;
 import org.springframework.context.annotation.Lazy;
 
 /** Auto-configuration for the throttlers of the policies below {@code ratelimit}. */
-@AutoConfiguration(after = RateLimitPolicyAutoConfiguration.class)
+@AutoConfiguration
 @Conditional(RateLimitEnabledCondition.class)
-@Import(RateLimitPolicyAutoConfiguration.class)
+@Import(PolicyConfiguration.class)
 @ImportRuntimeHints(RateLimitRuntimeHints.class)
 @Lazy(false)
 public final class RateLimitAutoConfiguration {
@@ -63,6 +66,12 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
+    FailureListener rateLimitFailureListener(TimeSource time) {
+        return PolicyLog.failures(time);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
     Throttlers rateLimitThrottlers(
             ConfiguredPolicies policies,
             BucketStore store,
@@ -73,7 +82,8 @@ public final class RateLimitAutoConfiguration {
                 policies.all(),
                 CustomStore.isCustom(store) ? customStore.getObject() : store,
                 time,
-                ThrottleListener.of(listeners.orderedStream().toList()));
+                ThrottleListener.of(Stream.concat(listeners.orderedStream(), PolicyLog.listeners(time).stream())
+                        .toList()));
         policies.checkChanges(throttlers);
         return throttlers;
     }

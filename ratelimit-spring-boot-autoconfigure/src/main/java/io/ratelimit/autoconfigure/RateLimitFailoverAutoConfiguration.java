@@ -3,8 +3,8 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
-import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -25,8 +25,10 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.Ordered;
@@ -40,11 +42,10 @@ import org.springframework.web.context.request.ServletRequestAttributes;
  */
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
-        afterName = {
-            "io.ratelimit.policy.RateLimitPolicyAutoConfiguration",
-            "io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration"
-        })
-@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME, value = BucketStore.class)
+        afterName = "io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration")
+@Conditional(RateLimitEnabledCondition.class)
+@ConditionalOnBean(BucketStore.class)
+@EnableConfigurationProperties(RateLimitProperties.class)
 @Lazy(false)
 public final class RateLimitFailoverAutoConfiguration {
 

@@ -1,6 +1,6 @@
 /**
- * Log lines for denials ({@link io.ratelimit.logging.DenialLog}), failures ({@link io.ratelimit.logging.FailureLog}) and
- * changes at runtime ({@link io.ratelimit.logging.ReconfigurationLog}).
+ * The lines of the log while the application runs: denials, failures and changes ({@link io.ratelimit.logging.PolicyLog}),
+ * and once a day the demand of policies in shadow mode.
  */
 @NullMarked
 package io.ratelimit.logging;

@@ -28,13 +28,14 @@ import org.springframework.core.type.ClassMetadata;
 public final class RateLimitEnabledCondition extends SpringBootCondition {
 
     private static final Log logger = LogFactory.getLog(RateLimitEnabledCondition.class);
+    private static final String FIRST = "io.ratelimit.autoconfigure.RateLimitAutoConfiguration";
     private static final String PROPERTY = RateLimitProperties.PREFIX + ".enabled";
 
     @Override
     public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
         ConditionMessage.Builder message = ConditionMessage.forCondition("Rate limiting");
         boolean enabled = isEnabled(context);
-        boolean first = isOn(RateLimitPolicyAutoConfiguration.class, metadata);
+        boolean first = isOn(FIRST, metadata);
         if (enabled) {
             requireSpringBoot4(SpringBootVersion.getVersion());
             if (first) {
@@ -47,9 +48,9 @@ public final class RateLimitEnabledCondition extends SpringBootCondition {
     }
 
     /** Returns whether the condition is that of a class. Several classes have it, and one warning is enough. */
-    private static boolean isOn(Class<?> type, AnnotatedTypeMetadata metadata) {
+    private static boolean isOn(String type, AnnotatedTypeMetadata metadata) {
         return metadata instanceof ClassMetadata annotated
-                && annotated.getClassName().equals(type.getName());
+                && annotated.getClassName().equals(type);
     }
 
     private static void warn(Environment environment) {

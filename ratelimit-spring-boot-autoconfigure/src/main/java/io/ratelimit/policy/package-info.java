@@ -1,6 +1,6 @@
 /**
- * What the user wrote, read once: the properties, their readers, and the policies that follow from them. All slices stand on
- * this package, which knows only the core and the keys.
+ * The policies as the user wrote them: the properties, and the readers that read them once, at the start. Each slice may
+ * import this package. It imports the core, the keys and the rule for failures of a remote store.
  */
 @NullMarked
 package io.ratelimit.policy;

@@ -5,9 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -18,9 +15,6 @@ abstract class AnnotatedCalls {
 
     final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
-                    RateLimitPolicyAutoConfiguration.class,
-                    RateLimitLoggingAutoConfiguration.class,
-                    RateLimitReportAutoConfiguration.class,
                     RateLimitAutoConfiguration.class,
                     RateLimitAnnotationAutoConfiguration.class,
                     AopAutoConfiguration.class))

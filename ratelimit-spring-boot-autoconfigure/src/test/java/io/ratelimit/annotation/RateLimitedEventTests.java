@@ -7,9 +7,6 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -38,11 +35,7 @@ class RateLimitedEventTests {
     private void calling(Consumer<Service> calls) {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
-                        RateLimitPolicyAutoConfiguration.class,
-                        RateLimitLoggingAutoConfiguration.class,
-                        RateLimitReportAutoConfiguration.class,
-                        RateLimitAutoConfiguration.class,
-                        RateLimitAnnotationAutoConfiguration.class))
+                        RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
                 .withBean(ManualTimeSource.class)
                 .withBean(ThrottleListener.class, () -> listener)
                 .withBean(Service.class)

@@ -4,9 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
@@ -31,11 +29,9 @@ class RateLimitedFailureTests {
 
     static final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
-                    RateLimitPolicyAutoConfiguration.class,
-                    RateLimitLoggingAutoConfiguration.class,
-                    RateLimitReportAutoConfiguration.class,
                     RateLimitAutoConfiguration.class,
-                    RateLimitAnnotationAutoConfiguration.class))
+                    RateLimitAnnotationAutoConfiguration.class,
+                    RateLimitReportAutoConfiguration.class))
             .withPropertyValues(
                     "ratelimit.policies.search.rate=2/1h",
                     "ratelimit.policies.search.applies-to=annotated",
@@ -168,11 +164,7 @@ class RateLimitedFailureTests {
     void aPolicyThatLimitsRequestsIsNotSuggested() {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
-                        RateLimitPolicyAutoConfiguration.class,
-                        RateLimitLoggingAutoConfiguration.class,
-                        RateLimitReportAutoConfiguration.class,
-                        RateLimitAutoConfiguration.class,
-                        RateLimitAnnotationAutoConfiguration.class))
+                        RateLimitAutoConfiguration.class, RateLimitAnnotationAutoConfiguration.class))
                 .withPropertyValues("ratelimit.policies.search.rate=2/1h")
                 .withBean(Unknown.class)
                 .run(context -> {

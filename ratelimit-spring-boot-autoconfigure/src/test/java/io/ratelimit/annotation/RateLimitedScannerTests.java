@@ -133,7 +133,7 @@ class RateLimitedScannerTests extends AnnotatedCalls {
         });
     }
 
-    /** As Spring makes clients of interfaces with {@code @HttpExchange}. */
+    /** Spring makes such clients of interfaces with {@code @HttpExchange}. */
     @Test
     void aProxyWithoutAClassBehindItIsLimited() {
         runner.withBean(Extending.class, () -> ProxyFactory.getProxy(Extending.class, (MethodInterceptor) call -> null))

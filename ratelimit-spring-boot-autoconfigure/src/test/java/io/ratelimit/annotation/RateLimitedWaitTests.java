@@ -7,10 +7,7 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -34,9 +31,6 @@ class RateLimitedWaitTests {
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
                     PropertyPlaceholderAutoConfiguration.class,
-                    RateLimitPolicyAutoConfiguration.class,
-                    RateLimitLoggingAutoConfiguration.class,
-                    RateLimitReportAutoConfiguration.class,
                     RateLimitAutoConfiguration.class,
                     RateLimitAnnotationAutoConfiguration.class))
             .withBean(ManualTimeSource.class)

@@ -62,7 +62,18 @@ class BeanNameTests {
         try (ConfigurableApplicationContext context =
                 start(Application.class, "--management.endpoints.web.exposure.include=*")) {
             assertPrefixed(ours(context));
-            assertThat(ours(context)).hasSizeLessThanOrEqualTo(34);
+            assertThat(ours(context)).hasSizeLessThanOrEqualTo(32);
+        }
+    }
+
+    @Test
+    void thereAreNoneWithoutTheAutoConfigurationOfThrottlers() {
+        try (ConfigurableApplicationContext context = start(
+                Application.class,
+                "--management.endpoints.web.exposure.include=*",
+                "--spring.autoconfigure.exclude=" + RateLimitAutoConfiguration.class.getName() + ","
+                        + String.join(",", WithoutSecurity.EXCLUDED))) {
+            assertThat(ours(context)).isEmpty();
         }
     }
 

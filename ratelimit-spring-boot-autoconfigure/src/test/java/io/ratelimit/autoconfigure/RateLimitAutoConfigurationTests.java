@@ -11,10 +11,9 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.key.FailureListener;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
 import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.PolicyConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.time.Duration;
@@ -41,12 +40,8 @@ import org.springframework.core.annotation.Order;
 @ExtendWith(OutputCaptureExtension.class)
 class RateLimitAutoConfigurationTests {
 
-    private static final AutoConfigurations OURS = AutoConfigurations.of(
-            RateLimitPolicyAutoConfiguration.class,
-            RateLimitLoggingAutoConfiguration.class,
-            RateLimitReportAutoConfiguration.class,
-            RateLimitAutoConfiguration.class,
-            RateLimitWebServletAutoConfiguration.class);
+    private static final AutoConfigurations OURS =
+            AutoConfigurations.of(RateLimitAutoConfiguration.class, RateLimitWebServletAutoConfiguration.class);
 
     private final ApplicationContextRunner contextRunner = new ApplicationContextRunner()
             .withConfiguration(OURS)
@@ -67,14 +62,11 @@ class RateLimitAutoConfigurationTests {
     void providesWhatAnApplicationWithoutWebCanUse() {
         contextRunner.run(context -> assertThat(ours(context))
                 .containsExactlyInAnyOrder(
-                        RateLimitPolicyAutoConfiguration.class,
                         RateLimitAutoConfiguration.class,
-                        RateLimitLoggingAutoConfiguration.class,
-                        RateLimitReportAutoConfiguration.class,
+                        PolicyConfiguration.class,
                         RateLimitAutoConfiguration.WithoutWeb.class,
                         RateLimitProperties.class,
                         context.getBean("rateLimitScalarConverter").getClass(),
-                        context.getBean("rateLimitLog").getClass(),
                         ConfiguredPolicies.class,
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),

@@ -4,7 +4,6 @@ import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration;
 import io.ratelimit.key.LimitResolver;
 import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -172,7 +171,6 @@ public final class YamlApplication {
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({
         DataRedisAutoConfiguration.class,
-        RateLimitPolicyAutoConfiguration.class,
         RateLimitLoggingAutoConfiguration.class,
         RateLimitReportAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,
@@ -187,7 +185,6 @@ public final class YamlApplication {
         DispatcherServletAutoConfiguration.class,
         WebMvcAutoConfiguration.class,
         DataRedisAutoConfiguration.class,
-        RateLimitPolicyAutoConfiguration.class,
         RateLimitLoggingAutoConfiguration.class,
         RateLimitReportAutoConfiguration.class,
         RateLimitRedisAutoConfiguration.class,

@@ -11,9 +11,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitAnnotationAutoConfiguration;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration;
@@ -33,9 +30,6 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
-                    RateLimitPolicyAutoConfiguration.class,
-                    RateLimitLoggingAutoConfiguration.class,
-                    RateLimitReportAutoConfiguration.class,
                     RateLimitAutoConfiguration.class,
                     RateLimitAnnotationAutoConfiguration.class,
                     RateLimitMicrometerAutoConfiguration.class))

@@ -10,8 +10,8 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.change.LimitChanges;
-import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
+import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.redis.RedisChanges;
@@ -30,10 +30,10 @@ import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionMessage;
 import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.bind.BindException;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
@@ -57,12 +57,9 @@ import org.springframework.util.ClassUtils;
 /** Auto-configuration for policies with their buckets in Redis. */
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
-        afterName = {
-            "io.ratelimit.policy.RateLimitPolicyAutoConfiguration",
-            "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration"
-        })
-@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
-@Conditional(RateLimitRedisAutoConfiguration.OnRedisCondition.class)
+        afterName = "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration")
+@Conditional({RateLimitEnabledCondition.class, RateLimitRedisAutoConfiguration.OnRedisCondition.class})
+@EnableConfigurationProperties(RateLimitProperties.class)
 @Lazy(false)
 public final class RateLimitRedisAutoConfiguration {
 

@@ -7,10 +7,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration;
-import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
 import io.ratelimit.policy.RateLimitConfigurationException;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.RoutingBucketStore;
@@ -31,9 +28,6 @@ class RateLimitRedisAutoConfigurationTests {
 
     private final ApplicationContextRunner bare = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
-                    RateLimitPolicyAutoConfiguration.class,
-                    RateLimitLoggingAutoConfiguration.class,
-                    RateLimitReportAutoConfiguration.class,
                     RateLimitAutoConfiguration.class,
                     RateLimitFailoverAutoConfiguration.class,
                     RateLimitRedisAutoConfiguration.class))
@@ -149,11 +143,7 @@ class RateLimitRedisAutoConfigurationTests {
     @Test
     void withoutItsAutoConfigurationTheStartFails() {
         new ApplicationContextRunner()
-                .withConfiguration(AutoConfigurations.of(
-                        RateLimitPolicyAutoConfiguration.class,
-                        RateLimitLoggingAutoConfiguration.class,
-                        RateLimitReportAutoConfiguration.class,
-                        RateLimitAutoConfiguration.class))
+                .withConfiguration(AutoConfigurations.of(RateLimitAutoConfiguration.class))
                 .withPropertyValues("ratelimit.policies.api.rate=2/1s", "ratelimit.policies.api.backend=redis")
                 .run(context -> assertFailure(
                         context,

@@ -5,8 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.Throttlers;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
-import io.ratelimit.logging.RateLimitLoggingAutoConfiguration;
-import io.ratelimit.policy.RateLimitPolicyAutoConfiguration;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
@@ -32,10 +30,8 @@ import org.springframework.boot.webmvc.autoconfigure.WebMvcAutoConfiguration;
 class RateLimitWebServletAutoConfigurationTests {
 
     private static final AutoConfigurations OURS = AutoConfigurations.of(
-            RateLimitPolicyAutoConfiguration.class,
-            RateLimitLoggingAutoConfiguration.class,
-            RateLimitReportAutoConfiguration.class,
             RateLimitAutoConfiguration.class,
+            RateLimitReportAutoConfiguration.class,
             RateLimitWebServletAutoConfiguration.class);
     private static final String BEFORE = "rateLimitFilterBeforeAuthentication";
     private static final String AFTER = "rateLimitFilterAfterAuthentication";
