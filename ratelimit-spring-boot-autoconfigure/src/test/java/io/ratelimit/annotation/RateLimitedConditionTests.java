@@ -2,10 +2,13 @@ package io.ratelimit.annotation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.autoconfigure.RateLimitReportAutoConfiguration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
@@ -28,7 +31,9 @@ class RateLimitedConditionTests extends AnnotatedCalls {
 
     @Test
     void aConditionThatIsNoBooleanAppliesAndIsLogged(CapturedOutput output) {
-        runner.withBean(Conditions.class).run(context -> {
+        ApplicationContextRunner reporting =
+                runner.withConfiguration(AutoConfigurations.of(RateLimitReportAutoConfiguration.class));
+        reporting.withBean(Conditions.class).run(context -> {
             context.getBean(Conditions.class).named("yes");
             assertThat(available(context, "export")).isEqualTo(7);
             context.getBean(Conditions.class).named(null);
