@@ -292,10 +292,16 @@ final class StoredBucket {
         return answer(charge, result, maxWaitNanos, null);
     }
 
-    /** The times of an answer are those of the store's clock, also if it was set back. */
     private Answer answer(Charge charge, long result, long maxWaitNanos, @Nullable Object receipt) {
-        long nanos = result == BucketState.NEVER_FITS ? nanos() : 1_000 * clockMicros;
-        return Answer.of(charge, state, result, nanos, maxWaitNanos, receipt, false);
+        long from = result == BucketState.NEVER_FITS ? nanos() : nanosToCountFrom();
+        return Answer.of(charge, state, result, from, maxWaitNanos, receipt, false);
+    }
+
+    /** The times of an answer count from the store's clock, or if it was set back, from no batch that has come already. */
+    private long nanosToCountFrom() {
+        TickScale scale = state.scale();
+        long clock = 1_000 * clockMicros;
+        return scale.at(clock) == scale.at(nanos()) ? clock : nanos();
     }
 
     /** Puts the tokens of a take back, without those that are kept; none of another count. */
@@ -321,6 +327,6 @@ final class StoredBucket {
 
     BucketSnapshot snapshot(BucketSpec spec) {
         TickScale scale = under(spec).state.scale();
-        return BucketSnapshot.of(scale, state.missing(nanos()), 1_000 * clockMicros);
+        return BucketSnapshot.of(scale, state.missing(nanos()), nanosToCountFrom());
     }
 }

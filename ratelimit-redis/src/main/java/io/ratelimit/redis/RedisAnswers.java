@@ -65,9 +65,10 @@ final class RedisAnswers {
             long begun,
             @Nullable CalendarClock calendar) {
         long missing = before + ticks.price(charge.cost());
-        Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), now, calendar));
+        long from = ticks.step(now) == ticks.step(at) ? now : at; // a batch that has come doesn't come again
+        Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), from, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.price(charge.cost());
-        return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), wait)
+        return Answer.allowed(charge, snapshot(charge, ticks, missing, from, calendar), wait)
                 .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, at, begun));
     }
 

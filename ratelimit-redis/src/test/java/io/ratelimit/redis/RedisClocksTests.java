@@ -15,6 +15,7 @@ import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -145,6 +146,26 @@ class RedisClocksTests {
         assertThat(take(store, 1).allowed()).isFalse();
         server.addAndGet(SECOND / 10);
         assertThat(take(store, 1).allowed()).isTrue();
+    }
+
+    /** The batch that has come doesn't come again, so a call that waits waits for the one after it. */
+    @ParameterizedTest
+    @CsvSource({"script, INTERVAL", "transaction, INTERVAL", "script, CALENDAR", "transaction, CALENDAR"})
+    void aClockThatIsSetBackOverABatchShortensNoWait(String strategy, Refill refill) {
+        BucketSpec daily = BucketSpec.of("2/1d");
+        BucketSpec spec = refill == Refill.CALENDAR ? daily.withCalendar(ZoneOffset.UTC) : daily.withRefill(refill);
+        Charge patient =
+                Charge.of(ThrottlePolicy.of("daily", spec, "user"), "alice", 1).withMaxWait(Duration.ofDays(2));
+        BucketStore store = store(strategy);
+        store.take(List.of(patient));
+        server.set((server.get() / DAY + 1) * DAY + SECOND);
+        store.take(List.of(patient));
+        store.take(List.of(patient));
+
+        server.addAndGet(-30 * SECOND);
+        Decision decision = store.reserve(List.of(patient));
+        assertThat(decision.allowed()).isTrue();
+        assertThat(Duration.ofNanos(decision.waitNanos())).isEqualTo(Duration.ofDays(1).minusSeconds(1));
     }
 
     /** Like a clock that is corrected now and then, and servers that replace each other. */
