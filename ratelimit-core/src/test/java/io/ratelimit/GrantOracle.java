@@ -134,6 +134,11 @@ public final class GrantOracle {
         forgotten = forgotten.add(tokens(Math.max(larger.capacity() - full.capacity(), 0)));
     }
 
+    /** Counts tokens that may be granted in addition, by an exception that the documentation states. */
+    public void excuse(long tokens) {
+        forgotten = forgotten.add(tokens(tokens));
+    }
+
     /** Counts that the clock was set: with interval refill, the next period may begin at once. */
     public void clockSet() {
         forgotten = forgotten.add(step);

@@ -2,6 +2,7 @@ package io.ratelimit.redis;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
@@ -9,12 +10,13 @@ import io.ratelimit.remote.LeasingBucketStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
-/** A store of scripts in the Redis of all tests, whose calls are counted and can be made to fail. For one thread. */
+/** A store in the Redis of all tests, whose calls are counted and can be made to fail. For one thread. */
 final class ObservedStore implements LeasingBucketStore {
 
-    private final RedisScriptBucketStore redis;
+    private final BucketStore redis;
     final List<Long> asked = new ArrayList<>();
     int calls;
     /** Whether Redis executes the next call and its reply is lost. */
@@ -24,8 +26,22 @@ final class ObservedStore implements LeasingBucketStore {
     /** Runs between Redis's reply and its arrival. */
     Runnable onTheWay = () -> {};
 
+    /** Receives each decision of Redis, also if its reply is lost. */
+    Consumer<Decision> decided = decision -> {};
+
     ObservedStore(RedisKeys keys, LongSupplier micros) {
-        redis = (RedisScriptBucketStore) TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros);
+        this(TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros));
+    }
+
+    /** @param redis any store; leases need one of scripts */
+    ObservedStore(BucketStore redis) {
+        this.redis = redis;
+    }
+
+    private Decision end(Decision decision) {
+        decided.accept(decision);
+        end();
+        return decision;
     }
 
     private void begin() {
@@ -47,23 +63,20 @@ final class ObservedStore implements LeasingBucketStore {
     @Override
     public Decision take(List<Charge> charges) {
         begin();
-        Decision decision = redis.take(charges);
-        end();
-        return decision;
+        return end(redis.take(charges));
     }
 
     @Override
     public Decision take(List<Charge> charges, List<LeaseRequest> leases) {
         begin();
-        Decision decision = redis.take(charges, leases.stream().map(this::seen).toList());
-        end();
-        return decision;
+        return end(((LeasingBucketStore) redis)
+                .take(charges, leases.stream().map(this::seen).toList()));
     }
 
     @Override
     public BucketSnapshot lease(LeaseRequest lease) {
         begin();
-        BucketSnapshot after = redis.lease(seen(lease));
+        BucketSnapshot after = ((LeasingBucketStore) redis).lease(seen(lease));
         end();
         return after;
     }
@@ -77,7 +90,7 @@ final class ObservedStore implements LeasingBucketStore {
     @Override
     public Decision reserve(List<Charge> charges) {
         begin();
-        return redis.reserve(charges);
+        return end(redis.reserve(charges));
     }
 
     @Override

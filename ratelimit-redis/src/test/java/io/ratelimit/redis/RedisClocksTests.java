@@ -165,7 +165,8 @@ class RedisClocksTests {
         server.addAndGet(-30 * SECOND);
         Decision decision = store.reserve(List.of(patient));
         assertThat(decision.allowed()).isTrue();
-        assertThat(Duration.ofNanos(decision.waitNanos())).isEqualTo(Duration.ofDays(1).minusSeconds(1));
+        assertThat(Duration.ofNanos(decision.waitNanos()))
+                .isEqualTo(Duration.ofDays(1).minusSeconds(1));
     }
 
     /** Like a clock that is corrected now and then, and servers that replace each other. */

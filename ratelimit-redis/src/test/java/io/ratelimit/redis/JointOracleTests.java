@@ -1,0 +1,49 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.GrantOracle;
+import io.ratelimit.redis.JointHistory.Event;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * All that changes a bucket, together: requests take from buckets of every kind at once, in memory and on a real Redis, with
+ * waits, leases, calendars, changes of limits, settlements, refunds, resets and outages, while clocks are wrong and step. Each
+ * bucket has a {@link GrantOracle}, which also knows the exact answers of buckets with one spec in a history without faults.
+ * The number of a history is its seed. With {@code -Dratelimit.test.steps=1000000} there are so many steps.
+ */
+class JointOracleTests {
+
+    private static final int THREADS = 8;
+
+    private final Map<Event, LongAdder> events = new EnumMap<>(Event.class);
+
+    @Test
+    void noBucketInMemoryOrOnRedisGrantsMoreThanItPromises() throws Exception {
+        Stream.of(Event.values()).forEach(event -> events.put(event, new LongAdder()));
+        ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+        try {
+            List<Future<?>> histories = new ArrayList<>();
+            for (int i = 1; i <= GrantOracle.steps(6_000) / JointHistory.STEPS; i++) {
+                int seed = i;
+                histories.add(threads.submit(() -> new JointHistory(seed, events).run()));
+            }
+            for (Future<?> history : histories) {
+                history.get();
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+        assertThat(events.values()).as(events.toString()).allSatisfy(count -> assertThat(count.sum())
+                .isPositive());
+    }
+}

@@ -1,0 +1,150 @@
+package io.ratelimit.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketStore;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.GrantOracle;
+import io.ratelimit.LocalBuckets;
+import io.ratelimit.redis.JointHistory.Event;
+import io.ratelimit.redis.JointInstance.Kind;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the calls of a {@link JointHistory} cost in the end: tokens come back, or are owed. */
+final class JointSettlements {
+
+    private final JointHistory history;
+    private final List<Taken> taken = new ArrayList<>();
+
+    JointSettlements(JointHistory history) {
+        this.history = history;
+    }
+
+    record Taken(
+            JointInstance instance,
+            JointAccount account,
+            Answer answer,
+            GrantOracle.Grant grant,
+            int resets,
+            int corrections) {}
+
+    boolean isEmpty() {
+        return taken.isEmpty();
+    }
+
+    void add(Taken call) {
+        taken.add(call);
+    }
+
+    void settle() {
+        int last = history.random.nextInt(
+                Math.min(taken.size(), history.random.nextInt(4) == 0 ? JointHistory.STEPS : 20));
+        Taken back = taken.remove(taken.size() - 1 - last);
+        Charge charge = back.answer.charge();
+        long cost =
+                switch (history.random.nextInt(4)) {
+                    case 0 ->
+                        charge.cost()
+                                + history.random.nextLong(
+                                        history.random.nextBoolean()
+                                                ? 3
+                                                : 2 * charge.spec().capacity());
+                    case 1 -> history.random.nextLong(charge.cost() + 1);
+                    default -> 0;
+                };
+        if (cost > charge.cost()) {
+            owe(back, cost);
+        } else {
+            giveBack(back, cost);
+        }
+    }
+
+    private void owe(Taken back, long cost) {
+        JointAccount account = back.account;
+        Charge charge = back.answer.charge();
+        long more = cost - charge.cost();
+        boolean remote = account == history.shared.get(Kind.of(charge.policy()));
+        long[] before = missing(back);
+        long leasedBefore = back.instance.leased();
+        if (account.calendar != null && before[0] / before[1] + more > 11) {
+            return; // a debt ends within 365 days, which 11 months are
+        }
+        if (remote) {
+            history.prepare(back.instance, charge);
+        }
+        try {
+            back.instance.store.settle(back.answer, cost);
+        } catch (BackendException down) {
+            assertThat(history.calm).as(history.step).isFalse();
+            return;
+        }
+        long paid = account == history.shared.get(Kind.LEASED)
+                ? Math.min(Math.min(account.excused, leasedBefore - back.instance.leased()), more)
+                : 0;
+        account.excused -= paid; // by tokens of a lease that ended while the machine was frozen
+        account.oracle.owed(account.counted(charge.spec()), more - paid, account.now(), history.step);
+        if (remote) {
+            history.conclude(back.instance, charge);
+            RedisBucketState after = history.state(account, charge);
+            if (account == history.shared.get(Kind.LEASED)
+                    && after.missing() > Math.max(after.ticks().full(), before[0])) {
+                history.events.get(Event.DEBT).increment();
+                assertThat(back.instance.leased()).as(history.step).isZero();
+                account.excused += history.leased();
+            }
+        }
+    }
+
+    /** Returns the ticks that a bucket is missing, and the ticks of a token there. */
+    private long[] missing(Taken back) {
+        JointAccount account = back.account;
+        Charge charge = back.answer.charge();
+        if (account == history.shared.get(Kind.of(charge.policy()))) {
+            RedisBucketState state = history.state(account, charge);
+            return new long[] {state.missing(), state.ticks().perToken()};
+        }
+        BucketStore memory = back.answer.fallback() ? back.instance.fallback : back.instance.memory;
+        return LocalBuckets.missing(memory, back.answer, back.instance.time.nanoTime());
+    }
+
+    private void giveBack(Taken back, long cost) {
+        long leasedBefore = back.instance.leased();
+        long[] before = missing(back);
+        try {
+            if (cost == 0) {
+                back.instance.store.giveBack(List.of(back.answer));
+            } else {
+                back.instance.store.settle(back.answer, cost);
+            }
+        } catch (BackendException down) {
+            assertThat(history.calm).as(history.step).isFalse();
+        }
+        long[] after = missing(back);
+        long returned = after[1] == before[1] ? before[0] - after[0] : 0; // a full bucket in memory may be gone
+        long perToken = before[1];
+        long toLease = back.instance.leased() - leasedBefore;
+        JointAccount account = back.account;
+        if (toLease > 0) {
+            history.events.get(Event.RETURNED_TO_LEASE).increment();
+            perToken = RedisTickScale.of(back.answer.charge().spec()).perToken();
+            returned = toLease * perToken;
+            RedisBucketState state = history.state(account, back.answer.charge());
+            account.excused += state.missing() > state.ticks().full() ? toLease : 0;
+        }
+        if (back.resets < account.resets) {
+            assertThat(toLease > 0 ? 0 : returned)
+                    .as("returned from before a reset, " + history.step)
+                    .isZero();
+            account.excused += toLease;
+            return;
+        }
+        history.events.get(Event.RETURNED).add(returned > 0 ? 1 : 0);
+        if (back.corrections < history.corrections && !back.answer.fallback()) {
+            account.oracle.excuse((returned + perToken - 1) / perToken);
+        }
+        account.oracle.returned(back.grant, returned, perToken, account.now(), history.step);
+    }
+}
