@@ -11,13 +11,15 @@ import org.jspecify.annotations.Nullable;
  * @param origin the bucket's state before it was converted from another spec; null if it wasn't
  * @param fastest the fastest spec that the bucket had before this one; null if it had none
  * @param cut the tokens by which the bucket's capacity fell, over all its changes
+ * @param bucket identifies the bucket whose states are converted to others; null if it never was
  */
 record Backlog(
         long promised,
         BucketState.@Nullable Origin origin,
         @Nullable BucketSpec fastest,
         long cut,
-        long owedTo) {
+        long owedTo,
+        @Nullable Object bucket) {
     /*
      * How many tokens may come back. The simplest answer is: all that were taken, until the bucket is full. It is wrong
      * in two cases.
@@ -50,10 +52,7 @@ record Backlog(
      */
 
     /** The backlog of a bucket whose full-again moment shows every promise. */
-    static final Backlog NONE = new Backlog(0, null, null, 0, BucketState.CLOSED);
-
-    /** The backlog of a state that a reset has closed. */
-    static final Backlog FORGOTTEN = new Backlog(0, null, null, 1, BucketState.CLOSED);
+    static final Backlog NONE = new Backlog(0, null, null, 0, BucketState.CLOSED, null);
 
     /**
      * Returns the part of a price that may be given back.
@@ -84,18 +83,23 @@ record Backlog(
 
     /** Returns this backlog with the state before a conversion. */
     Backlog with(BucketState.Origin origin) {
-        return new Backlog(promised, origin, fastest, cut, owedTo);
+        return new Backlog(promised, origin, fastest, cut, owedTo, bucket);
+    }
+
+    /** Returns this backlog of an identified bucket. */
+    Backlog identified() {
+        return bucket == null ? new Backlog(promised, origin, fastest, cut, owedTo, new Object()) : this;
     }
 
     /** Returns this backlog with all its ticks earlier; without the state before a conversion, which has other ticks. */
     Backlog movedBack(long ticks) {
         long owed = owedTo == BucketState.CLOSED ? owedTo : owedTo - ticks;
-        return this == NONE ? this : new Backlog(promised - ticks, null, fastest, cut, owed);
+        return this == NONE ? this : new Backlog(promised - ticks, null, fastest, cut, owed, bucket);
     }
 
     /** Returns this backlog without the state before a conversion: an origin needs no origin of its own. */
     Backlog withoutOrigin() {
-        return origin == null ? this : new Backlog(promised, null, fastest, cut, owedTo);
+        return origin == null ? this : new Backlog(promised, null, fastest, cut, owedTo, bucket);
     }
 
     /** Returns the backlog after tokens were given back, while later calls have promises up to this tick. */
@@ -105,6 +109,6 @@ record Backlog(
 
     /** Returns the backlog with this last promise, of a bucket whose full-again moment is due to owed tokens. */
     Backlog owing(long lastPromise, long fullAt) {
-        return new Backlog(lastPromise, null, fastest, cut, fullAt);
+        return new Backlog(lastPromise, null, fastest, cut, fullAt, bucket);
     }
 }

@@ -262,7 +262,6 @@ final class BucketState {
      *       no more than was taken beyond the promises made after the take.
      *   <li>With the receipt of a state that this one replaced: the tokens, reduced by what the fastest spec since then
      *       can have brought and by the tokens by which the capacity fell; none while calls wait.
-     *   <li>With the receipt of a state that was forgotten: none.
      * </ul>
      *
      * @return false if this state was closed
@@ -276,9 +275,6 @@ final class BucketState {
         long price = scale.price(tokens);
         if (receipt == null || receipt.state == this) {
             return giveBackPrice(price, scale.price(kept), receipt, time);
-        }
-        if (receipt.state.backlog == Backlog.FORGOTTEN) {
-            return true;
         }
         long unpaid = Math.max(scale.price(tokens + kept) - maxGainSince(receipt, time), 0);
         return giveBackPrice(Math.min(unpaid, price), 0, null, time);
@@ -518,14 +514,15 @@ final class BucketState {
      */
     synchronized BucketState convertTo(TickScale other, TimeSource time) {
         Origin origin = origin((long) FULL_AT.getAndSet(this, CLOSED));
+        backlog = backlog.identified();
         long nanos = time.nanoTime(); // not before closing: takes of other threads since then would look like a debt
         if (other.base() == origin.scale.base()) {
             BucketState restored = new BucketState(origin.scale, nanos, origin.missingAt(nanos));
             boolean owes = origin.owes();
             long lastPromise =
                     owes ? origin.backlog.promised() : origin.backlog.lastPromise(restored.fullAt, other.full());
-            restored.backlog =
-                    new Backlog(lastPromise, null, fastest(), backlog.cut(), owes ? restored.fullAt : CLOSED);
+            restored.backlog = new Backlog(
+                    lastPromise, null, fastest(), backlog.cut(), owes ? restored.fullAt : CLOSED, backlog.bucket());
             return restored;
         }
         Converted result = origin.convert(other, nanos);
@@ -538,7 +535,8 @@ final class BucketState {
         Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
         long cut =
                 backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
-        converted.backlog = new Backlog(promised, kept, fastest(), cut, origin.owes() ? converted.fullAt : CLOSED);
+        converted.backlog = new Backlog(
+                promised, kept, fastest(), cut, origin.owes() ? converted.fullAt : CLOSED, backlog.bucket());
         return converted;
     }
 
@@ -609,10 +607,10 @@ final class BucketState {
         fullAt = CLOSED;
     }
 
-    /** Closes this state for good: no state replaces it, so its tokens come back to none. */
-    synchronized void forget() {
-        backlog = Backlog.FORGOTTEN;
-        close();
+    /** Returns whether another state was converted to this one, perhaps by way of others. After a reset none was. */
+    boolean replaces(BucketState earlier) {
+        Object bucket = backlog.bucket();
+        return earlier == this || bucket != null && bucket == earlier.backlog.bucket();
     }
 
     boolean isClosed() {

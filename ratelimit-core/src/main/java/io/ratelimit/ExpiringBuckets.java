@@ -210,8 +210,7 @@ final class ExpiringBuckets {
 
     void reset(String key) {
         cache.asMap().computeIfPresent(key, (sameKey, state) -> {
-            state.forget();
-            index.remove(state);
+            close(state);
             return null;
         });
     }

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
+import io.ratelimit.BucketState.Receipt;
 import io.ratelimit.Decision.Answer;
 import org.jspecify.annotations.Nullable;
 
@@ -128,15 +129,21 @@ final class PolicyBuckets {
     }
 
     /**
-     * Returns the bucket that taken tokens go back to; null if it is full. It is the key's own bucket, even if it
-     * replaced the shared one, or else the shared bucket that the tokens were taken from.
+     * Returns the bucket that taken tokens go back to; null if it is full or was reset. It is the key's own bucket, even if
+     * it replaced the shared one, or else the shared bucket that the tokens were taken from.
      */
     @Nullable
     BucketState bucketTakenFrom(Answer taken) {
         String key = storedKey(taken.charge().key());
         while (true) {
             BucketState bucket = buckets.get(key);
-            if (bucket != null || !taken.shared()) {
+            if (!taken.shared()) {
+                boolean other = bucket != null
+                        && taken.receipt() instanceof Receipt receipt
+                        && !bucket.replaces(receipt.state());
+                return other ? null : bucket;
+            }
+            if (bucket != null) {
                 return bucket;
             }
             BucketState shared = overflow.get(overflowKey(taken.charge().key()));

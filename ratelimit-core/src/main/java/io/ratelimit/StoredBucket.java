@@ -113,8 +113,8 @@ final class StoredBucket {
         long fullAt = in.readLong();
         Backlog backlog = Backlog.NONE;
         if ((parts & HAS_PROMISE) != 0) {
-            backlog =
-                    new Backlog(in.readLong(), null, null, 0, (parts & OWES) != 0 ? in.readLong() : BucketState.CLOSED);
+            backlog = new Backlog(
+                    in.readLong(), null, null, 0, (parts & OWES) != 0 ? in.readLong() : BucketState.CLOSED, null);
         }
         if ((parts & IS_ADVANCED) != 0) {
             scale = scale.advancedUntil(readNumber(in), in.readLong());

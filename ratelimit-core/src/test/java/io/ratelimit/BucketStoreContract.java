@@ -229,6 +229,22 @@ public abstract class BucketStoreContract extends BucketStoreWaitingContract {
         assertThat(available(user("bob", 1))).isZero();
     }
 
+    @Test
+    void norDoesItIfTheLimitWasChangedBeforeTheResetOrAfterIt() {
+        BucketSpec changed = USER.spec().withRate(Rate.of("1/2s"));
+        Decision before = take(under(USER.spec(), 5));
+        assertThat(take(under(changed, 1)).allowed()).isFalse();
+        for (BucketSpec next : List.of(changed, USER.spec())) {
+            store().reset(under(changed, 1));
+            advance(Duration.ofMillis(1));
+            assertThat(take(under(changed, 5)).allowed()).isTrue();
+            assertThat(take(under(next, 1)).allowed()).isFalse();
+            store().giveBack(before.answers());
+            store().settle(before.answers().get(0), 1);
+            assertThat(available(under(next, 1))).as(next.toString()).isZero();
+        }
+    }
+
     /** The first retry time shows where the store's period begins. */
     @Test
     void intervalRefillBringsABatchAtEachTick() {
