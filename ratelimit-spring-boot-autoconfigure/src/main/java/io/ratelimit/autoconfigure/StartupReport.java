@@ -81,9 +81,10 @@ record StartupReport(
     }
 
     private PathPatternParser parser() {
-        return context.containsBean("mvcPatternParser")
-                ? context.getBean("mvcPatternParser", PathPatternParser.class)
-                : PathPatternParser.defaultInstance;
+        return endpoints.parser(
+                context.containsBean("mvcPatternParser")
+                        ? context.getBean("mvcPatternParser", PathPatternParser.class)
+                        : PathPatternParser.defaultInstance);
     }
 
     /** Compares by identity: for each event Spring hashes the listeners, and a record would hash all that it contains. */

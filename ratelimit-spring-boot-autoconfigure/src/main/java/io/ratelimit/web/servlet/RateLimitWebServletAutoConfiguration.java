@@ -181,7 +181,7 @@ public final class RateLimitWebServletAutoConfiguration {
                 properties.excludePaths(),
                 throttlers,
                 environment,
-                parser.getIfAvailable(() -> PathPatternParser.defaultInstance),
+                endpoints.parser(parser.getIfAvailable(() -> PathPatternParser.defaultInstance)),
                 PolicyPhase.authenticates(properties, beans));
         return new RequestPolicies(reader.read(), endpoints, addresses, throttlers.listener());
     }

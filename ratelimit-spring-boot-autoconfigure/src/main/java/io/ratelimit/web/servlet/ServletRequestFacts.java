@@ -71,8 +71,8 @@ final class ServletRequestFacts implements RequestFacts {
     }
 
     /**
-     * Returns the paths that the request may mean, below the context path and with the servlet's own path. The first is
-     * Spring MVC's reading. The second is the container's, where it may differ. Empty if MVC can't read the path.
+     * Returns the paths that the request may mean, below the context path and with the servlet's own path: Spring MVC's
+     * readings, and behind them the container's, where it may differ. Empty if MVC can't read the path.
      */
     List<RequestPath> paths() {
         if (paths == null) {
@@ -84,11 +84,14 @@ final class ServletRequestFacts implements RequestFacts {
     private List<RequestPath> parse() {
         try {
             String path = LongPath.withoutMiddle(uri.substring(contextLength()));
-            return isPlain()
-                    ? List.of(RequestPath.plain(path))
-                    : List.of(
-                            RequestPath.of(PathContainer.parsePath(LongPath.withoutParameters(path))),
-                            pathOfContainer());
+            if (isPlain()) {
+                return List.of(RequestPath.plain(path));
+            }
+            RequestPath parsed = RequestPath.of(PathContainer.parsePath(LongPath.withoutParameters(path)));
+            String ant = endpoints.antPath(request);
+            return ant == null
+                    ? List.of(parsed, decodedPath(path()))
+                    : List.of(decodedPath(ant), parsed, decodedPath(path()));
         } catch (IllegalArgumentException unreadable) {
             return List.of();
         }
@@ -127,11 +130,11 @@ final class ServletRequestFacts implements RequestFacts {
         return start < uri.length() && (uri.charAt(start) == '/' || uri.charAt(start) == '.');
     }
 
-    /** Returns the path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
-    private RequestPath pathOfContainer() {
-        return RequestPath.of(PathContainer.parsePath(LongPath.withoutMiddle(path()), WITHOUT_DECODING));
+    private static RequestPath decodedPath(String path) {
+        return RequestPath.of(PathContainer.parsePath(LongPath.withoutMiddle(path), WITHOUT_DECODING));
     }
 
+    /** Returns the path by which the container chose the servlet: decoded, without parameters, empty segments and dots. */
     @Override
     public String path() {
         String pathInfo = request.getPathInfo();
@@ -163,9 +166,17 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public String endpoint() {
         if (endpoint == null) {
-            endpoint = paths().isEmpty() ? Endpoints.NONE : endpoints.endpoint(request, paths().get(0));
+            endpoint = Endpoints.NONE;
+            for (int i = 0; i < readings() && endpoint.equals(Endpoints.NONE); i++) {
+                endpoint = endpoints.endpoint(request, paths().get(i));
+            }
         }
         return endpoint;
+    }
+
+    /** Returns the number of Spring MVC's readings among the paths. */
+    private int readings() {
+        return paths().size() <= 1 ? paths().size() : paths().size() - 1;
     }
 
     @Override
@@ -299,7 +310,10 @@ final class ServletRequestFacts implements RequestFacts {
     @Override
     public @Nullable String pathVariable(String name) {
         if (pathVariables == null) {
-            pathVariables = paths().isEmpty() ? Map.of() : endpoints.pathVariables(request, paths().get(0));
+            pathVariables = Map.of();
+            for (int i = 0; i < readings() && pathVariables.isEmpty(); i++) {
+                pathVariables = endpoints.pathVariables(request, paths().get(i));
+            }
         }
         return pathVariables.get(name);
     }

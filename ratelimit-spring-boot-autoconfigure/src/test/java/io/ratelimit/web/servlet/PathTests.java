@@ -59,6 +59,10 @@ class PathTests {
             this.servlet = servlet;
         }
 
+        String context() {
+            return context;
+        }
+
         String prefix() {
             return servlet.equals("/") ? "" : servlet;
         }

@@ -8,6 +8,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.servlet.HandlerMapping;
+import org.springframework.web.servlet.handler.AbstractHandlerMapping;
+import org.springframework.web.util.pattern.PathPatternParser;
 
 /**
  * The endpoints of the application's {@code DispatcherServlet}, at any servlet path. A request to another servlet reaches
@@ -21,6 +23,7 @@ public final class Endpoints {
     private final String servletName;
     private final PathContainer servletPath;
     private final EndpointIndex index;
+    private final @Nullable AbstractHandlerMapping ant;
 
     /**
      * @param servletName the name of the {@code DispatcherServlet}
@@ -31,6 +34,21 @@ public final class Endpoints {
         this.servletName = servletName;
         this.servletPath = PathContainer.parsePath(servletPath);
         this.index = EndpointIndex.of(mappings);
+        this.ant = MappedEndpoints.withAntPathMatcher(mappings);
+    }
+
+    /** Returns the parser of the application's patterns: that of Spring MVC, or one that ignores case as a mapping does. */
+    public PathPatternParser parser(PathPatternParser mvc) {
+        return ant == null || !mvc.isCaseSensitive() ? mvc : MappedEndpoints.parser(ant);
+    }
+
+    /**
+     * Returns the path of a request as {@code AntPathMatcher} gets it: decoded, without parameters and empty segments. Null if
+     * no mapping matches by it.
+     */
+    @SuppressWarnings("removal") // not called where Spring MVC has no AntPathMatcher
+    public @Nullable String antPath(HttpServletRequest request) {
+        return ant == null ? null : servletPath.value() + ant.getUrlPathHelper().getLookupPathForRequest(request);
     }
 
     /** Returns the endpoint of a request with this path below the context path, or {@link #NONE}. */

@@ -18,6 +18,7 @@ import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.method.HandlerMethod;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.function.support.RouterFunctionMapping;
+import org.springframework.web.servlet.handler.AbstractHandlerMapping;
 import org.springframework.web.servlet.handler.AbstractUrlHandlerMapping;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
@@ -58,25 +59,26 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
 
     private static List<Endpoint> controllers(RequestMappingInfoHandlerMapping mapping) {
         List<Endpoint> endpoints = new ArrayList<>();
+        PathPatternParser parser = parser(mapping);
         for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
                 mapping.getHandlerMethods().entrySet()) {
             Set<String> methods = methods(mapped.getKey());
             Exemption exemption = Exemption.of(mapped.getKey(), mapped.getValue());
-            for (PathPattern pattern : patterns(mapped.getKey())) {
+            for (PathPattern pattern : patterns(mapped.getKey(), parser)) {
                 endpoints.add(Endpoint.of(pattern, methods).with(exemption));
             }
         }
         return endpoints;
     }
 
-    private static Collection<PathPattern> patterns(RequestMappingInfo info) {
+    private static Collection<PathPattern> patterns(RequestMappingInfo info, PathPatternParser parser) {
         var condition = info.getPathPatternsCondition();
         if (condition != null) {
             return condition.getPatterns();
         }
         List<PathPattern> patterns = new ArrayList<>();
         for (String text : info.getPatternValues()) {
-            PathPattern pattern = parse(null, text);
+            PathPattern pattern = parse(parser, text);
             if (pattern != null) {
                 patterns.add(pattern);
             }
@@ -109,7 +111,7 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
             List<Endpoint> endpoints, AbstractUrlHandlerMapping mapping, String pattern, @Nullable Object handler) {
         boolean files =
                 handler instanceof ResourceHttpRequestHandler || handler instanceof DefaultServletHttpRequestHandler;
-        PathPattern parsed = handler == null ? null : parse(mapping.getPatternParser(), pattern);
+        PathPattern parsed = handler == null ? null : parse(parser(mapping), pattern);
         if (parsed != null) {
             Endpoint endpoint = Endpoint.of(parsed, Set.of());
             endpoints.add(files ? endpoint.asNone() : endpoint);
@@ -124,10 +126,32 @@ record MappedEndpoints(List<Endpoint> endpoints, boolean controllers, boolean co
         return new MappedEndpoints(notExempt, controllers, complete);
     }
 
+    /** Returns the first mapping that matches by {@code AntPathMatcher}, or null. */
+    static @Nullable AbstractHandlerMapping withAntPathMatcher(List<? extends HandlerMapping> mappings) {
+        for (HandlerMapping mapping : mappings) {
+            if (mapping instanceof AbstractHandlerMapping ant && ant.getPatternParser() == null) {
+                return ant;
+            }
+        }
+        return null;
+    }
+
+    /** Returns the parser of a mapping; for one with {@code AntPathMatcher} a parser that compares letters as that does. */
+    @SuppressWarnings("removal") // of getPathMatcher()
+    static PathPatternParser parser(AbstractHandlerMapping mapping) {
+        PathPatternParser parser = mapping.getPatternParser();
+        if (parser != null) {
+            return parser;
+        }
+        PathPatternParser likeAnt = new PathPatternParser();
+        likeAnt.setCaseSensitive(!mapping.getPathMatcher().match("/a", "/A"));
+        return likeAnt;
+    }
+
     /** Returns null for a malformed pattern, such as one for {@code AntPathMatcher}. Its endpoint is left out. */
-    static @Nullable PathPattern parse(@Nullable PathPatternParser parser, String pattern) {
+    static @Nullable PathPattern parse(PathPatternParser parser, String pattern) {
         try {
-            return (parser != null ? parser : PathPatternParser.defaultInstance).parse(pattern);
+            return parser.parse(pattern);
         } catch (PatternParseException ex) {
             return null;
         }

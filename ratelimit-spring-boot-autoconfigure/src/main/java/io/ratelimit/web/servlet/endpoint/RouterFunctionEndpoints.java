@@ -72,7 +72,7 @@ final class RouterFunctionEndpoints implements RouterFunctions.Visitor {
         Set<String> methods = route.methods != null ? route.methods : Set.of();
         boolean never = route.methods != null && methods.isEmpty();
         if (route.path != null && !never) {
-            PathPattern pattern = MappedEndpoints.parse(mapping.getPatternParser(), route.path);
+            PathPattern pattern = MappedEndpoints.parse(MappedEndpoints.parser(mapping), route.path);
             if (pattern != null) {
                 endpoints.add(Endpoint.of(pattern, methods));
             }
