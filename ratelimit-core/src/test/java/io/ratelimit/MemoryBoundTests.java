@@ -33,7 +33,7 @@ class MemoryBoundTests {
                         .isBetween(1L, 600L));
     }
 
-    /** The bounds are those of the README. */
+    /** The bounds are those of {@code docs/promises.md}. */
     @Test
     void aKeyTakesAtMost280BytesAndWithALimitOfItsOwn800() throws IOException, InterruptedException {
         assertThat(bytesOf("one")).isBetween(100L, 280L);

@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The tests that are shown in {@code docs/testing.md} and the README. */
+/** The tests that are shown in {@code docs/testing.md}. */
 class TestingPageTests {
 
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```java$\\R(.*?)^```$");
@@ -26,14 +26,6 @@ class TestingPageTests {
         List<String> blocks = blocks(Path.of("../docs/testing.md"));
         assertThat(blocks).hasSizeGreaterThanOrEqualTo(4);
         assertThat(blocks).allMatch(block -> isInATest(block));
-    }
-
-    @Test
-    void whatTheReadmeShowsOfATestIsInOne() throws IOException {
-        List<String> blocks = blocks(Path.of("../README.md")).stream()
-                .filter(block -> block.contains("ManualTimeSource"))
-                .toList();
-        assertThat(blocks).hasSize(1).allMatch(block -> isInATest(block));
     }
 
     private static List<String> blocks(Path page) throws IOException {
