@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
@@ -31,6 +32,7 @@ class DocumentationTests {
     private static final Path ROOT = Path.of("..");
     private static final Path REFERENCE = ROOT.resolve("docs/configuration.md");
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+(?: \\w+)?)$\\R(.*?)^```$");
+    private static final Pattern HEADING = Pattern.compile("(?m)^## (.*)$");
     private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z-]+)` \\|");
 
     @TempDir
@@ -102,6 +104,37 @@ class DocumentationTests {
                 .filteredOn(block -> block.language().equals("kotlin"))
                 .extracting(Block::text)
                 .containsExactly("implementation(\"" + group + ":" + artifact + ":" + version + "\")\n");
+    }
+
+    @Test
+    void theReadmeIsShort() throws IOException {
+        assertThat(Files.readString(ROOT.resolve("README.md")).split("\\s+")).hasSizeLessThanOrEqualTo(900);
+    }
+
+    @Test
+    void everyPageNamesTheNextAndALongOneHasATableOfContents() throws IOException {
+        for (Path page : pages()) {
+            String text = Files.readString(page);
+            if (page.endsWith("README.md")) {
+                continue;
+            }
+            assertThat(text.lines()).as("%s", page).anyMatch(line -> line.startsWith("Next: "));
+            List<String> headings = HEADING.matcher(BLOCK.matcher(text).replaceAll(""))
+                    .results()
+                    .map(heading -> heading.group(1))
+                    .toList();
+            if (text.split("\\s+").length > 800 && !headings.isEmpty()) {
+                String contents = text.substring(0, text.indexOf("\n## "));
+                assertThat(headings)
+                        .as("%s", page)
+                        .allMatch(heading -> contents.contains("](#" + anchor(heading) + ")"));
+            }
+        }
+    }
+
+    /** Returns the anchor that GitHub gives a heading. */
+    private static String anchor(String heading) {
+        return heading.toLowerCase(Locale.ROOT).replaceAll("[^\\w\\- ]", "").replace(' ', '-');
     }
 
     @Test
