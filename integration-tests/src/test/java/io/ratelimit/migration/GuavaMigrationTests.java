@@ -128,7 +128,7 @@ class GuavaMigrationTests {
         }
 
         static boolean waitFor(TokenBucket bucket) throws InterruptedException {
-            bucket.reserve(2).await();
+            bucket.acquire(2);
             boolean inTime = bucket.tryAcquire(2, Duration.ofSeconds(1));
             return inTime;
         }
