@@ -297,7 +297,10 @@ final class StoredBucket {
         return Answer.of(charge, state, result, from, maxWaitNanos, receipt, false);
     }
 
-    /** The times of an answer count from the store's clock, or if it was set back, from no batch that has come already. */
+    /**
+     * Returns the moment from which the times of an answer count: the store's clock. If it was set back over the beginning
+     * of a batch, the bucket's moment counts instead, because that batch doesn't come again.
+     */
     private long nanosToCountFrom() {
         TickScale scale = state.scale();
         long clock = 1_000 * clockMicros;

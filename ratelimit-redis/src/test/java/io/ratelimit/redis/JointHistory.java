@@ -40,7 +40,7 @@ final class JointHistory {
     private static final RedisCommands<byte[], byte[]> REDIS =
             TestRedis.shared().connection().sync();
 
-    /** What has to occur in any run. */
+    /** The events of which every run must have some. */
     enum Event {
         LEASED,
         EXCUSED,
@@ -182,7 +182,7 @@ final class JointHistory {
         }
     }
 
-    /** Without faults only Redis's buckets depend on no wall clock. */
+    /** Sets the wall clock of an instance. In a history without faults it only goes forward, as quotas in memory follow it. */
     private void wallClockStep(JointInstance instance) {
         long step = random.nextLong(random.nextBoolean() ? 90_000 * SECOND : 400 * DAY);
         boolean back = !calm && random.nextBoolean();

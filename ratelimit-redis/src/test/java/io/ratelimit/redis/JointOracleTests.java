@@ -16,10 +16,11 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * All that changes a bucket, together: requests take from buckets of every kind at once, in memory and on a real Redis, with
- * waits, leases, calendars, changes of limits, settlements, refunds, resets and outages, while clocks are wrong and step. Each
- * bucket has a {@link GrantOracle}, which also knows the exact answers of buckets with one spec in a history without faults.
- * The number of a history is its seed. With {@code -Dratelimit.test.steps=1000000} there are so many steps.
+ * Runs histories in which everything that changes a bucket occurs together. Requests take from buckets of every kind at once,
+ * in memory and on a real Redis, with waits and leases. Calls are settled and given back, limits change, buckets are reset,
+ * Redis fails, and clocks are wrong and step. A {@link GrantOracle} checks the grants of each bucket. In a history without
+ * faults it also checks each answer of a bucket that has one spec. The number of a history is its seed.
+ * {@code -Dratelimit.test.steps=1000000} sets the number of steps.
  */
 class JointOracleTests {
 

@@ -13,7 +13,7 @@ import io.ratelimit.redis.JointInstance.Kind;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the calls of a {@link JointHistory} cost in the end: tokens come back, or are owed. */
+/** Settles the calls of a {@link JointHistory}: their tokens come back, or the buckets owe more. */
 final class JointSettlements {
 
     private final JointHistory history;
@@ -123,7 +123,7 @@ final class JointSettlements {
             assertThat(history.calm).as(history.step).isFalse();
         }
         long[] after = missing(back);
-        long returned = after[1] == before[1] ? before[0] - after[0] : 0; // a full bucket in memory may be gone
+        long returned = after[1] == before[1] ? before[0] - after[0] : 0; // the memory evicts idle buckets
         long perToken = before[1];
         long toLease = back.instance.leased() - leasedBefore;
         JointAccount account = back.account;

@@ -19,9 +19,9 @@ final class ObservedStore implements LeasingBucketStore {
     private final BucketStore redis;
     final List<Long> asked = new ArrayList<>();
     int calls;
-    /** Whether Redis executes the next call and its reply is lost. */
+    /** True if Redis is to execute the next call and its reply is to be lost. */
     boolean loseNext;
-    /** Whether no call reaches Redis. */
+    /** True if no call is to reach Redis. */
     boolean down;
     /** Runs between Redis's reply and its arrival. */
     Runnable onTheWay = () -> {};

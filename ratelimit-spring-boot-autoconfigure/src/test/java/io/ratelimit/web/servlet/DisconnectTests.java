@@ -3,10 +3,7 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Connection;
-import jakarta.servlet.AsyncEvent;
-import jakarta.servlet.AsyncListener;
 import jakarta.servlet.Filter;
-import jakarta.servlet.ServletRequest;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.io.StringWriter;
@@ -288,7 +285,7 @@ class DisconnectTests {
                     chain.doFilter(request, response);
                 } finally {
                     if (request.isAsyncStarted()) {
-                        listen(request, completed);
+                        request.getAsyncContext().addListener(new OnComplete(completed));
                     } else {
                         completed.release();
                     }
@@ -297,24 +294,6 @@ class DisconnectTests {
             registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
             registration.setAsyncSupported(true);
             return registration;
-        }
-
-        private static void listen(ServletRequest request, Semaphore completed) {
-            request.getAsyncContext().addListener(new AsyncListener() {
-                @Override
-                public void onComplete(AsyncEvent event) {
-                    completed.release();
-                }
-
-                @Override
-                public void onTimeout(AsyncEvent event) {}
-
-                @Override
-                public void onError(AsyncEvent event) {}
-
-                @Override
-                public void onStartAsync(AsyncEvent event) {}
-            });
         }
     }
 }

@@ -4,10 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.web.servlet.RawHttp.Response;
-import jakarta.servlet.AsyncEvent;
-import jakarta.servlet.AsyncListener;
 import jakarta.servlet.Filter;
-import jakarta.servlet.ServletRequest;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -169,31 +166,13 @@ class RefundOfBrokenRequestsTests {
             FilterRegistrationBean<Filter> registration = new FilterRegistrationBean<>((request, response, chain) -> {
                 chain.doFilter(request, response);
                 if (request.isAsyncStarted()) {
-                    listen(request);
+                    request.getAsyncContext().addListener(new OnComplete(completed));
                     asynchronous.release();
                 }
             });
             registration.setOrder(Ordered.HIGHEST_PRECEDENCE);
             registration.setAsyncSupported(true);
             return registration;
-        }
-
-        private void listen(ServletRequest request) {
-            request.getAsyncContext().addListener(new AsyncListener() {
-                @Override
-                public void onComplete(AsyncEvent event) {
-                    completed.release();
-                }
-
-                @Override
-                public void onTimeout(AsyncEvent event) {}
-
-                @Override
-                public void onError(AsyncEvent event) {}
-
-                @Override
-                public void onStartAsync(AsyncEvent event) {}
-            });
         }
     }
 
