@@ -78,6 +78,11 @@ public final class RefundOn {
         return statuses.isEmpty();
     }
 
+    /** Returns whether a request that the application serves as intended costs nothing: by its authentication or by status 200. */
+    boolean coversSuccess() {
+        return isAuthenticated() || statuses.get(200);
+    }
+
     /** Returns whether the list only excludes statuses, and so contains all others. */
     public boolean onlyExcludes() {
         return texts.stream().allMatch(RefundOn::isExcluded);

@@ -100,7 +100,7 @@ final class RequestLedger {
             Answer answer = answers.get(i);
             double share = share(answer);
             if (share < smallest
-                    && policies.of(answer.charge()).key().isPerClient()
+                    && policies.of(answer.charge()).showsLevel()
                     && headers.of(answer.policy()) != RateLimitHeaders.NONE) {
                 smallest = share;
                 tightest = answer;
@@ -113,8 +113,8 @@ final class RequestLedger {
     }
 
     /**
-     * Returns the answer with the smallest share of its bucket left, among buckets that belong to one client and policies
-     * with headers; null if there is none. A shared bucket is left out: its tokens would show each client the load of all clients.
+     * Returns the answer with the smallest share of its bucket left, among policies with headers that show their level; null
+     * if there is none.
      */
     @Nullable
     Answer tightest() {

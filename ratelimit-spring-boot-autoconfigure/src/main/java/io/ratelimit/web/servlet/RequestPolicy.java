@@ -73,6 +73,14 @@ public final class RequestPolicy {
         return key;
     }
 
+    /**
+     * Returns whether an allowed response may show the policy's level. The level of a bucket that clients share would show
+     * each client the load of the others. A policy that gives the tokens of a success back is no limit to plan requests by.
+     */
+    boolean showsLevel() {
+        return key.isPerClient() && (refundOn == null || !refundOn.coversSuccess());
+    }
+
     /** Returns the tokens that a request takes. */
     public RequestCost cost() {
         return cost;

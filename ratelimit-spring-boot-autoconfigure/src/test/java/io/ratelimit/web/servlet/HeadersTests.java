@@ -59,6 +59,22 @@ class HeadersTests {
     }
 
     @Test
+    void anAllowedResponseShowsNoPolicyThatGivesTheTokensOfASuccessBack() {
+        try (TestServer server = TestServer.open("""
+                ratelimit:
+                  policies:
+                    failed-logins: { key: ip, rate: 3/1h, refund-on: authenticated, phase: before-authentication }
+                    mistakes: { key: ip, rate: 2/1h, refund-on: "2xx", phase: after-authentication }
+                    outages: { key: ip, rate: 9/1h, refund-on: 5xx, phase: after-authentication }
+                    all: { key: ip, rate: 20/1h }
+                """, Api.class).start()) {
+            assertThat(server.http().get("/two").header("RateLimit-Policy"))
+                    .as("the narrower limits cost a client whose requests succeed nothing")
+                    .isEqualTo("\"outages\";q=9;w=3600");
+        }
+    }
+
+    @Test
     void aPolicyMayHaveOtherHeaders() {
         try (TestServer server = TestServer.open("""
                 ratelimit:
