@@ -3,6 +3,7 @@ package io.ratelimit.redis;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.BackendException;
+import io.ratelimit.ChangeBoard;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -12,14 +13,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BiFunction;
 import java.util.function.Function;
 
 /**
- * The changes of limits for all instances, in the hash {@code prefix:changes}: a field for each limit. No operation blocks.
- * Each fails with a {@link BackendException} after at most a second. Thread-safe.
+ * The changes of limits for all instances, in the hash {@code prefix:changes}: a field for each limit. A value
+ * has an HMAC if there is a secret. Each operation fails with a {@link BackendException} after at most a second.
+ * Thread-safe.
  */
-public final class RedisChanges {
+final class RedisChanges implements ChangeBoard {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(1);
 
@@ -37,37 +38,29 @@ public final class RedisChanges {
         this.signature = new ChangeSignature(prefix, secret);
     }
 
-    /** Returns whether changes have an HMAC, which needs the secret. */
+    @Override
     public boolean areSigned() {
         return signature.hasSecret();
     }
 
-    /** Returns the value of a change: its text, and its HMAC if there is a secret. */
+    @Override
     public String sign(String field, String change) {
         return signature.sign(field, change);
     }
 
-    /**
-     * Returns the text of the change in a value.
-     *
-     * @throws IllegalArgumentException if there is a secret and the HMAC is absent or wrong, or the other way round
-     */
+    @Override
     public String verify(String field, String value) {
         return signature.verify(field, value);
     }
 
-    /**
-     * Reads all changes.
-     *
-     * @param kept gets the time of Redis, and the values by their fields
-     */
-    public <T> CompletableFuture<T> read(BiFunction<Instant, Map<String, String>, T> kept) {
+    @Override
+    public CompletableFuture<Posted> read() {
         return call(redis -> {
             CompletableFuture<List<byte[]>> time = time(redis);
             return redis.hgetall(key).toCompletableFuture().thenCombine(time, (values, now) -> {
                 Map<String, String> texts = new HashMap<>();
                 values.forEach((field, value) -> texts.put(text(field), text(value)));
-                return kept.apply(instant(now), texts);
+                return new Posted(instant(now), texts);
             });
         });
     }
@@ -84,12 +77,12 @@ public final class RedisChanges {
                 .plus(Long.parseLong(text(time.get(1))), ChronoUnit.MICROS);
     }
 
-    /** Writes a change. */
+    @Override
     public CompletableFuture<?> put(String field, String value) {
         return call(redis -> redis.hset(key, bytes(field), bytes(value)).toCompletableFuture());
     }
 
-    /** Removes a change. Returns whether there was one. */
+    @Override
     public CompletableFuture<Boolean> remove(String field) {
         return call(redis -> redis.hdel(key, bytes(field)).toCompletableFuture().thenApply(removed -> removed > 0));
     }

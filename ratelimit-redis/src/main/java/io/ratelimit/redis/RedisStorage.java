@@ -2,6 +2,7 @@ package io.ratelimit.redis;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
@@ -81,7 +82,7 @@ public final class RedisStorage implements AutoCloseable {
     }
 
     /** Returns the changes of limits for all instances. */
-    public RedisChanges changes() {
+    public ChangeBoard changes() {
         return changes;
     }
 

@@ -9,6 +9,7 @@ import io.lettuce.core.cluster.SlotHash;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
@@ -121,10 +122,10 @@ class RedisClusterRightsTests {
         rights.addAll(RedisRights.OF_CHANGES);
         try (RedisStorage buckets = buckets(rights)) {
             buckets.selfTest();
-            RedisChanges changes = buckets.changes();
+            ChangeBoard changes = buckets.changes();
             changes.put("api", "a").join();
-            assertThat(changes.read((now, values) -> values).join()).containsEntry("api", "a");
-            Instant now = changes.read((time, values) -> time).join();
+            assertThat(changes.read().join().changes()).containsEntry("api", "a");
+            Instant now = changes.read().join().now();
             assertThat(now)
                     .isBetween(Instant.now().minusSeconds(60), Instant.now().plusSeconds(60));
             assertThat(changes.remove("api").join()).isTrue();

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.SystemTimeSource;
@@ -154,9 +155,9 @@ class RedisRightsTests {
                 .flatMap(strategy -> RedisRights.OF_CHANGES.stream().map(right -> new Needed(strategy, right)));
     }
 
-    private static void change(RedisChanges changes) {
+    private static void change(ChangeBoard changes) {
         changes.put("api", "a").join();
-        assertThat(changes.read((now, values) -> values).join()).containsEntry("api", "a");
+        assertThat(changes.read().join().changes()).containsEntry("api", "a");
         assertThat(changes.remove("api").join()).isTrue();
     }
 }

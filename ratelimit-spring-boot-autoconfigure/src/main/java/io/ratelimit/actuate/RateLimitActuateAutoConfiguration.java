@@ -4,7 +4,6 @@ import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.change.LimitChanges;
-import io.ratelimit.change.LimitChangesConfiguration;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
@@ -61,7 +60,7 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-    @Import({LimitChangesConfiguration.class, DeniedKeysConfiguration.class, DemandConfiguration.class})
+    @Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
     static class EndpointConfiguration {
 
         @Bean

@@ -13,18 +13,16 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
-import io.ratelimit.change.LimitChange;
 import io.ratelimit.change.LimitChanges;
+import io.ratelimit.change.LimitChanges.Changed;
 import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.DemandListener;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
-import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -172,32 +170,30 @@ public class RateLimitsEndpoint {
             @Nullable String target,
             @Nullable String until) {
         checkTier(throttler(policy).policy(), tier);
-        LimitChange change = new LimitChange(rate, capacity);
-        String holds =
-                isForAll(target) ? changeForAll(policy, tier, change, until) : changeHere(policy, tier, change, until);
-        return changed(security, policy, tier, change.before(), change.after(), holds);
-    }
-
-    private String changeForAll(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
-        Instant end = changes.changeForAll(policy, tier, change, until);
-        return "for all instances, until " + (end == null ? "it is taken back" : end);
-    }
-
-    private String changeHere(String policy, @Nullable String tier, LimitChange change, @Nullable String until) {
+        if (isForAll(target)) {
+            Changed changed = changes.changeForAll(policy, tier, rate, capacity, until);
+            return changed(
+                    security,
+                    policy,
+                    tier,
+                    changed,
+                    "for all instances, until " + (changed.until() == null ? "it is taken back" : changed.until()));
+        }
         if (until != null) {
             throw new IllegalArgumentException("'until' needs \"for\": \"all\"; a change of one instance has no end");
         }
-        changes.changeHere(policy, tier, change);
-        return "for this instance, until it stops";
+        return changed(
+                security,
+                policy,
+                tier,
+                changes.changeHere(policy, tier, rate, capacity),
+                "for this instance, until it stops");
     }
 
     private ChangeDescriptor changed(
-            SecurityContext security,
-            String policy,
-            @Nullable String tier,
-            BucketSpec before,
-            BucketSpec now,
-            String holds) {
+            SecurityContext security, String policy, @Nullable String tier, Changed changed, String holds) {
+        BucketSpec before = changed.before();
+        BucketSpec now = changed.after();
         audit(
                 security,
                 "RATE_LIMIT_CHANGED",
@@ -218,35 +214,25 @@ public class RateLimitsEndpoint {
     }
 
     /**
-     * Takes the changes of a limit back, for all instances if there is such a change, and for this instance.
+     * Reverts the changes of a limit, for all instances if there is such a change, and for this instance.
      *
      * @param view {@code change}, the only path below a policy with something to delete
      * @param tier the tier of the limit; null for the policy's own limit
      */
     @DeleteOperation
-    ChangeDescriptor takeBack(
+    ChangeDescriptor revert(
             SecurityContext security, @Selector String policy, @Selector String view, @Nullable String tier) {
-        PolicyThrottler throttler = throttler(policy);
-        checkTier(throttler.policy(), tier);
+        checkTier(throttler(policy).policy(), tier);
         if (!view.equals(RateLimitsProblems.CHANGE)) {
             throw new RateLimitsProblems.NotFoundException(
                     "below a policy, only '" + RateLimitsProblems.CHANGE + "' can be deleted");
         }
-        BucketSpec before = spec(throttler, tier);
-        boolean forAll = changes.takeBack(policy, tier);
-        BucketSpec now = spec(throttler, tier);
-        if (!forAll && now.equals(before)) {
+        Changed reverted = changes.revert(policy, tier);
+        if (!reverted.forAll() && reverted.after().equals(reverted.before())) {
             throw new RateLimitsProblems.NotFoundException("the limit is that of the configuration");
         }
-        String instances = forAll ? "for all instances" : "for this instance";
-        return changed(security, policy, tier, before, now, instances + ", as configured");
-    }
-
-    private static BucketSpec spec(PolicyThrottler throttler, @Nullable String tier) {
-        ThrottlePolicy policy = throttler.policy();
-        return tier == null
-                ? policy.spec()
-                : Objects.requireNonNull(policy.tiers().get(tier));
+        String instances = reverted.forAll() ? "for all instances" : "for this instance";
+        return changed(security, policy, tier, reverted, instances + ", as configured");
     }
 
     /** Resets a bucket, so that the next call with its key finds it full. */

@@ -1,12 +1,14 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DemandConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
+import io.ratelimit.change.LimitChanges;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.logging.PolicyLog;
 import io.ratelimit.policy.ConfiguredPolicies;
@@ -86,6 +88,12 @@ public final class RateLimitAutoConfiguration {
                         .toList()));
         policies.checkChanges(throttlers);
         return throttlers;
+    }
+
+    @Bean
+    @Lazy(false)
+    LimitChanges rateLimitChanges(Throttlers throttlers, TimeSource time, ObjectProvider<ChangeBoard> board) {
+        return new LimitChanges(throttlers, time, board.getIfAvailable());
     }
 
     /** Measures demand where the property demands it, also without an endpoint that shows it. */

@@ -41,13 +41,17 @@ record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, bool
         try {
             String until = values.get("until");
             return new DatedChange(
-                    new LimitChange(values.get("rate"), values.get("capacity")).apply(configured),
+                    LimitChange.of(values.get("rate"), values.get("capacity")).apply(configured),
                     Instant.parse(values.get("since")),
                     until == null ? null : Instant.parse(until),
                     true);
         } catch (DateTimeException malformed) {
             throw new IllegalArgumentException(malformed.getMessage(), malformed);
         }
+    }
+
+    boolean isPast(Instant now) {
+        return until != null && !until.isAfter(now);
     }
 
     String text() {

@@ -6,10 +6,16 @@ import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.change.LimitChanges.Kept;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.RoutingBucketStore;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -32,12 +38,24 @@ class LimitChangesTests {
     private static final String CHANGE = "rate=3/1d capacity=7 since=2026-11-22T14:00:00Z";
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final Throttlers throttlers = Throttlers.local(List.of(ThrottlePolicy.of("api", CONFIGURED)), time);
+    private final FailoverBucketStore remote = new FailoverBucketStore(
+            "Redis",
+            BucketStore.local(time),
+            BucketStore.local(time),
+            1,
+            policy -> FailureRule.LOCAL,
+            new Deadline(time, Duration.ofSeconds(1)));
+    private final Throttlers throttlers = new Throttlers(
+            List.of(ThrottlePolicy.of("api", CONFIGURED)),
+            new RoutingBucketStore(
+                    BucketStore.local(time), remote, policy -> !policy.name().equals("memory")),
+            time,
+            ThrottleListener.NONE);
     private final DelayedReplies shared = new DelayedReplies();
     private final LimitChanges changes = new LimitChanges(throttlers, time, shared);
 
     /** Executes each operation at once. Replies at once too, unless the test delays the replies. */
-    private static final class DelayedReplies implements LimitChanges.Shared {
+    private static final class DelayedReplies implements ChangeBoard {
 
         private final Map<String, String> values = new HashMap<>();
         private final List<Runnable> replies = new CopyOnWriteArrayList<>();
@@ -71,11 +89,6 @@ class LimitChangesTests {
         }
 
         @Override
-        public boolean mayChange(ThrottlePolicy policy) {
-            return !policy.name().equals("memory");
-        }
-
-        @Override
         public String sign(String limit, String change) {
             return signed ? limit + ":" + change : change;
         }
@@ -89,10 +102,10 @@ class LimitChangesTests {
         }
 
         @Override
-        public CompletableFuture<Kept> read() {
+        public CompletableFuture<Posted> read() {
             reads++;
             duringRead.run();
-            return reply(new Kept(now, Map.copyOf(values)));
+            return reply(new Posted(now, Map.copyOf(values)));
         }
 
         @Override
@@ -112,7 +125,7 @@ class LimitChangesTests {
     }
 
     private void changeForAll(String capacity, String until) {
-        changes.changeForAll("api", null, new LimitChange(null, capacity), until);
+        changes.changeForAll("api", null, null, capacity, until);
     }
 
     @Test
@@ -253,7 +266,8 @@ class LimitChangesTests {
     private void takeBackWhile(Runnable meanwhile) throws Exception {
         changes.start();
         shared.delayed = true;
-        CompletableFuture<Boolean> taking = CompletableFuture.supplyAsync(() -> changes.takeBack("api", null));
+        CompletableFuture<Boolean> taking =
+                CompletableFuture.supplyAsync(() -> changes.revert("api", null).forAll());
         await().until(() -> shared.replies.size() == 1);
         Runnable reply = shared.replies.remove(0);
         shared.delayed = false;
@@ -297,7 +311,7 @@ class LimitChangesTests {
         changes.start();
         changeForAll("7", null);
         Map<String, String> old = Map.copyOf(shared.values);
-        changes.takeBack("api", null);
+        changes.revert("api", null);
 
         shared.values.putAll(old);
         time.advance(READING);
@@ -331,7 +345,7 @@ class LimitChangesTests {
         shared.now = START.minusSeconds(60);
         LimitChanges other = new LimitChanges(throttlers, time, shared);
 
-        other.changeForAll("api", null, new LimitChange(null, "9"), null);
+        other.changeForAll("api", null, null, "9", null);
         time.advance(READING);
 
         assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
@@ -354,7 +368,7 @@ class LimitChangesTests {
         changes.start();
         assertThat(throttlers.get("memory").policy().spec()).isEqualTo(CONFIGURED);
         assertThatExceptionOfType(IllegalArgumentException.class)
-                .isThrownBy(() -> changes.changeForAll("memory", null, new LimitChange(null, "7"), null))
+                .isThrownBy(() -> changes.changeForAll("memory", null, null, "7", null))
                 .withMessageContaining("set a key-secret");
     }
 

@@ -8,7 +8,6 @@ import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.DeniedKeysConfiguration;
 import io.ratelimit.actuate.RateLimitsEndpointProperties;
 import io.ratelimit.change.LimitChanges;
-import io.ratelimit.change.LimitChangesConfiguration;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
@@ -34,7 +33,7 @@ import org.springframework.context.annotation.Import;
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
 @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-@Import({LimitChangesConfiguration.class, DeniedKeysConfiguration.class, DemandConfiguration.class})
+@Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
 public final class RateLimitDashboardAutoConfiguration {
 
     @Bean(initMethod = "start")

@@ -3,18 +3,16 @@ package io.ratelimit.autoconfigure.redis;
 import io.lettuce.core.RedisClient;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.PolicyThrottler;
-import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.change.LimitChanges;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
-import io.ratelimit.redis.RedisChanges;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -24,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -104,24 +102,17 @@ public final class RateLimitRedisAutoConfiguration {
             return redis.backend();
         }
 
-        /** Reads no changes if all policies in Redis are off, since no connection is opened then. */
+        /** Returns null if all policies in Redis are off, since no connection is opened then. */
         @Bean
-        @Lazy(false)
-        LimitChanges rateLimitChanges(
-                Throttlers throttlers,
-                TimeSource time,
-                RedisStorage storage,
-                RateLimitProperties properties,
-                ListableBeanFactory beans) {
+        @Nullable
+        ChangeBoard rateLimitChangeBoard(
+                RedisStorage storage, RateLimitProperties properties, ListableBeanFactory beans) {
             Boolean wanted = properties.redis().changes();
             boolean follows = wanted != null ? wanted : isEndpointExposed(beans);
-            return new LimitChanges(
-                    throttlers,
-                    time,
-                    follows && properties.asksRedis() ? new SharedChanges(storage.changes(), properties) : null);
+            return follows && properties.asksRedis() ? storage.changes() : null;
         }
 
-        /** Returns whether there is an endpoint, without creating it: it needs the changes. */
+        /** Returns whether there is an endpoint, without creating it: it needs the board. */
         private static boolean isEndpointExposed(ListableBeanFactory beans) {
             return beans.getBeanNamesForType(RateLimitsEndpoint.class, true, false).length > 0;
         }
@@ -141,46 +132,6 @@ public final class RateLimitRedisAutoConfiguration {
                             .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
                             .toList(),
                     properties.asksRedis());
-        }
-    }
-
-    /** The changes of limits for all instances, in Redis. */
-    private record SharedChanges(RedisChanges changes, RateLimitProperties properties) implements LimitChanges.Shared {
-
-        @Override
-        public boolean areSigned() {
-            return changes.areSigned();
-        }
-
-        /** A client that writes to Redis can reset the buckets there in any case, but not those in memory. */
-        @Override
-        public boolean mayChange(ThrottlePolicy policy) {
-            return changes.areSigned() || properties.backendOf(policy) == BackendKind.REDIS;
-        }
-
-        @Override
-        public String sign(String limit, String change) {
-            return changes.sign(limit, change);
-        }
-
-        @Override
-        public String verify(String limit, String text) {
-            return changes.verify(limit, text);
-        }
-
-        @Override
-        public CompletableFuture<LimitChanges.Kept> read() {
-            return changes.read(LimitChanges.Kept::new);
-        }
-
-        @Override
-        public CompletableFuture<?> put(String limit, String change) {
-            return changes.put(limit, change);
-        }
-
-        @Override
-        public CompletableFuture<Boolean> remove(String limit) {
-            return changes.remove(limit);
         }
     }
 

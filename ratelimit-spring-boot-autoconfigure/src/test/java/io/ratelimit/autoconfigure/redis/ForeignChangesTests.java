@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.Throttlers;
-import io.ratelimit.redis.RedisChanges;
 import io.ratelimit.redis.RedisStorage;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -71,7 +71,7 @@ class ForeignChangesTests {
 
     /** Waits until the application has read the hash: it follows a change of the marker by an instance. */
     private static void awaitReading(RedisApplication application) {
-        RedisChanges changes = application.bean(RedisStorage.class).changes();
+        ChangeBoard changes = application.bean(RedisStorage.class).changes();
         String change = "rate=3/1d capacity=9 since=" + Instant.now();
         changes.put("marker", changes.sign("marker", change)).join();
         await().until(() -> spec(application, "marker").capacity() == 9);
@@ -121,7 +121,7 @@ class ForeignChangesTests {
             moved = foreign.bean(RedisStorage.class).changes().sign("shared", text);
         }
         try (RedisApplication application = exposed(SECRET)) {
-            RedisChanges changes = application.bean(RedisStorage.class).changes();
+            ChangeBoard changes = application.bean(RedisStorage.class).changes();
             hset("shared", moved);
             hset("login", changes.sign("shared", text));
             awaitReading(application);

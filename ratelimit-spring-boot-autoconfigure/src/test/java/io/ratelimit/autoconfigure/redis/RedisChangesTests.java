@@ -7,8 +7,8 @@ import com.jayway.jsonpath.JsonPath;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.ChangeBoard;
 import io.ratelimit.Throttlers;
-import io.ratelimit.redis.RedisChanges;
 import io.ratelimit.redis.RedisStorage;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -365,7 +365,7 @@ class RedisChangesTests {
 
     /** Writes a change to Redis as an instance does. */
     private static void put(RedisApplication application, String limit, String change) {
-        RedisChanges changes = application.bean(RedisStorage.class).changes();
+        ChangeBoard changes = application.bean(RedisStorage.class).changes();
         changes.put(limit, changes.sign(limit, change)).join();
     }
 

@@ -1,0 +1,111 @@
+package io.ratelimit.change;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Throttlers;
+import io.ratelimit.change.LimitChanges.Changed;
+import io.ratelimit.change.LimitChanges.Difference;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
+
+/** The limits of this instance, each with the newest change of it. Thread-safe. */
+final class ChangedLimits {
+
+    private static final Log logger = LogFactory.getLog(LimitChanges.class);
+
+    private final Throttlers throttlers;
+    private final Map<Limit, DatedChange> changes = new HashMap<>();
+
+    ChangedLimits(Throttlers throttlers) {
+        this.throttlers = throttlers;
+    }
+
+    PolicyThrottler throttler(Limit limit) {
+        return throttlers.get(limit.policy());
+    }
+
+    BucketSpec spec(Limit limit) {
+        return limit.in(throttler(limit).policy());
+    }
+
+    BucketSpec configured(Limit limit) {
+        return limit.in(throttler(limit).configured());
+    }
+
+    /** Returns how a limit differs from the configuration; null if it doesn't. */
+    @Nullable
+    Difference difference(Limit limit) {
+        BucketSpec configured = configured(limit);
+        BucketSpec spec = spec(limit);
+        if (spec.equals(configured)) {
+            return null;
+        }
+        DatedChange change = changeOf(limit);
+        return change == null || !change.spec().equals(spec)
+                ? new Difference(false, null, null, configured)
+                : new Difference(change.forAll(), change.since(), change.until(), configured);
+    }
+
+    private synchronized @Nullable DatedChange changeOf(Limit limit) {
+        return changes.get(limit);
+    }
+
+    /** Changes a limit of this instance alone. */
+    synchronized Changed changeHere(Limit limit, LimitChange change, Instant now) {
+        BucketSpec before = spec(limit);
+        BucketSpec after = change.apply(before);
+        apply(limit, new DatedChange(after, now, null, false));
+        return new Changed(before, after, false, null);
+    }
+
+    /** @throws IllegalArgumentException if a check of the policy refuses the change */
+    synchronized void apply(Limit limit, DatedChange change) {
+        reconfigure(limit, change.spec());
+        changes.put(limit, change);
+    }
+
+    /** Makes a limit the configured one. */
+    synchronized void revert(Limit limit) {
+        BucketSpec configured = configured(limit);
+        changes.remove(limit);
+        reconfigure(limit, configured);
+    }
+
+    synchronized void endPast(Instant now) {
+        Map.copyOf(changes).forEach((limit, change) -> {
+            if (change.isPast(now)) {
+                end(limit);
+            }
+        });
+    }
+
+    /** Ends the change of a limit for all instances, unless the limit was changed on this instance since. */
+    synchronized void end(Limit limit) {
+        DatedChange change = changes.get(limit);
+        if (change == null || !change.forAll()) {
+            return;
+        }
+        changes.remove(limit);
+        if (change.spec().equals(spec(limit))) {
+            try {
+                reconfigure(limit, configured(limit));
+            } catch (IllegalArgumentException refused) {
+                logger.warn(
+                        "The change of '" + limit.text() + "' for all instances has ended, but the configured limit is"
+                                + " refused, so the present limit stays: " + refused.getMessage());
+            }
+        }
+    }
+
+    private void reconfigure(Limit limit, BucketSpec spec) {
+        if (limit.tier() == null) {
+            throttler(limit).reconfigure(spec);
+        } else {
+            throttler(limit).reconfigure(limit.tier(), spec);
+        }
+    }
+}
