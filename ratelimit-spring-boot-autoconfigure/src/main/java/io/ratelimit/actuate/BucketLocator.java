@@ -3,7 +3,6 @@ package io.ratelimit.actuate;
 import io.ratelimit.Charge;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.actuate.RateLimitsEndpoint.BucketFinder;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyTexts;
@@ -22,7 +21,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Locates the bucket for the written form of a key, by the same rules as for requests. Immutable. */
-final class BucketLocator implements BucketFinder {
+final class BucketLocator {
 
     private final Map<String, RequestKey> requestKeys = new HashMap<>();
     private final Map<String, KeyTexts> keyTexts = new HashMap<>();
@@ -61,8 +60,17 @@ final class BucketLocator implements BucketFinder {
         return key == null ? 0 : key.overrides().size();
     }
 
-    @Override
-    public @Nullable Charge find(ThrottlePolicy policy, List<String> key, @Nullable String tier) {
+    /**
+     * Returns the charge of a call of one token with this key.
+     *
+     * @param policy the policy in its present version
+     * @param key the text of each key part, none blank; empty for a global policy
+     * @param tier one of the policy's tiers; null for none
+     * @return null if the policy is off for the key
+     * @throws IllegalArgumentException if no call of the policy can have the key; the message doesn't contain the key
+     */
+    @Nullable
+    Charge find(ThrottlePolicy policy, List<String> key, @Nullable String tier) {
         RequestKey requestKey = requestKeys.getOrDefault(policy.name(), codeKey);
         if (key.isEmpty() && policy.isGlobal()) {
             return requestKey.charge(policy, 1, null, tier);

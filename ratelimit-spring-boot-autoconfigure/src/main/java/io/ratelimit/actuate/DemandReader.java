@@ -3,15 +3,14 @@ package io.ratelimit.actuate;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.actuate.Descriptors.KeyDescriptor;
+import io.ratelimit.actuate.Descriptors.LimitDescriptor;
 import io.ratelimit.actuate.PolicyDemandDescriptor.CapacityDescriptor;
 import io.ratelimit.actuate.PolicyDemandDescriptor.CurveDescriptor;
 import io.ratelimit.actuate.PolicyDemandDescriptor.DemandDescriptor;
 import io.ratelimit.actuate.PolicyDemandDescriptor.HeavyKeyDescriptor;
-import io.ratelimit.actuate.PolicyDemandDescriptor.HourDescriptor;
 import io.ratelimit.actuate.PolicyDemandDescriptor.SuggestionDescriptor;
 import io.ratelimit.actuate.PolicyDemandDescriptor.TouchedDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.KeyDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.LimitDescriptor;
 import io.ratelimit.demand.Demand;
 import io.ratelimit.demand.Demand.Quantile;
 import io.ratelimit.demand.Demand.Suggestion;
@@ -32,11 +31,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Reads the demand of policies.
  *
- * @param touch the share of keys that the suggested limit may touch
- * @param within the time over which harm adds up
  * @param refunds whether a policy gives tokens back
  */
-record DemandReader(DemandListener listener, double touch, Duration within, Predicate<ThrottlePolicy> refunds) {
+record DemandReader(DemandListener listener, Predicate<ThrottlePolicy> refunds) {
 
     private static final Map<String, Double> SHARES = new LinkedHashMap<>();
 
@@ -48,17 +45,21 @@ record DemandReader(DemandListener listener, double touch, Duration within, Pred
         SHARES.put("max", 1.0);
     }
 
-    /** @param keys describes a key as far as the caller may see it */
-    PolicyDemandDescriptor read(ThrottlePolicy policy, Function<String, KeyDescriptor> keys) {
+    /**
+     * @param touch the share of keys that the suggested limit may touch
+     * @param within the time over which harm adds up
+     * @param showKeys whether to include the texts of keys
+     */
+    PolicyDemandDescriptor read(ThrottlePolicy policy, double touch, Duration within, boolean showKeys) {
+        Function<@Nullable String, DemandDescriptor> demand = tier -> describe(
+                Objects.requireNonNull(listener.demand(policy.name(), tier)),
+                touch,
+                within,
+                key -> KeyDescriptor.of(policy, key, showKeys));
         Map<String, DemandDescriptor> tiers = new TreeMap<>();
-        policy.tiers().keySet().forEach(tier -> tiers.put(tier, demand(policy, tier, keys)));
+        policy.tiers().keySet().forEach(tier -> tiers.put(tier, demand.apply(tier)));
         return new PolicyDemandDescriptor(
-                policy.name(),
-                RateLimitsEndpoint.text(policy.mode()),
-                policy.key(),
-                note(policy),
-                demand(policy, null, keys),
-                tiers);
+                policy.name(), Descriptors.text(policy.mode()), policy.key(), note(policy), demand.apply(null), tiers);
     }
 
     private @Nullable String note(ThrottlePolicy policy) {
@@ -78,9 +79,8 @@ record DemandReader(DemandListener listener, double touch, Duration within, Pred
         return notes.isEmpty() ? null : String.join("; ", notes);
     }
 
-    private DemandDescriptor demand(
-            ThrottlePolicy policy, @Nullable String tier, Function<String, KeyDescriptor> keys) {
-        Demand demand = Objects.requireNonNull(listener.demand(policy.name(), tier));
+    private static DemandDescriptor describe(
+            Demand demand, double touch, Duration within, Function<String, KeyDescriptor> keys) {
         Suggestion suggestion = demand.suggest(touch, within);
         return new DemandDescriptor(
                 LimitDescriptor.of(demand.spec()),
@@ -97,7 +97,7 @@ record DemandReader(DemandListener listener, double touch, Duration within, Pred
                         : new SuggestionDescriptor(
                                 suggestion.spec().rate().toString(),
                                 suggestion.spec().capacity(),
-                                RateLimitsEndpoint.text(suggestion.spec().refill()),
+                                Descriptors.text(suggestion.spec().refill()),
                                 new TouchedDescriptor(
                                         suggestion.touched().keys(),
                                         suggestion.touched().share(),
@@ -109,9 +109,7 @@ record DemandReader(DemandListener listener, double touch, Duration within, Pred
                 suggestion == null && demand.sample() > 0
                         ? "each limit for this share takes longer from empty to full than the measured time"
                         : null,
-                demand.hours().stream()
-                        .map(hour -> new HourDescriptor(hour.keys(), hour.p99(), hour.max()))
-                        .toList(),
+                demand.hours(),
                 demand.heaviest().stream()
                         .map(heavy ->
                                 new HeavyKeyDescriptor(keys.apply(heavy.key()), heavy.requests(), up(heavy.capacity())))

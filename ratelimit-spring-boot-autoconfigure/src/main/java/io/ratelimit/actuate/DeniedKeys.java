@@ -3,6 +3,7 @@ package io.ratelimit.actuate;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Keys;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
@@ -10,6 +11,7 @@ import io.ratelimit.demand.FrequentKeys;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,10 +29,12 @@ import org.jspecify.annotations.Nullable;
 public final class DeniedKeys implements ThrottleListener {
 
     private static final int MAX_SHOWN = 10;
+    private static final int MAX_KEY_LENGTH = 256;
+    private static final int PREFIX_LENGTH = 200;
+    private static final String HASHED = "shown ";
     private static final long PERIOD_NANOS = Duration.ofMinutes(5).toNanos();
 
     private final TimeSource time;
-    private final KeyHash hash = new KeyHash();
     private final Map<String, Tally> enforced = new ConcurrentHashMap<>();
     private final Map<String, Tally> shadow = new ConcurrentHashMap<>();
     private final AtomicBoolean scheduled = new AtomicBoolean();
@@ -45,11 +49,10 @@ public final class DeniedKeys implements ThrottleListener {
      *
      * @param key the key as {@link io.ratelimit.Keys} composes it, shortened if it is long; clients choose it, so it is
      *     shown only where the configuration allows that
-     * @param hash a hash that is stable until the application stops, and from which the key can't be guessed
      * @param denied the lower bound of the number of denials in the last minutes
      * @param shadow whether the policy was in shadow mode for the key, so that no call was rejected
      */
-    public record DeniedKey(String key, String hash, long denied, boolean shadow) {}
+    public record DeniedKey(String key, long denied, boolean shadow) {}
 
     @Override
     public void decided(Decision decision) {
@@ -73,7 +76,7 @@ public final class DeniedKeys implements ThrottleListener {
             String policy = answer.policy().name();
             Tally existing = tallies.get(policy);
             Tally tally = existing != null ? existing : tallies.computeIfAbsent(policy, name -> new Tally());
-            tally.count(hash.bounded(key));
+            tally.count(bounded(key));
             scheduleNextPeriod();
         }
     }
@@ -104,23 +107,33 @@ public final class DeniedKeys implements ThrottleListener {
     /** Returns the ten keys that a policy denied most, in descending order of the denials. */
     public List<DeniedKey> top(String policy) {
         return Stream.concat(counts(enforced.get(policy), false), counts(shadow.get(policy), true))
-                .sorted(Comparator.comparingLong(Count::denied).reversed().thenComparing(Count::key))
+                .sorted(Comparator.comparingLong(DeniedKey::denied).reversed().thenComparing(DeniedKey::key))
                 .limit(MAX_SHOWN)
-                .map(count -> new DeniedKey(count.key, hash.of(count.key), count.denied, count.shadow))
                 .toList();
     }
 
-    private static Stream<Count> counts(@Nullable Tally tally, boolean shadow) {
+    private static Stream<DeniedKey> counts(@Nullable Tally tally, boolean shadow) {
         return tally == null
                 ? Stream.empty()
-                : tally.counts().entrySet().stream().map(entry -> new Count(entry.getKey(), entry.getValue(), shadow));
+                : tally.counts().entrySet().stream()
+                        .map(entry -> new DeniedKey(entry.getKey(), entry.getValue(), shadow));
     }
 
-    private record Count(String key, long denied, boolean shadow) {}
+    /**
+     * Returns a hash that is stable until the application stops, and from which the key can't be guessed. It isn't that of
+     * the key's bucket, which shows the keys that share one. A shortened key has the hash of the whole one.
+     */
+    static String hash(String key) {
+        return HexFormat.of().toHexDigits(Keys.hash(HASHED + bounded(key)));
+    }
 
-    /** Returns the hash of a key, as in {@link DeniedKey#hash()}. */
-    public String hash(String key) {
-        return hash.of(key);
+    /** Returns the key if it is short, and otherwise its beginning with a hash of the whole key, which keeps it unique. */
+    private static String bounded(String key) {
+        if (key.length() <= MAX_KEY_LENGTH) {
+            return key;
+        }
+        int cut = Character.isHighSurrogate(key.charAt(PREFIX_LENGTH - 1)) ? PREFIX_LENGTH - 1 : PREFIX_LENGTH;
+        return key.substring(0, cut) + "… " + HexFormat.of().toHexDigits(Keys.hash(key));
     }
 
     /** The denials of a policy by key, in the current period and the previous one. Thread-safe. */

@@ -9,17 +9,16 @@ import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.BucketDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.ChangeDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.KeyDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.LimitDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.PoliciesDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.PolicyDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.ResetDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
+import io.ratelimit.actuate.Descriptors.BackendDescriptor;
+import io.ratelimit.actuate.Descriptors.BucketDescriptor;
+import io.ratelimit.actuate.Descriptors.ChangeDescriptor;
+import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
+import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors.KeyDescriptor;
+import io.ratelimit.actuate.Descriptors.LimitDescriptor;
+import io.ratelimit.actuate.Descriptors.PoliciesDescriptor;
+import io.ratelimit.actuate.Descriptors.PolicyDescriptor;
+import io.ratelimit.actuate.Descriptors.ResetDescriptor;
 import io.ratelimit.change.LimitChanges;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -27,20 +26,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Creates the descriptors of policies and buckets.
  *
- * @param scopes describes the configuration of a policy
  * @param backend the remote backend; null if there is none
  */
 record DescriptorFactory(
         Throttlers throttlers,
         LimitChanges changes,
         DeniedKeys deniedKeys,
-        Function<ThrottlePolicy, ScopeDescriptor> scopes,
+        PolicyScopes scopes,
         @Nullable Backend backend) {
 
     PoliciesDescriptor policies(Collection<PolicyThrottler> all, boolean showKeys) {
@@ -54,11 +51,11 @@ record DescriptorFactory(
         policy.tiers().forEach((tier, spec) -> tiers.put(tier, limit(policy, spec, tier)));
         return new PolicyDescriptor(
                 policy.name(),
-                RateLimitsEndpoint.text(policy.mode()),
+                Descriptors.text(policy.mode()),
                 policy.key(),
                 limit(policy, policy.spec(), null),
                 tiers,
-                scopes.apply(policy),
+                scopes.of(policy),
                 policy.lease().isZero() ? null : Rate.format(policy.lease()),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),
@@ -108,8 +105,7 @@ record DescriptorFactory(
         boolean hasBucket = charge != null && charge.policy().mode() != Mode.OFF;
         return new BucketDescriptor(
                 policy.name(),
-                RateLimitsEndpoint.text(
-                        charge == null ? Mode.OFF : charge.policy().mode()),
+                Descriptors.text(charge == null ? Mode.OFF : charge.policy().mode()),
                 charge == null ? policy.mode() != Mode.OFF : charge.policy() != policy,
                 charge == null ? null : key(policy, charge, showKeys),
                 charge == null
@@ -117,7 +113,7 @@ record DescriptorFactory(
                         : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
                 charge == null || charge.policy() != policy
                         ? null
-                        : scopes.apply(policy).limitBy(),
+                        : scopes.of(policy).limitBy(),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
                 backend != null && policy.mode() != Mode.OFF && isOnBackend(policy)
                         ? BackendDescriptor.of(backend)
@@ -143,10 +139,6 @@ record DescriptorFactory(
     }
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {
-        return charge.key().isEmpty() ? null : key(policy, charge.key(), showKeys);
-    }
-
-    KeyDescriptor key(ThrottlePolicy policy, String key, boolean showKeys) {
-        return KeyDescriptor.of(policy, key, deniedKeys.hash(key), showKeys);
+        return charge.key().isEmpty() ? null : KeyDescriptor.of(policy, charge.key(), showKeys);
     }
 }

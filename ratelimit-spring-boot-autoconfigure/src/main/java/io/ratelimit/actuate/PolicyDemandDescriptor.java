@@ -1,7 +1,8 @@
 package io.ratelimit.actuate;
 
-import io.ratelimit.actuate.RateLimitsEndpoint.KeyDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.LimitDescriptor;
+import io.ratelimit.actuate.Descriptors.KeyDescriptor;
+import io.ratelimit.actuate.Descriptors.LimitDescriptor;
+import io.ratelimit.demand.Demand.Hour;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +50,7 @@ record PolicyDemandDescriptor(
             List<CurveDescriptor> curves,
             @Nullable SuggestionDescriptor suggestion,
             @Nullable String noSuggestion,
-            List<HourDescriptor> hours,
+            List<Hour> hours,
             List<HeavyKeyDescriptor> heaviest) {}
 
     /**
@@ -93,15 +94,6 @@ record PolicyDemandDescriptor(
      */
     record SuggestionDescriptor(
             String rate, long capacity, String refill, TouchedDescriptor touched, boolean outermost) {}
-
-    /**
-     * An hour.
-     *
-     * @param keys the keys of the sample that sent requests
-     * @param p99 the capacity at the present rate that 99 % of them needed
-     * @param max the capacity that all of them needed
-     */
-    record HourDescriptor(int keys, long p99, long max) {}
 
     /**
      * A key that sends many requests.

@@ -2,7 +2,7 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.RateLimitsEndpoint.ScopeDescriptor;
+import io.ratelimit.actuate.Descriptors.ScopeDescriptor;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
@@ -12,9 +12,7 @@ import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.List;
 import java.util.TreeSet;
-import java.util.function.Function;
 import java.util.function.Supplier;
-import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.util.pattern.PathPattern;
 
@@ -23,18 +21,15 @@ import org.springframework.web.util.pattern.PathPattern;
  *
  * @param requests the policies of the filter, which are unknown while the endpoint is created
  * @param operations the annotated methods; null if there are none
- * @param overrides returns the number of overrides of a policy
  */
 record PolicyScopes(
         RateLimitProperties properties,
         Supplier<RequestPolicies> requests,
         @Nullable RateLimitedOperations operations,
         Throttlers throttlers,
-        ToIntFunction<String> overrides)
-        implements Function<ThrottlePolicy, ScopeDescriptor> {
+        BucketLocator buckets) {
 
-    @Override
-    public ScopeDescriptor apply(ThrottlePolicy policy) {
+    ScopeDescriptor of(ThrottlePolicy policy) {
         RequestPolicy request = requests.get().all().stream()
                 .filter(each -> each.policy().name().equals(policy.name()))
                 .findFirst()
@@ -42,14 +37,14 @@ record PolicyScopes(
         String backend = ConfiguredPolicies.backendOf(throttlers.get(policy.name()));
         return new ScopeDescriptor(
                 appliesTo(policy.name()),
-                request == null ? null : RateLimitsEndpoint.text(request.phase()),
+                request == null ? null : Descriptors.text(request.phase()),
                 request == null ? List.of() : texts(request.paths()),
                 request == null ? List.of() : texts(request.excludePaths()),
                 request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
-                overrides.applyAsInt(policy.name()),
+                buckets.overrides(policy.name()),
                 limitBy(policy.name()),
                 backend,
-                backend.equals("local") ? null : RateLimitsEndpoint.text(properties.failureRuleOf(policy)));
+                backend.equals("local") ? null : Descriptors.text(properties.failureRuleOf(policy)));
     }
 
     private String appliesTo(String policy) {

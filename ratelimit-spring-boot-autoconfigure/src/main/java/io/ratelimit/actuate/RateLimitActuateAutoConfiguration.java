@@ -14,9 +14,11 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.audit.AuditEventRepository;
 import org.springframework.boot.actuate.audit.listener.AuditApplicationEvent;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
@@ -26,6 +28,7 @@ import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
@@ -60,12 +63,12 @@ public final class RateLimitActuateAutoConfiguration {
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
     @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-    @Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
+    @Import(MeasuringConfiguration.class)
     static class EndpointConfiguration {
 
         @Bean
         OperationInvokerAdvisor rateLimitsProblems() {
-            return RateLimitsEndpoint.problems();
+            return new RateLimitsProblems();
         }
 
         @Bean
@@ -74,46 +77,70 @@ public final class RateLimitActuateAutoConfiguration {
         }
 
         @Bean
-        @ConditionalOnMissingBean
-        RateLimitsEndpoint rateLimitsEndpoint(
+        BucketLocator rateLimitBucketLocator(
                 RateLimitProperties properties,
-                RateLimitsEndpointProperties endpointProperties,
                 ConfiguredPolicies policies,
+                ObjectProvider<RateLimitedOperations> operations,
+                ObjectProvider<Endpoints> endpoints) {
+            return new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
+                    .getObject()
+                    .names());
+        }
+
+        @Bean
+        PolicyScopes rateLimitPolicyScopes(
+                RateLimitProperties properties,
+                ObjectProvider<RequestPolicies> requests,
+                ObjectProvider<RateLimitedOperations> operations,
+                Throttlers throttlers,
+                BucketLocator buckets) {
+            return new PolicyScopes(properties, requests::getObject, operations.getIfAvailable(), throttlers, buckets);
+        }
+
+        @Bean
+        DescriptorFactory rateLimitDescriptors(
                 Throttlers throttlers,
                 LimitChanges changes,
                 DeniedKeys deniedKeys,
-                ObjectProvider<DemandListener> demand,
-                ObjectProvider<Endpoints> endpoints,
-                ObjectProvider<RequestPolicies> requests,
-                ObjectProvider<RateLimitedOperations> operations,
-                ObjectProvider<Backend> backend,
-                ObjectProvider<AuditEventRepository> audit,
-                ApplicationEventPublisher events) {
-            BucketLocator buckets = new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
-                    .getObject()
-                    .names());
+                PolicyScopes scopes,
+                ObjectProvider<Backend> backend) {
+            return new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend.getIfAvailable());
+        }
+
+        @Bean
+        @ConditionalOnBooleanProperty(name = "ratelimit.demand.enabled", matchIfMissing = true)
+        DemandReader rateLimitDemandReader(DemandListener demand, RateLimitProperties properties) {
+            return new DemandReader(demand, properties::refunds);
+        }
+
+        /** Publishes events only if they are kept. */
+        @Bean
+        AuditEvents rateLimitAuditEvents(
+                ObjectProvider<AuditEventRepository> repositories, ApplicationEventPublisher publisher) {
+            return event -> {
+                if (repositories.stream().findAny().isPresent()) {
+                    publisher.publishEvent(new AuditApplicationEvent(event));
+                }
+            };
+        }
+
+        @Bean
+        @ConditionalOnMissingBean
+        RateLimitsEndpoint rateLimitsEndpoint(
+                Throttlers throttlers,
+                LimitChanges changes,
+                BucketLocator buckets,
+                DescriptorFactory descriptors,
+                ObjectProvider<DemandReader> demand,
+                RateLimitsEndpointProperties properties,
+                AuditEvents audit) {
             return new RateLimitsEndpoint(
-                    throttlers,
-                    changes,
-                    buckets,
-                    deniedKeys,
-                    demand.getIfAvailable(),
-                    properties::refunds,
-                    new PolicyScopes(
-                            properties,
-                            requests::getObject,
-                            operations.getIfAvailable(),
-                            throttlers,
-                            buckets::overrides),
-                    backend.getIfAvailable(),
-                    endpointProperties::showsKeys,
-                    event -> {
-                        if (audit.stream().findAny().isPresent()) {
-                            events.publishEvent(new AuditApplicationEvent(event));
-                        }
-                    });
+                    throttlers, changes, buckets, descriptors, demand.getIfAvailable(), properties::showsKeys, audit);
         }
     }
+
+    /** Receives the event of each change of a limit and each reset of a bucket. */
+    interface AuditEvents extends Consumer<AuditEvent> {}
 
     /**
      * Answers a change that is sent to a read-only {@link RateLimitsEndpoint} with the reason. Such an endpoint has no operation

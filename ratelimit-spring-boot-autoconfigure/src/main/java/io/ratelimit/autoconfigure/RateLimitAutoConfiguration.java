@@ -6,7 +6,7 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.DemandConfiguration;
+import io.ratelimit.actuate.MeasuringConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.key.FailureListener;
@@ -99,7 +99,7 @@ public final class RateLimitAutoConfiguration {
     /** Measures demand where the property demands it, also without an endpoint that shows it. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnBooleanProperty("ratelimit.demand.enabled")
-    @Import(DemandConfiguration.class)
+    @Import(MeasuringConfiguration.OfDemand.class)
     static class MeasuredDemand {}
 
     /** Logs that no request is limited in an application without web. Its code may use the throttlers. */

@@ -10,6 +10,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
+import io.ratelimit.change.LimitChanges;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.PolicyConfiguration;
@@ -71,7 +72,8 @@ class RateLimitAutoConfigurationTests {
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),
                         context.getBean(FailureListener.class).getClass(),
-                        Throttlers.class));
+                        Throttlers.class,
+                        LimitChanges.class));
     }
 
     @ParameterizedTest

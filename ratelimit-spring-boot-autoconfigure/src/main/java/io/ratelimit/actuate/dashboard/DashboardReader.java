@@ -8,16 +8,17 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
-import io.ratelimit.actuate.RateLimitsEndpoint;
-import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors;
+import io.ratelimit.actuate.Descriptors.BackendDescriptor;
+import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
+import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Kind;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.change.LimitChanges;
+import io.ratelimit.demand.DemandListener;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -26,6 +27,7 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -38,19 +40,35 @@ final class DashboardReader {
     private final DecisionHistory history;
     private final DeniedKeysCache deniedKeys;
     private final @Nullable Backend backend;
+    private final @Nullable DemandListener demand;
+    private final Predicate<ThrottlePolicy> refunds;
 
-    /** @param backend the remote backend; null if there is none */
+    /**
+     * @param backend the remote backend; null if there is none
+     * @param demand the demand of all policies; null if it isn't measured
+     * @param refunds whether a policy gives tokens back, which the demand counts as used
+     */
     DashboardReader(
             Throttlers throttlers,
             LimitChanges changes,
             DecisionHistory history,
             DeniedKeys deniedKeys,
-            @Nullable Backend backend) {
+            @Nullable Backend backend,
+            @Nullable DemandListener demand,
+            Predicate<ThrottlePolicy> refunds) {
         this.throttlers = throttlers;
         this.changes = changes;
         this.history = history;
         this.deniedKeys = new DeniedKeysCache(deniedKeys, System::nanoTime);
         this.backend = backend;
+        this.demand = demand;
+        this.refunds = refunds;
+    }
+
+    /** Returns the demand of all policies; null if it isn't measured. */
+    @Nullable
+    DemandData demand() {
+        return demand == null ? null : DemandData.of(throttlers, demand, refunds);
     }
 
     /** Returns the present state, and the counts of the steps after the given second. */
@@ -77,7 +95,7 @@ final class DashboardReader {
         boolean lastSeen = throttler.backend() != null;
         return new PolicyData(
                 policy.name(),
-                RateLimitsEndpoint.text(policy.mode()),
+                Descriptors.text(policy.mode()),
                 policy.key(),
                 policy.spec().rate().toString(),
                 policy.spec().capacity(),

@@ -1,16 +1,10 @@
 package io.ratelimit.actuate.dashboard;
 
-import io.ratelimit.Backend;
-import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard.DashboardFiles.DashboardFile;
-import io.ratelimit.change.LimitChanges;
-import io.ratelimit.demand.DemandListener;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -47,35 +41,14 @@ final class RateLimitDashboard {
     private static final String DEMAND = "demand";
 
     private final DashboardFiles files = new DashboardFiles();
-    private final Throttlers throttlers;
-    private final @Nullable DemandListener demand;
-    private final Predicate<ThrottlePolicy> refunds;
     private final DashboardReader reader;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
 
-    /**
-     * @param demand the demand of all policies; null if it isn't measured
-     * @param backend the remote backend; null if there is none
-     * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
-     * @param showsKeys whether a caller sees the texts of keys instead of hashes
-     */
-    public RateLimitDashboard(
-            Throttlers throttlers,
-            LimitChanges changes,
-            DecisionHistory history,
-            DeniedKeys deniedKeys,
-            @Nullable DemandListener demand,
-            Predicate<ThrottlePolicy> refunds,
-            @Nullable Backend backend,
-            Supplier<PathMappedEndpoints> endpoints,
-            EndpointAccessResolver access,
-            Predicate<SecurityContext> showsKeys) {
-        this.throttlers = throttlers;
-        this.demand = demand;
-        this.refunds = refunds;
-        this.reader = new DashboardReader(throttlers, changes, history, deniedKeys, backend);
-        this.paths = new EndpointPaths(endpoints, access, changes.isShared());
+    /** @param showsKeys whether a caller sees the texts of keys instead of hashes */
+    RateLimitDashboard(DashboardReader reader, EndpointPaths paths, Predicate<SecurityContext> showsKeys) {
+        this.reader = reader;
+        this.paths = paths;
         this.showsKeys = showsKeys;
     }
 
@@ -103,9 +76,9 @@ final class RateLimitDashboard {
                     showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
-        if (file.equals(DEMAND) && demand != null) {
-            return new WebEndpointResponse<>(
-                    DemandData.of(throttlers, demand, refunds), MimeTypeUtils.APPLICATION_JSON);
+        DemandData demand = file.equals(DEMAND) ? reader.demand() : null;
+        if (demand != null) {
+            return new WebEndpointResponse<>(demand, MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);
         return found == null
@@ -116,10 +89,10 @@ final class RateLimitDashboard {
     /**
      * The paths of the dashboard and of the endpoint that changes limits, and the access to the latter.
      *
+     * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
      * @param forAll whether changes for all instances are possible
      */
-    private record EndpointPaths(
-            Supplier<PathMappedEndpoints> endpoints, EndpointAccessResolver access, boolean forAll) {
+    record EndpointPaths(Supplier<PathMappedEndpoints> endpoints, EndpointAccessResolver access, boolean forAll) {
 
         private static final EndpointId DASHBOARD = EndpointId.of(ID);
         private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);

@@ -3,10 +3,10 @@ package io.ratelimit.actuate.dashboard;
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.DemandConfiguration;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.DeniedKeysConfiguration;
+import io.ratelimit.actuate.MeasuringConfiguration;
 import io.ratelimit.actuate.RateLimitsEndpointProperties;
+import io.ratelimit.actuate.dashboard.RateLimitDashboard.EndpointPaths;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
@@ -33,7 +33,7 @@ import org.springframework.context.annotation.Import;
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
 @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
-@Import({DeniedKeysConfiguration.class, DemandConfiguration.class})
+@Import(MeasuringConfiguration.class)
 public final class RateLimitDashboardAutoConfiguration {
 
     @Bean(initMethod = "start")
@@ -42,27 +42,32 @@ public final class RateLimitDashboardAutoConfiguration {
     }
 
     @Bean
-    RateLimitDashboard rateLimitDashboard(
+    DashboardReader rateLimitDashboardReader(
             Throttlers throttlers,
             LimitChanges changes,
             DecisionHistory history,
             DeniedKeys deniedKeys,
-            ObjectProvider<DemandListener> demand,
-            RateLimitProperties properties,
-            RateLimitsEndpointProperties endpointProperties,
             ObjectProvider<Backend> backend,
-            ObjectProvider<PathMappedEndpoints> endpoints,
-            EndpointAccessResolver access) {
-        return new RateLimitDashboard(
+            ObjectProvider<DemandListener> demand,
+            RateLimitProperties properties) {
+        return new DashboardReader(
                 throttlers,
                 changes,
                 history,
                 deniedKeys,
-                demand.getIfAvailable(),
-                properties::refunds,
                 backend.getIfAvailable(),
-                endpoints::getObject,
-                access,
-                endpointProperties::showsKeys);
+                demand.getIfAvailable(),
+                properties::refunds);
+    }
+
+    @Bean
+    RateLimitDashboard rateLimitDashboard(
+            DashboardReader reader,
+            LimitChanges changes,
+            ObjectProvider<PathMappedEndpoints> endpoints,
+            EndpointAccessResolver access,
+            RateLimitsEndpointProperties properties) {
+        return new RateLimitDashboard(
+                reader, new EndpointPaths(endpoints::getObject, access, changes.isShared()), properties::showsKeys);
     }
 }

@@ -16,9 +16,9 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.RateLimitsEndpoint.BackendDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.ChangedDescriptor;
-import io.ratelimit.actuate.RateLimitsEndpoint.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors.BackendDescriptor;
+import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
+import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
@@ -188,8 +188,7 @@ class DashboardReaderTests {
         Backend.State down = new Backend.State(Backend.Condition.DOWN, since, "no answer within 100 ms");
         Backend backend = new FixedBackend(down);
         Throttlers throttlers = throttlers(new NoSnapshotStore(BucketStore.local(time), backend), ALL);
-        DashboardReader reader =
-                new DashboardReader(throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, backend);
+        DashboardReader reader = reader(throttlers, backend);
 
         assertThat(reader.read(Step.SECOND, 0, CHANGE, false).backends())
                 .containsExactly(
@@ -228,7 +227,12 @@ class DashboardReaderTests {
     }
 
     private DashboardReader reader(Throttlers throttlers) {
-        return new DashboardReader(throttlers, new LimitChanges(throttlers, time, null), history, deniedKeys, null);
+        return reader(throttlers, null);
+    }
+
+    private DashboardReader reader(Throttlers throttlers, @Nullable Backend backend) {
+        LimitChanges changes = new LimitChanges(throttlers, time, null);
+        return new DashboardReader(throttlers, changes, history, deniedKeys, backend, null, policy -> false);
     }
 
     private static PolicyData policy(DashboardData data, String name) {

@@ -1,0 +1,296 @@
+package io.ratelimit.actuate;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import io.ratelimit.Backend;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Keys;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.DeniedKeys.DeniedKey;
+import io.ratelimit.change.LimitChanges;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+
+/** The descriptions of policies and buckets in the responses of the endpoint and of the dashboard. */
+public final class Descriptors {
+
+    private Descriptors() {}
+
+    /** Returns a constant as application.yml spells it, such as {@code before-authentication}. */
+    public static String text(Enum<?> constant) {
+        return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    /**
+     * The response that contains all policies.
+     *
+     * @param policies the policies by name
+     * @param backend the backend that holds buckets of some policies; null if all are in memory
+     */
+    record PoliciesDescriptor(
+            Map<String, PolicyDescriptor> policies,
+            @Nullable BackendDescriptor backend) implements OperationResponseBody {}
+
+    /**
+     * A policy.
+     *
+     * @param mode enforce, shadow or off
+     * @param key the names of the key parts; empty for a global policy
+     * @param limit the policy's own limit; for a global policy with the state of its bucket
+     * @param tiers the limits of the tiers by name; for a global policy with the states of their buckets
+     * @param lease the time for which the instance takes tokens from the backend ahead; null if it doesn't
+     * @param buckets the number of buckets in this instance
+     * @param waiting the number of queued calls
+     * @param deniedMost the keys denied most in the last minutes
+     */
+    record PolicyDescriptor(
+            String policy,
+            String mode,
+            List<String> key,
+            LimitDescriptor limit,
+            Map<String, LimitDescriptor> tiers,
+            ScopeDescriptor scope,
+            @Nullable String lease,
+            long buckets,
+            int waiting,
+            List<DeniedKeyDescriptor> deniedMost)
+            implements OperationResponseBody {}
+
+    /**
+     * The configuration of a policy apart from its limit.
+     *
+     * @param appliesTo requests, annotated or code
+     * @param phase the phase of the filter; null if the filter doesn't use the policy
+     * @param paths the path patterns; empty for all paths
+     * @param excludePaths the path patterns that are excluded
+     * @param methods the HTTP methods; empty for all
+     * @param overrides the number of keys and networks with an override
+     * @param limitBy the source of requests' own limits; null if there is none
+     * @param backend the backend of the buckets
+     * @param onBackendFailure the rule for a failed backend; null if the buckets are in memory
+     */
+    public record ScopeDescriptor(
+            String appliesTo,
+            @Nullable String phase,
+            List<String> paths,
+            List<String> excludePaths,
+            List<String> methods,
+            int overrides,
+            @Nullable String limitBy,
+            String backend,
+            @Nullable String onBackendFailure) {}
+
+    /**
+     * The rate and the capacity of buckets, and the state of the bucket if there is a single one.
+     *
+     * @param zone the time zone of the calendar; null for another refill
+     * @param available the whole tokens in the bucket at present; null for several buckets or an unavailable backend
+     * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
+     * @param changed the difference from the configuration; null if there is none
+     */
+    record LimitDescriptor(
+            String rate,
+            long capacity,
+            String refill,
+            @Nullable String zone,
+            @Nullable Long available,
+            @Nullable Long fullInMs,
+            @Nullable ChangedDescriptor changed) {
+
+        private static final long NANOS_PER_MILLI = 1_000_000;
+
+        static LimitDescriptor of(BucketSpec spec) {
+            return of(spec, null);
+        }
+
+        static LimitDescriptor of(BucketSpec spec, @Nullable BucketSnapshot bucket) {
+            String refill = text(spec.refill());
+            String zone = spec.refill() == Refill.CALENDAR ? spec.zone().toString() : null;
+            return bucket == null
+                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, zone, null, null, null)
+                    : new LimitDescriptor(
+                            bucket.rate().toString(),
+                            bucket.capacity(),
+                            refill,
+                            zone,
+                            bucket.available(),
+                            bucket.resetAfter().plusNanos(NANOS_PER_MILLI - 1).toMillis(),
+                            null);
+        }
+
+        LimitDescriptor with(@Nullable ChangedDescriptor changed) {
+            return new LimitDescriptor(rate, capacity, refill, zone, available, fullInMs, changed);
+        }
+    }
+
+    /**
+     * The difference of a limit from the configuration.
+     *
+     * @param target the instances that the change is for: all, or instance for this one; {@code for} in the response
+     * @param since the time of the change, in ISO-8601, UTC; null if code of the application has made it
+     * @param until the time at which the change ends; null for none
+     * @param rate the configured rate
+     * @param capacity the configured capacity
+     */
+    public record ChangedDescriptor(
+            @JsonProperty("for") String target,
+            @Nullable String since,
+            @Nullable String until,
+            String rate,
+            long capacity) {
+
+        static final String ALL = "all";
+        static final String INSTANCE = "instance";
+
+        /** Returns the description of a difference; null for null. */
+        public static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
+            return difference == null
+                    ? null
+                    : new ChangedDescriptor(
+                            difference.forAll() ? ALL : INSTANCE,
+                            difference.since() == null
+                                    ? null
+                                    : difference.since().toString(),
+                            difference.until() == null
+                                    ? null
+                                    : difference.until().toString(),
+                            difference.configured().rate().toString(),
+                            difference.configured().capacity());
+        }
+    }
+
+    /**
+     * One bucket.
+     *
+     * @param mode the mode for the key of the bucket: enforce, shadow or off
+     * @param overridden whether an override applies to the key
+     * @param key null for a global policy, or if the policy is off for the key
+     * @param limit the limit with the state of the bucket; null if the policy is off for the key
+     * @param limitBy the source of requests' own limits, which may differ from {@code limit}; null if there is none
+     * @param tiers the tiers of the policy, each of which has another bucket for the key
+     * @param backend the backend that holds the bucket; null if it is in memory
+     */
+    record BucketDescriptor(
+            String policy,
+            String mode,
+            boolean overridden,
+            @Nullable KeyDescriptor key,
+            @Nullable LimitDescriptor limit,
+            @Nullable String limitBy,
+            List<String> tiers,
+            @Nullable BackendDescriptor backend)
+            implements OperationResponseBody {}
+
+    /**
+     * A change of a limit.
+     *
+     * @param tier the changed tier; null for the policy's own limit
+     * @param now the limit after the change
+     * @param holds where and how long the change is valid
+     */
+    record ChangeDescriptor(
+            String policy, @Nullable String tier, LimitDescriptor before, LimitDescriptor now, String holds)
+            implements OperationResponseBody {}
+
+    /**
+     * A bucket that was reset.
+     *
+     * @param key null for the bucket of a global policy
+     * @param limit the limit with the state of the bucket; a bucket that several keys share is unchanged
+     * @param holds the instances that the reset applies to
+     */
+    record ResetDescriptor(String policy, @Nullable KeyDescriptor key, LimitDescriptor limit, String holds)
+            implements OperationResponseBody {}
+
+    /**
+     * A key, with its texts only where the configuration allows that.
+     *
+     * @param hash a hash that is stable until the application stops
+     * @param parts the texts of the parts; null if keys are hidden
+     * @param missing the names of the parts that the request lacked and that have a placeholder; null if there are none,
+     *     or if keys are hidden
+     * @param tier the tier of the bucket; null for none
+     */
+    public record KeyDescriptor(
+            String hash,
+            @Nullable List<String> parts,
+            @Nullable List<String> missing,
+            @Nullable String tier) {
+
+        /**
+         * @param key the composed key
+         * @param shown whether to include the texts
+         */
+        static KeyDescriptor of(ThrottlePolicy policy, String key, boolean shown) {
+            List<String> parts = Keys.parts(key);
+            List<String> missing = IntStream.range(0, parts.size())
+                    .filter(i -> Keys.isPlaceholder(parts.get(i)))
+                    .mapToObj(i -> i < policy.key().size() ? policy.key().get(i) : "part " + (i + 1))
+                    .toList();
+            String tier = Keys.tier(key);
+            return new KeyDescriptor(
+                    DeniedKeys.hash(key),
+                    shown ? parts.stream().map(KeyDescriptor::validText).toList() : null,
+                    shown && !missing.isEmpty() ? missing : null,
+                    ThrottlePolicy.isName(tier) ? tier : null);
+        }
+
+        /** Replaces unpaired surrogates, which an expression can leave by cutting a text: JSON doesn't allow them. */
+        private static String validText(String part) {
+            return new String(Keys.text(part).getBytes(StandardCharsets.UTF_8), StandardCharsets.UTF_8);
+        }
+    }
+
+    /**
+     * A key that a policy denies often.
+     *
+     * @param denied the lower bound of the number of denials
+     * @param shadow true if the policy was in shadow mode for the key, so that no call was rejected; otherwise null
+     */
+    public record DeniedKeyDescriptor(
+            KeyDescriptor key, long denied, @Nullable Boolean shadow) {
+
+        /** @param shown whether to include the texts of the key */
+        public static DeniedKeyDescriptor of(ThrottlePolicy policy, DeniedKey key, boolean shown) {
+            return new DeniedKeyDescriptor(
+                    KeyDescriptor.of(policy, key.key(), shown), key.denied(), key.shadow() ? true : null);
+        }
+    }
+
+    /**
+     * The health of a backend.
+     *
+     * @param name the name of the backend, such as Redis
+     * @param condition UP, DOWN or MISCONFIGURED
+     * @param since the time of the last change of the condition, in ISO-8601, UTC
+     * @param cause the cause of the failure; null if there is none
+     */
+    public record BackendDescriptor(
+            String name,
+            String condition,
+            String since,
+            @Nullable String cause) {
+
+        /** Returns the health of the backend; null if there is none, or no policy uses it: without calls nothing is known. */
+        public static @Nullable BackendDescriptor ofUsed(@Nullable Backend backend, Throttlers throttlers) {
+            boolean isUsed = throttlers.all().stream()
+                    .anyMatch(throttler -> throttler.policy().mode() != Mode.OFF && throttler.backend() != null);
+            return backend == null || !isUsed ? null : of(backend);
+        }
+
+        /** Returns the health of a backend as its latest calls have shown it. */
+        static BackendDescriptor of(Backend backend) {
+            Backend.State state = backend.state();
+            return new BackendDescriptor(
+                    backend.name(), state.condition().name(), state.since().toString(), state.cause());
+        }
+    }
+}
