@@ -13,6 +13,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Buckets in the memory of this process, taken from one after the other; when one denies, the earlier ones get their
@@ -190,13 +191,20 @@ final class LocalBucketStore implements BucketStore {
         buckets(charge.policy()).reset(charge.key());
     }
 
+    /** Returns the buckets of a policy: as its throttler has them, or by its name for a policy without a throttler. */
     PolicyBuckets buckets(ThrottlePolicy policy) {
-        PolicyBuckets buckets = policies.get(policy.name());
-        return buckets != null
-                ? buckets
-                : policies.computeIfAbsent(
-                        policy.name(),
-                        name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
+        PolicyThrottler throttler = policy.throttler();
+        PolicyBuckets known = throttler == null ? null : throttler.buckets();
+        return known != null && known.expireBy(clock) ? known : named(policy, throttler);
+    }
+
+    private PolicyBuckets named(ThrottlePolicy policy, @Nullable PolicyThrottler throttler) {
+        PolicyBuckets named = policies.computeIfAbsent(
+                policy.name(), name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
+        if (throttler != null) {
+            throttler.setBuckets(named);
+        }
+        return named;
     }
 
     @Override

@@ -42,6 +42,11 @@ final class PolicyBuckets {
         this.overflow = new ExpiringBuckets(ticker, scheduler, time);
     }
 
+    /** Returns whether these buckets expire by a clock. Each store in memory has its own. */
+    boolean expireBy(Ticker clock) {
+        return ticker == clock;
+    }
+
     /** Returns the bucket of a charge under the charge's spec. It may be closed by the time it is used. */
     BucketState bucket(Charge charge, long nanos) {
         long keyHash = hash.hash64(charge.key());

@@ -21,11 +21,14 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     private final Throttlers throttlers;
     private final List<Consumer<ThrottlePolicy>> checks = new ArrayList<>();
     private final ThrottlePolicy configured;
+    private final WaitQueues.Queue queue = new WaitQueues.Queue();
     private volatile ThrottlePolicy policy;
+    private volatile PolicyListener listener = PolicyListener.NONE;
+    private volatile @Nullable PolicyBuckets buckets;
 
     PolicyThrottler(ThrottlePolicy policy, Throttlers throttlers) {
-        this.configured = policy;
-        this.policy = policy;
+        this.configured = policy.heldBy(this);
+        this.policy = configured;
         this.throttlers = throttlers;
     }
 
@@ -42,6 +45,35 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     /** Returns the backend that decides for the policy; null if this process decides. */
     public @Nullable Backend backend() {
         return throttlers.backend(policy);
+    }
+
+    /** Returns whether these throttlers have this one. */
+    boolean isOf(Throttlers throttlers) {
+        return this.throttlers == throttlers;
+    }
+
+    /** Returns the queue of the policy's waiting calls. */
+    WaitQueues.Queue queue() {
+        return queue;
+    }
+
+    /** Returns the listener for this policy alone. */
+    PolicyListener listener() {
+        return listener;
+    }
+
+    void setListener(PolicyListener listener) {
+        this.listener = listener;
+    }
+
+    /** Returns the buckets in the store that used them last; null before the first use. */
+    @Nullable
+    PolicyBuckets buckets() {
+        return buckets;
+    }
+
+    void setBuckets(PolicyBuckets buckets) {
+        this.buckets = buckets;
     }
 
     /**

@@ -1,9 +1,11 @@
 package io.ratelimit;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A listener for every decision and for the other events of policies: for logs, meters and dashboards.
+ * A listener for every decision and for the other events of policies: for logs, meters and dashboards. A listener that
+ * keeps something for each policy returns a {@link PolicyListener} when the policy is {@linkplain #added added}.
  * {@link Throttlers} calls it on the caller's thread, so it must be quick. A listener that throws is reported once in
  * the log, with its class, and is not called again.
  */
@@ -44,8 +46,14 @@ public interface ThrottleListener {
      */
     void decided(Decision decision);
 
-    /** Handles a new policy. Its decisions come later. */
-    default void added(PolicyThrottler throttler) {}
+    /**
+     * Handles a new policy. Its decisions come later.
+     *
+     * @return the listener for this policy alone, which is called after this one; null for none
+     */
+    default @Nullable PolicyListener added(PolicyThrottler throttler) {
+        return null;
+    }
 
     /** Handles an event of a policy beside its decisions. */
     default void eventOccurred(ThrottlePolicy policy, Event event) {}

@@ -5,10 +5,15 @@ import static io.ratelimit.Check.check;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A limit as the user wrote it. Immutable: start at {@link #of(String, BucketSpec, String...)}, and change one property
  * at a time by its {@code with…} method.
+ *
+ * <p>A policy that {@linkplain PolicyThrottler#policy() a throttler returns} also leads back to this throttler, and so a
+ * charge does. Two policies with the same properties are equal, whether or not they have a throttler.
  */
 public final class ThrottlePolicy {
 
@@ -50,32 +55,67 @@ public final class ThrottlePolicy {
     private final int queueLimit;
     private final Duration lease;
 
-    private ThrottlePolicy(
-            String name,
-            BucketSpec spec,
-            Map<String, BucketSpec> tiers,
-            List<String> key,
-            boolean ignoreCase,
-            int maxKeys,
-            Mode mode,
-            RetryJitter retryJitter,
-            Duration maxWait,
-            int queueLimit,
-            Duration lease) {
-        check(isName(name), "the name of a policy", "lower-case letters, digits and dashes, 64 at most", name);
-        check(maxKeys >= 1, "max-keys", "at least 1", maxKeys);
-        check(queueLimit >= 1, "queue-limit", "at least 1", queueLimit);
-        this.name = name;
-        this.spec = spec;
-        this.tiers = Map.copyOf(tiers);
-        this.key = List.copyOf(key);
-        this.ignoreCase = ignoreCase;
-        this.maxKeys = maxKeys;
-        this.mode = mode;
-        this.retryJitter = retryJitter;
-        this.maxWait = atMostLongest(maxWait);
-        this.queueLimit = queueLimit;
-        this.lease = validLease(lease);
+    /** The throttler that this version of the policy belongs to; null for a policy that was not added. */
+    private final @Nullable PolicyThrottler throttler;
+
+    private ThrottlePolicy(Draft draft) {
+        check(
+                isName(draft.name),
+                "the name of a policy",
+                "lower-case letters, digits and dashes, 64 at most",
+                draft.name);
+        check(draft.maxKeys >= 1, "max-keys", "at least 1", draft.maxKeys);
+        check(draft.queueLimit >= 1, "queue-limit", "at least 1", draft.queueLimit);
+        this.name = draft.name;
+        this.spec = draft.spec;
+        this.tiers = Map.copyOf(draft.tiers);
+        this.key = List.copyOf(draft.key);
+        this.ignoreCase = draft.ignoreCase;
+        this.maxKeys = draft.maxKeys;
+        this.mode = draft.mode;
+        this.retryJitter = draft.retryJitter;
+        this.maxWait = atMostLongest(draft.maxWait);
+        this.queueLimit = draft.queueLimit;
+        this.lease = validLease(draft.lease);
+        this.throttler = draft.throttler;
+    }
+
+    /** The properties of a policy to be created. */
+    private static final class Draft {
+
+        private final String name;
+        private BucketSpec spec;
+        private Map<String, BucketSpec> tiers = Map.of();
+        private final List<String> key;
+        private boolean ignoreCase = true;
+        private int maxKeys = DEFAULT_MAX_KEYS;
+        private Mode mode = Mode.ENFORCE;
+        private RetryJitter retryJitter = RetryJitter.NONE;
+        private Duration maxWait = Duration.ZERO;
+        private int queueLimit = DEFAULT_QUEUE_LIMIT;
+        private Duration lease = Duration.ZERO;
+        private @Nullable PolicyThrottler throttler;
+
+        Draft(String name, BucketSpec spec, List<String> key) {
+            this.name = name;
+            this.spec = spec;
+            this.key = key;
+        }
+    }
+
+    private ThrottlePolicy with(Consumer<Draft> change) {
+        Draft draft = new Draft(name, spec, key);
+        draft.tiers = tiers;
+        draft.ignoreCase = ignoreCase;
+        draft.maxKeys = maxKeys;
+        draft.mode = mode;
+        draft.retryJitter = retryJitter;
+        draft.maxWait = maxWait;
+        draft.queueLimit = queueLimit;
+        draft.lease = lease;
+        draft.throttler = throttler;
+        change.accept(draft);
+        return new ThrottlePolicy(draft);
     }
 
     /**
@@ -95,36 +135,22 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the name is not of that form
      */
     public static ThrottlePolicy of(String name, BucketSpec spec, List<String> key) {
-        return new ThrottlePolicy(
-                name,
-                spec,
-                Map.of(),
-                key,
-                true,
-                DEFAULT_MAX_KEYS,
-                Mode.ENFORCE,
-                RetryJitter.NONE,
-                Duration.ZERO,
-                DEFAULT_QUEUE_LIMIT,
-                Duration.ZERO);
+        return new ThrottlePolicy(new Draft(name, spec, key));
     }
 
     /** Returns this policy with another {@link #spec()}. */
     public ThrottlePolicy withSpec(BucketSpec spec) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.spec = spec);
     }
 
     /** Returns this policy with other {@link #tiers()}. */
     public ThrottlePolicy withTiers(Map<String, BucketSpec> tiers) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.tiers = tiers);
     }
 
     /** Returns this policy with another {@link #ignoreCase()}. */
     public ThrottlePolicy withIgnoreCase(boolean ignoreCase) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.ignoreCase = ignoreCase);
     }
 
     /**
@@ -133,20 +159,17 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if {@code maxKeys} is below 1
      */
     public ThrottlePolicy withMaxKeys(int maxKeys) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.maxKeys = maxKeys);
     }
 
     /** Returns this policy with another {@link #mode()}. */
     public ThrottlePolicy withMode(Mode mode) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.mode = mode);
     }
 
     /** Returns this policy with another {@link #retryJitter()}. */
     public ThrottlePolicy withRetryJitter(RetryJitter retryJitter) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.retryJitter = retryJitter);
     }
 
     /**
@@ -156,8 +179,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the wait is negative
      */
     public ThrottlePolicy withMaxWait(Duration maxWait) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.maxWait = maxWait);
     }
 
     /**
@@ -166,8 +188,7 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the limit is below 1
      */
     public ThrottlePolicy withQueueLimit(int queueLimit) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.queueLimit = queueLimit);
     }
 
     /**
@@ -176,8 +197,18 @@ public final class ThrottlePolicy {
      * @throws IllegalArgumentException if the lease is negative or above a minute
      */
     public ThrottlePolicy withLease(Duration lease) {
-        return new ThrottlePolicy(
-                name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return with(draft -> draft.lease = lease);
+    }
+
+    /** Returns this policy as a version that belongs to a throttler. */
+    ThrottlePolicy heldBy(PolicyThrottler throttler) {
+        return with(draft -> draft.throttler = throttler);
+    }
+
+    /** Returns the throttler that this version of the policy belongs to; null for a policy that was not added. */
+    @Nullable
+    PolicyThrottler throttler() {
+        return throttler;
     }
 
     /** Returns the name: lower-case letters, digits and dashes. */

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -36,9 +37,10 @@ public final class Throttlers {
 
     private volatile Map<String, PolicyThrottler> throttlers = Map.of();
     private final BucketStore store;
-    private final ThrottleListener listener;
+    private final ThrottleListener listeners;
+    private final ThrottleListener listener = new Notification();
+    private final Map<String, PolicyThrottler> foreign = new ConcurrentHashMap<>();
     private final WaitQueues queues;
-    private final WaitQueues.Shadow shadowQueues;
     private final Taker atOnce;
     private final Taker shadowWaiting;
 
@@ -51,11 +53,10 @@ public final class Throttlers {
     public Throttlers(
             Collection<ThrottlePolicy> policies, BucketStore store, TimeSource time, ThrottleListener listener) {
         this.store = store;
-        this.listener = listener instanceof GuardedListeners ? listener : ThrottleListener.of(List.of(listener));
-        this.queues = new WaitQueues(store, time);
-        this.shadowQueues = new WaitQueues.Shadow(store, time);
+        this.listeners = listener instanceof GuardedListeners ? listener : ThrottleListener.of(List.of(listener));
+        this.queues = new WaitQueues(this, store, time);
         this.atOnce = store::take;
-        this.shadowWaiting = charges -> shadowQueues.take(charges.get(0));
+        this.shadowWaiting = charges -> queues.takeInShadow(charges.get(0));
         policies.forEach(this::add);
     }
 
@@ -76,11 +77,31 @@ public final class Throttlers {
      */
     public synchronized void add(ThrottlePolicy policy) {
         Map<String, PolicyThrottler> extended = new LinkedHashMap<>(throttlers);
+        check(!extended.containsKey(policy.name()), "the name of a policy", "unique", policy.name());
+        extended.put(policy.name(), create(policy));
+        throttlers = extended;
+    }
+
+    private PolicyThrottler create(ThrottlePolicy policy) {
         PolicyThrottler throttler =
                 policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
-        check(extended.put(policy.name(), throttler) == null, "the name of a policy", "unique", policy.name());
-        throttlers = extended;
-        listener.added(throttler);
+        PolicyListener own = listeners.added(throttler);
+        throttler.setListener(own == null ? PolicyListener.NONE : own);
+        return throttler;
+    }
+
+    /**
+     * Returns the throttler of a charge's policy: the one that the policy leads to, or for a policy that wasn't read from
+     * a throttler, the one of its name. A policy that was never added gets one too, which isn't one of {@link #all}.
+     */
+    PolicyThrottler of(ThrottlePolicy policy) {
+        PolicyThrottler own = policy.throttler();
+        return own != null && own.isOf(this) ? own : named(policy);
+    }
+
+    private PolicyThrottler named(ThrottlePolicy policy) {
+        PolicyThrottler added = throttlers.get(policy.name());
+        return added != null ? added : foreign.computeIfAbsent(policy.name(), name -> create(policy));
     }
 
     /**
@@ -342,6 +363,32 @@ public final class Throttlers {
         return listener;
     }
 
+    /** Calls the listeners of all policies, and then the policy's own. */
+    private final class Notification implements ThrottleListener {
+
+        @Override
+        public void decided(Decision decision) {
+            listeners.decided(decision);
+            List<Answer> answers = decision.answers();
+            for (int i = 0; i < answers.size(); i++) {
+                Answer answer = answers.get(i);
+                of(answer.policy()).listener().decided(decision, answer);
+            }
+        }
+
+        @Override
+        public void eventOccurred(ThrottlePolicy policy, Event event) {
+            listeners.eventOccurred(policy, event);
+            of(policy).listener().eventOccurred(event);
+        }
+
+        @Override
+        public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
+            listeners.reconfigured(before, after);
+            of(after).listener().reconfigured(before, after);
+        }
+    }
+
     @Nullable
     Backend backend(ThrottlePolicy policy) {
         return store.backend(policy);
@@ -371,8 +418,7 @@ public final class Throttlers {
      * @throws UnknownPolicyException if there is no policy of that name
      */
     public int waiting(String policy) {
-        ThrottlePolicy current = get(policy).policy();
-        return current.mode() == Mode.SHADOW ? shadowQueues.size(current) : queues.size(current);
+        return queues.size(get(policy).policy());
     }
 
     /** Thrown if no throttle policy has the requested name. */

@@ -2,37 +2,84 @@ package io.ratelimit;
 
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy.Mode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.PriorityQueue;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The queues of waiting calls, one for each policy: their lengths, and whether another call may join. A queue keeps no
- * order, since each call has taken its tokens ahead, and its turn is fixed by then. Thread-safe.
+ * Lets calls wait, each in the queues of its policies: decides whether another call may join. A queue keeps no order, since
+ * each call has taken its tokens ahead, and its turn is fixed by then. Thread-safe.
  */
 final class WaitQueues {
 
+    private final Throttlers throttlers;
     private final BucketStore store;
     private final TimeSource time;
-    private final Map<String, AtomicInteger> queues = new ConcurrentHashMap<>();
 
-    WaitQueues(BucketStore store, TimeSource time) {
+    WaitQueues(Throttlers throttlers, BucketStore store, TimeSource time) {
+        this.throttlers = throttlers;
         this.store = store;
         this.time = time;
     }
 
-    /** Returns how many calls of a policy wait, or are about to. */
-    int size(ThrottlePolicy policy) {
-        return queue(policy.name()).get();
+    /**
+     * The queue of one policy: its length, and in shadow mode the turns of the calls that would wait. Thread-safe.
+     *
+     * <p>A queue in shadow mode holds no call: a call that would wait keeps a place until its turn would have come. A
+     * shadow denial is thus one that an enforced policy would have made.
+     */
+    static final class Queue {
+
+        private final AtomicInteger calls = new AtomicInteger();
+
+        /** The moments at which the calls would proceed, the next one first. */
+        private final PriorityQueue<Long> turns = new PriorityQueue<>((one, other) -> Long.signum(one - other));
+
+        private int size() {
+            return calls.get();
+        }
+
+        private boolean tryJoin(int limit) {
+            int before = calls.get();
+            while (before < limit && !calls.compareAndSet(before, before + 1)) {
+                before = calls.get();
+            }
+            return before < limit;
+        }
+
+        private void leave() {
+            calls.decrementAndGet();
+        }
+
+        private synchronized int turns(long now) {
+            while (!turns.isEmpty() && turns.peek() - now <= 0) {
+                turns.remove();
+            }
+            return turns.size();
+        }
+
+        private synchronized boolean addTurn(long now, long waitNanos, int limit) {
+            return turns(now) < limit && turns.add(now + waitNanos);
+        }
     }
 
-    private AtomicInteger queue(String policy) {
-        return queues.computeIfAbsent(policy, name -> new AtomicInteger());
+    /** Returns how many calls of a policy wait, or are about to; for a policy in shadow mode, how many would wait now. */
+    int size(ThrottlePolicy policy) {
+        return policy.mode() == Mode.SHADOW
+                ? queue(policy).turns(time.nanoTime())
+                : queue(policy).size();
+    }
+
+    private Queue queue(ThrottlePolicy policy) {
+        return throttlers.of(policy).queue();
+    }
+
+    private Queue queue(Answer answer) {
+        return queue(answer.policy());
     }
 
     /** Returns a call that may wait. Close it after the wait, or if the call doesn't wait. */
@@ -43,7 +90,7 @@ final class WaitQueues {
     /** The places of one call in the queues, at most one for a policy. */
     final class Call implements AutoCloseable {
 
-        private final List<String> joined = new ArrayList<>();
+        private final List<Queue> joined = new ArrayList<>();
 
         /** Takes the tokens at once; or ahead, if each bucket that is short has them in time and its queue has a place. */
         Decision take(List<Charge> charges) {
@@ -69,18 +116,19 @@ final class WaitQueues {
                 store.giveBack(ahead.answers());
                 return deny(ahead, full::equals, Outcome.QUEUE_FULL);
             }
-            leave(policy -> waiting.stream().noneMatch(answer -> policy.equals(name(answer))));
+            leave(queue -> waiting.stream().noneMatch(answer -> queue == queue(answer)));
             return ahead;
         }
 
         /** Joins the queues, or returns the first answer whose queue is full. */
         private @Nullable Answer join(List<Answer> answers) {
             for (Answer answer : answers) {
-                if (!joined.contains(name(answer))) {
-                    if (!tryJoin(answer.policy())) {
+                Queue queue = queue(answer);
+                if (!joined.contains(queue)) {
+                    if (!queue.tryJoin(answer.policy().queueLimit())) {
                         return answer;
                     }
-                    joined.add(name(answer));
+                    joined.add(queue);
                 }
             }
             return null;
@@ -100,27 +148,13 @@ final class WaitQueues {
 
         @Override
         public void close() {
-            leave(policy -> true);
+            leave(queue -> true);
         }
 
-        private void leave(Predicate<String> policies) {
-            joined.stream().filter(policies).forEach(policy -> queue(policy).decrementAndGet());
-            joined.removeIf(policies);
+        private void leave(Predicate<Queue> queues) {
+            joined.stream().filter(queues).forEach(Queue::leave);
+            joined.removeIf(queues);
         }
-    }
-
-    private boolean tryJoin(ThrottlePolicy policy) {
-        AtomicInteger queue = queue(policy.name());
-        int limit = policy.queueLimit();
-        int before = queue.get();
-        while (before < limit && !queue.compareAndSet(before, before + 1)) {
-            before = queue.get();
-        }
-        return before < limit;
-    }
-
-    private static String name(Answer answer) {
-        return answer.policy().name();
     }
 
     static boolean anyMayWait(List<Charge> charges) {
@@ -154,72 +188,31 @@ final class WaitQueues {
     }
 
     /**
-     * The queues of policies in shadow mode. They hold no call: a call that would wait keeps a place until its turn
-     * would have come. A shadow denial is thus one that an enforced policy would have made. Thread-safe.
+     * Takes the tokens of a policy in shadow mode at once; or ahead, if they come in time and the queue has a place. Holds no
+     * call.
      */
-    static final class Shadow {
-
-        private final BucketStore store;
-        private final TimeSource time;
-        private final Map<String, Turns> queues = new ConcurrentHashMap<>();
-
-        Shadow(BucketStore store, TimeSource time) {
-            this.store = store;
-            this.time = time;
+    Decision takeInShadow(Charge charge) {
+        List<Charge> charges = List.of(charge);
+        Decision atOnce = store.take(charges);
+        if (atOnce.outcome() != Outcome.DENIED || charge.maxWait().isZero()) {
+            return atOnce;
         }
-
-        /** Returns how many calls of a policy would wait now. */
-        int size(ThrottlePolicy policy) {
-            return queue(policy).size(time.nanoTime());
+        if (isTooLong(atOnce.answers().get(0))) {
+            return deny(atOnce, answer -> true, Outcome.TOO_LONG);
         }
+        int limit = charge.policy().queueLimit();
+        return queue(charge.policy()).turns(time.nanoTime()) < limit
+                ? takeAheadInShadow(charges, limit)
+                : deny(atOnce, answer -> true, Outcome.QUEUE_FULL);
+    }
 
-        /** Takes the tokens at once; or ahead, if they come in time and the queue has a place. */
-        Decision take(Charge charge) {
-            List<Charge> charges = List.of(charge);
-            Decision atOnce = store.take(charges);
-            if (atOnce.outcome() != Outcome.DENIED || charge.maxWait().isZero()) {
-                return atOnce;
-            }
-            if (isTooLong(atOnce.answers().get(0))) {
-                return deny(atOnce, Outcome.TOO_LONG);
-            }
-            int limit = charge.policy().queueLimit();
-            return size(charge.policy()) < limit ? takeAhead(charges, limit) : deny(atOnce, Outcome.QUEUE_FULL);
+    private Decision takeAheadInShadow(List<Charge> charges, int limit) {
+        Decision ahead = store.reserve(charges);
+        boolean waits = ahead.allowed() && ahead.waitNanos() > 0;
+        if (waits && !queue(charges.get(0).policy()).addTurn(time.nanoTime(), ahead.waitNanos(), limit)) {
+            store.giveBack(ahead.answers());
+            return deny(ahead, answer -> true, Outcome.QUEUE_FULL);
         }
-
-        private Decision takeAhead(List<Charge> charges, int limit) {
-            Decision ahead = store.reserve(charges);
-            boolean waits = ahead.allowed() && ahead.waitNanos() > 0;
-            if (waits && !queue(charges.get(0).policy()).join(time.nanoTime(), ahead.waitNanos(), limit)) {
-                store.giveBack(ahead.answers());
-                return deny(ahead, Outcome.QUEUE_FULL);
-            }
-            return ahead;
-        }
-
-        private static Decision deny(Decision decision, Outcome outcome) {
-            return WaitQueues.deny(decision, answer -> true, outcome);
-        }
-
-        private Turns queue(ThrottlePolicy policy) {
-            return queues.computeIfAbsent(policy.name(), name -> new Turns());
-        }
-
-        /** The moments at which the calls would proceed, the next one first. */
-        private static final class Turns {
-
-            private final PriorityQueue<Long> moments = new PriorityQueue<>((one, other) -> Long.signum(one - other));
-
-            synchronized int size(long now) {
-                while (!moments.isEmpty() && moments.peek() - now <= 0) {
-                    moments.remove();
-                }
-                return moments.size();
-            }
-
-            synchronized boolean join(long now, long waitNanos, int limit) {
-                return size(now) < limit && moments.add(now + waitNanos);
-            }
-        }
+        return ahead;
     }
 }

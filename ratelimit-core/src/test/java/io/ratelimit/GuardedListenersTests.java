@@ -3,8 +3,10 @@ package io.ratelimit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class GuardedListenersTests {
@@ -32,9 +34,6 @@ class GuardedListenersTests {
         public void decided(Decision decision) {
             fail();
         }
-
-        @Override
-        public void added(PolicyThrottler throttler) {}
 
         @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
@@ -88,5 +87,101 @@ class GuardedListenersTests {
                 .global("all");
 
         assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> throttler.decide(1));
+    }
+
+    /** A listener whose listeners for single policies throw, and that counts the calls of both. */
+    private static final class BrokenForOnePolicy implements ThrottleListener {
+
+        private final AtomicInteger calls = new AtomicInteger();
+
+        @Override
+        public void decided(Decision decision) {
+            calls.incrementAndGet();
+        }
+
+        @Override
+        public PolicyListener added(PolicyThrottler throttler) {
+            return (decision, answer) -> {
+                calls.incrementAndGet();
+                throw new IllegalStateException();
+            };
+        }
+    }
+
+    @Test
+    void aListenerIsLeftOutWithItsListenersForSinglePolicies() {
+        BrokenForOnePolicy broken = new BrokenForOnePolicy();
+        AtomicInteger decisions = new AtomicInteger();
+        AtomicInteger answers = new AtomicInteger();
+        Throttlers throttlers = throttlers(ThrottleListener.of(List.of(broken, new ThrottleListener() {
+            @Override
+            public void decided(Decision decision) {
+                decisions.incrementAndGet();
+            }
+
+            @Override
+            public PolicyListener added(PolicyThrottler throttler) {
+                return (decision, answer) -> answers.incrementAndGet();
+            }
+        })));
+        throttlers.add(ThrottlePolicy.of("more", BucketSpec.of("9/1d")));
+        for (int i = 0; i < 3; i++) {
+            throttlers.global("all").decide(1);
+            throttlers.global("more").decide(1);
+        }
+
+        assertThat(broken.calls).as("the decision and the first answer").hasValue(2);
+        assertThat(decisions).hasValue(6);
+        assertThat(answers).hasValue(6);
+    }
+
+    @Test
+    void aPolicysListenerGetsWhatConcernsThePolicyAndNothingElse() {
+        List<String> calls = new ArrayList<>();
+        ThrottleListener listener = new ThrottleListener() {
+            @Override
+            public void decided(Decision decision) {}
+
+            @Override
+            public @Nullable PolicyListener added(PolicyThrottler throttler) {
+                String name = throttler.policy().name();
+                return name.equals("silent")
+                        ? null
+                        : new PolicyListener() {
+                            @Override
+                            public void decided(Decision decision, Decision.Answer answer) {
+                                calls.add(name + " " + decision.outcome() + " " + answer.outcome());
+                            }
+
+                            @Override
+                            public void eventOccurred(Event event) {
+                                calls.add(name + " " + event);
+                            }
+
+                            @Override
+                            public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
+                                calls.add(name + " " + after.spec());
+                            }
+                        };
+            }
+        };
+        Throttlers throttlers = throttlers(listener);
+        ThrottlePolicy more = ThrottlePolicy.of("more", BucketSpec.of("9/1d"));
+        throttlers.add(more);
+        throttlers.add(ThrottlePolicy.of("silent", BucketSpec.of("9/1d")));
+        throttlers.decide(List.of(
+                throttlers.global("all").charge(3),
+                Charge.of(more, "", 1),
+                throttlers.global("silent").charge(1)));
+        throttlers.listener().eventOccurred(more, ThrottleListener.Event.DELAYED);
+        throttlers.get("more").reconfigure(BucketSpec.of("8/1d"));
+        throttlers.get("silent").reconfigure(BucketSpec.of("8/1d"));
+
+        assertThat(calls)
+                .containsExactly(
+                        "all NEVER_FITS NEVER_FITS",
+                        "more NEVER_FITS ALLOWED",
+                        "more DELAYED",
+                        "more 8/1d, capacity 8");
     }
 }

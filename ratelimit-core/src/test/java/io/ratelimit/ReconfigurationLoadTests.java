@@ -10,6 +10,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
@@ -77,10 +78,16 @@ class ReconfigurationLoadTests {
 
     @Test
     void twoConcurrentChangesAreReportedInTurnAndTheLastOneHolds() {
-        List<ThrottlePolicy> reported = new ArrayList<>(List.of(POLICY));
+        List<ThrottlePolicy> reported = new ArrayList<>();
         ThrottleListener listener = new ThrottleListener() {
             @Override
             public void decided(Decision decision) {}
+
+            @Override
+            public @Nullable PolicyListener added(PolicyThrottler throttler) {
+                reported.add(throttler.policy());
+                return null;
+            }
 
             @Override
             public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {

@@ -165,7 +165,8 @@ class ReconfigurationTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> throttlers.get("global").reconfigure("pro", FAST))
                 .withMessage("the policy 'global' has no tier 'pro', nor any other");
-        assertThat(throttlers.get("per-user").policy()).isSameAs(USER);
+        assertThat(throttlers.get("per-user").policy())
+                .isSameAs(throttlers.get("per-user").configured());
     }
 
     @Test
@@ -188,7 +189,7 @@ class ReconfigurationTests {
                 .as("a check must hold from the start")
                 .isThrownBy(() -> throttlers.get("global").checkChanges(policy -> Check.check(false, "it", "so", 0)));
         throttlers.get("global").reconfigure(FAST);
-        assertThat(user.policy()).isSameAs(USER);
+        assertThat(user.policy()).isSameAs(user.configured());
         assertThat(reported).hasSize(1);
     }
 

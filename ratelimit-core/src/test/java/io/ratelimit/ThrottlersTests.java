@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class ThrottlersTests {
@@ -676,8 +677,9 @@ class ThrottlersTests {
         public void decided(Decision decision) {}
 
         @Override
-        public void added(PolicyThrottler throttler) {
+        public @Nullable PolicyListener added(PolicyThrottler throttler) {
             reported.add(throttler.policy().name() + " added");
+            return null;
         }
 
         @Override

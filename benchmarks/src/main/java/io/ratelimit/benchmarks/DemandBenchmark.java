@@ -68,7 +68,7 @@ public class DemandBenchmark {
         if (measured == Measured.OUTSIDE) {
             Throttlers others = new Throttlers(List.of(policy), BucketStore.local(time), time, ThrottleListener.NONE);
             for (int i = 0; i < KEYS; i++) {
-                demand.decided(others.decide(List.of(Charge.of(policy, "user" + i, 1))));
+                throttlers.listener().decided(others.decide(List.of(Charge.of(policy, "user" + i, 1))));
             }
         }
         calls = IntStream.range(0, MEASURED_KEYS)

@@ -5,6 +5,8 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.PartitionedThrottler;
+import io.ratelimit.PolicyListener;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.actuate.DeniedKeys;
@@ -32,7 +34,8 @@ public class DeniedKeysBenchmark {
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("per-user", BucketSpec.of("1/s"), "user");
     private static final int CALLS = 1 << 16;
 
-    private final DeniedKeys denied = new DeniedKeys(new SystemTimeSource());
+    private final PolicyListener denied =
+            new DeniedKeys(new SystemTimeSource()).added(new PartitionedThrottler(POLICY));
 
     /** The number of denied keys, in random order. */
     @Param({"1", "100", "5000", "100000"})
@@ -72,11 +75,15 @@ public class DeniedKeysBenchmark {
 
     @Benchmark
     public void allowed() {
-        denied.decided(allowed);
+        decided(allowed);
     }
 
     @Benchmark
     public void denied(Position position) {
-        denied.decided(order[position.next()]);
+        decided(order[position.next()]);
+    }
+
+    private void decided(Decision decision) {
+        denied.decided(decision, decision.answers().get(0));
     }
 }

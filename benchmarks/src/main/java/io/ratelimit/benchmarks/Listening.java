@@ -2,7 +2,6 @@ package io.ratelimit.benchmarks;
 
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
-import io.ratelimit.Decision;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
@@ -27,17 +26,6 @@ public enum Listening {
         PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         List<ThrottleListener> all = List.of(
                 MeasuredMeters.create(registry, throttlers), new DeniedKeys(time), MeasuredHistory.create(time));
-        return new Several(all.subList(0, ordinal()).toArray(ThrottleListener[]::new));
-    }
-
-    /** One after the other, as the auto-configuration has it. */
-    private record Several(ThrottleListener[] each) implements ThrottleListener {
-
-        @Override
-        public void decided(Decision decision) {
-            for (ThrottleListener listener : each) {
-                listener.decided(decision);
-            }
-        }
+        return ThrottleListener.of(all.subList(0, ordinal()));
     }
 }

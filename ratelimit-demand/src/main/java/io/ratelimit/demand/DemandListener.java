@@ -5,6 +5,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.PolicyListener;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
@@ -12,8 +13,7 @@ import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +30,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     private static final long HOUR_NANOS = Duration.ofHours(1).toNanos();
 
     private final TimeSource time;
-    private final Map<String, PolicyMeters> policies = new ConcurrentHashMap<>();
+    private final List<PolicyMeters> policies = new CopyOnWriteArrayList<>();
     private @Nullable Future<?> nextHour;
     private boolean closed;
 
@@ -55,7 +55,7 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     private synchronized void endHour(long due) {
         long now = time.nanoTime();
         if (!closed && now - due >= 0) {
-            policies.values().forEach(policy -> policy.endHour(now));
+            policies.forEach(policy -> policy.limits.endHour(now));
             scheduleHour(now + HOUR_NANOS);
         }
     }
@@ -70,29 +70,14 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
     }
 
     @Override
-    public void added(PolicyThrottler throttler) {
-        ThrottlePolicy policy = throttler.policy();
-        policies.put(policy.name(), PolicyMeters.of(policy, null));
+    public PolicyListener added(PolicyThrottler throttler) {
+        PolicyMeters meters = new PolicyMeters(throttler.policy());
+        policies.add(meters);
+        return meters;
     }
 
     @Override
-    public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
-        policies.computeIfPresent(after.name(), (name, meters) -> PolicyMeters.of(after, meters));
-    }
-
-    @Override
-    public void decided(Decision decision) {
-        List<Answer> answers = decision.answers();
-        for (int i = 0; i < answers.size(); i++) {
-            Answer answer = answers.get(i);
-            if (decision.allowed() || !answer.allowed() && answer.outcome() != Outcome.MISSING_KEY) {
-                PolicyMeters meters = policies.get(answer.policy().name());
-                if (meters != null) {
-                    meters.feed(answer, time);
-                }
-            }
-        }
-    }
+    public void decided(Decision decision) {}
 
     /**
      * Returns the demand of a policy, or of one of its tiers, since the last change of its limit.
@@ -101,8 +86,11 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
      * @return null if there is no such policy or tier
      */
     public @Nullable Demand demand(String policy, @Nullable String tier) {
-        PolicyMeters meters = policies.get(policy);
-        Limit limit = meters == null ? null : meters.limit(tier);
+        Limit limit = policies.stream()
+                .filter(meters -> meters.name.equals(policy))
+                .findFirst()
+                .map(meters -> meters.limits.limit(tier))
+                .orElse(null);
         return limit == null ? null : limit.meter.demand();
     }
 
@@ -119,18 +107,42 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         }
     }
 
-    /** The meters of a policy in one version. Immutable. */
-    private record PolicyMeters(Limit own, List<Limit> tiers) {
+    /** The meters of a policy. Thread-safe. */
+    private final class PolicyMeters implements PolicyListener {
 
-        static PolicyMeters of(ThrottlePolicy policy, @Nullable PolicyMeters before) {
+        private final String name;
+        private volatile Limits limits;
+
+        PolicyMeters(ThrottlePolicy policy) {
+            this.name = policy.name();
+            this.limits = Limits.of(policy, null);
+        }
+
+        @Override
+        public synchronized void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
+            limits = Limits.of(after, limits);
+        }
+
+        @Override
+        public void decided(Decision decision, Answer answer) {
+            if (decision.allowed() || !answer.allowed() && answer.outcome() != Outcome.MISSING_KEY) {
+                limits.feed(answer, time);
+            }
+        }
+    }
+
+    /** The limits of a policy in one version. Immutable. */
+    private record Limits(Limit own, List<Limit> tiers) {
+
+        static Limits of(ThrottlePolicy policy, @Nullable Limits before) {
             List<Limit> tiers = new ArrayList<>();
             policy.tiers().forEach((tier, spec) -> tiers.add(limit(policy, tier, spec, before)));
-            return new PolicyMeters(limit(policy, null, policy.spec(), before), List.copyOf(tiers));
+            return new Limits(limit(policy, null, policy.spec(), before), List.copyOf(tiers));
         }
 
         /** Returns the limit with the meter that it had, if it had the same spec. */
         private static Limit limit(
-                ThrottlePolicy policy, @Nullable String tier, BucketSpec spec, @Nullable PolicyMeters before) {
+                ThrottlePolicy policy, @Nullable String tier, BucketSpec spec, @Nullable Limits before) {
             Limit existing = before == null ? null : before.limit(tier);
             return existing != null && existing.spec.equals(spec)
                     ? existing

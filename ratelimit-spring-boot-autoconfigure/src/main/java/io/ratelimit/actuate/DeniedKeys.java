@@ -4,6 +4,8 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.Keys;
+import io.ratelimit.PolicyListener;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
@@ -14,10 +16,9 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A listener that counts the keys denied most in the last five to ten minutes, for each policy. Thread-safe.
@@ -35,8 +36,7 @@ public final class DeniedKeys implements ThrottleListener {
     private static final long PERIOD_NANOS = Duration.ofMinutes(5).toNanos();
 
     private final TimeSource time;
-    private final Map<String, Tally> enforced = new ConcurrentHashMap<>();
-    private final Map<String, Tally> shadow = new ConcurrentHashMap<>();
+    private final List<PolicyTally> policies = new CopyOnWriteArrayList<>();
     private final AtomicBoolean scheduled = new AtomicBoolean();
 
     /** @param time the clock of the periods that are counted */
@@ -55,31 +55,14 @@ public final class DeniedKeys implements ThrottleListener {
     public record DeniedKey(String key, long denied, boolean shadow) {}
 
     @Override
-    public void decided(Decision decision) {
-        if (!decision.allowed()) {
-            List<Answer> answers = decision.answers();
-            for (int i = 0; i < answers.size(); i++) {
-                count(answers.get(i));
-            }
-        }
+    public PolicyListener added(PolicyThrottler throttler) {
+        PolicyTally tally = new PolicyTally(throttler.policy().name());
+        policies.add(tally);
+        return tally;
     }
 
-    /** Counts a denial, unless the backend failed or the call has no key. */
-    private void count(Answer answer) {
-        Outcome outcome = answer.outcome();
-        String key = answer.charge().key();
-        if (outcome != Outcome.ALLOWED
-                && outcome != Outcome.BACKEND_FAILED
-                && outcome != Outcome.MISSING_KEY
-                && !key.isEmpty()) {
-            Map<String, Tally> tallies = answer.policy().mode() == Mode.SHADOW ? shadow : enforced;
-            String policy = answer.policy().name();
-            Tally existing = tallies.get(policy);
-            Tally tally = existing != null ? existing : tallies.computeIfAbsent(policy, name -> new Tally());
-            tally.count(bounded(key));
-            scheduleNextPeriod();
-        }
-    }
+    @Override
+    public void decided(Decision decision) {}
 
     /** Schedules the end of the period while there are counts to expire, so that a denial doesn't read the clock. */
     private void scheduleNextPeriod() {
@@ -101,22 +84,21 @@ public final class DeniedKeys implements ThrottleListener {
     }
 
     private Stream<Tally> tallies() {
-        return Stream.concat(enforced.values().stream(), shadow.values().stream());
+        return policies.stream().flatMap(policy -> Stream.of(policy.enforced, policy.shadow));
     }
 
     /** Returns the ten keys that a policy denied most, in descending order of the denials. */
     public List<DeniedKey> top(String policy) {
-        return Stream.concat(counts(enforced.get(policy), false), counts(shadow.get(policy), true))
+        return policies.stream()
+                .filter(tally -> tally.policy.equals(policy))
+                .flatMap(tally -> Stream.concat(counts(tally.enforced, false), counts(tally.shadow, true)))
                 .sorted(Comparator.comparingLong(DeniedKey::denied).reversed().thenComparing(DeniedKey::key))
                 .limit(MAX_SHOWN)
                 .toList();
     }
 
-    private static Stream<DeniedKey> counts(@Nullable Tally tally, boolean shadow) {
-        return tally == null
-                ? Stream.empty()
-                : tally.counts().entrySet().stream()
-                        .map(entry -> new DeniedKey(entry.getKey(), entry.getValue(), shadow));
+    private static Stream<DeniedKey> counts(Tally tally, boolean shadow) {
+        return tally.counts().entrySet().stream().map(entry -> new DeniedKey(entry.getKey(), entry.getValue(), shadow));
     }
 
     /**
@@ -136,25 +118,59 @@ public final class DeniedKeys implements ThrottleListener {
         return key.substring(0, cut) + "… " + HexFormat.of().toHexDigits(Keys.hash(key));
     }
 
+    /** The denials of one policy. Thread-safe. */
+    private final class PolicyTally implements PolicyListener {
+
+        private final String policy;
+        private final Tally enforced = new Tally();
+        private final Tally shadow = new Tally();
+
+        PolicyTally(String policy) {
+            this.policy = policy;
+        }
+
+        /** Counts a denial, unless the backend failed or the call has no key. */
+        @Override
+        public void decided(Decision decision, Answer answer) {
+            Outcome outcome = answer.outcome();
+            if (outcome != Outcome.ALLOWED && outcome != Outcome.BACKEND_FAILED && outcome != Outcome.MISSING_KEY) {
+                count(answer.charge().key(), answer.policy().mode());
+            }
+        }
+
+        private void count(String key, Mode mode) {
+            if (!key.isEmpty()) {
+                (mode == Mode.SHADOW ? shadow : enforced).count(bounded(key));
+                scheduleNextPeriod();
+            }
+        }
+    }
+
     /** The denials of a policy by key, in the current period and the previous one. Thread-safe. */
     private static final class Tally {
 
         private static final int SETS = 64;
         private static final FrequentKeys NONE = new FrequentKeys(SETS);
 
-        private volatile Periods periods = new Periods(new FrequentKeys(SETS), NONE);
+        private volatile Periods periods = new Periods(NONE, NONE);
 
         private record Periods(FrequentKeys current, FrequentKeys previous) {}
 
         void count(String key) {
-            periods.current.count(key);
+            FrequentKeys current = periods.current;
+            (current == NONE ? begun() : current).count(key);
         }
 
-        void nextPeriod() {
-            Periods ended = periods;
-            if (!isEmpty()) {
-                periods = new Periods(new FrequentKeys(SETS), ended.current);
+        /** Returns the counts of the current period, which take memory only from its first denial on. */
+        private synchronized FrequentKeys begun() {
+            if (periods.current == NONE) {
+                periods = new Periods(new FrequentKeys(SETS), periods.previous);
             }
+            return periods.current;
+        }
+
+        synchronized void nextPeriod() {
+            periods = new Periods(NONE, periods.current);
         }
 
         boolean isEmpty() {

@@ -3,11 +3,11 @@ package io.ratelimit.logging;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.PolicyListener;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
-import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
-import java.util.List;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 
@@ -20,41 +20,48 @@ final class DenialLog implements ThrottleListener {
 
     private static final Log logger = LogFactory.getLog(DenialLog.class);
 
-    private final LineSampler enforced;
-    private final LineSampler shadow;
+    private final TimeSource time;
 
     /** @param time the clock of the pauses between lines */
     public DenialLog(TimeSource time) {
-        this.enforced = new LineSampler(time, (policy, denials) -> log(policy, "denied", denials, ""));
-        this.shadow = new LineSampler(
-                time,
-                (policy, denials) ->
-                        log(policy, "shadow-denied", denials, "; it is in shadow mode, so no call was rejected"));
+        this.time = time;
     }
 
     @Override
-    public void decided(Decision decision) {
-        if (decision.allowed()) {
-            return;
+    public PolicyListener added(PolicyThrottler throttler) {
+        return new PolicyDenials(throttler.policy().name());
+    }
+
+    @Override
+    public void decided(Decision decision) {}
+
+    /** The lines of one policy. */
+    private final class PolicyDenials implements PolicyListener {
+
+        private final String policy;
+        private final LineSampler enforced;
+        private final LineSampler shadow;
+
+        PolicyDenials(String policy) {
+            this.policy = policy;
+            this.enforced = new LineSampler(time, denials -> log("denied", denials, ""));
+            this.shadow = new LineSampler(
+                    time, denials -> log("shadow-denied", denials, "; it is in shadow mode, so no call was rejected"));
         }
-        List<Answer> answers = decision.answers();
-        for (int i = 0; i < answers.size(); i++) {
-            Answer answer = answers.get(i);
+
+        @Override
+        public void decided(Decision decision, Answer answer) {
             if (!answer.allowed() && answer.outcome() != Outcome.BACKEND_FAILED) {
-                count(answer.policy());
+                (answer.policy().mode() == Mode.SHADOW ? shadow : enforced).count();
             }
         }
-    }
 
-    private void count(ThrottlePolicy policy) {
-        (policy.mode() == Mode.SHADOW ? shadow : enforced).count(policy.name());
-    }
-
-    private static void log(String policy, String outcome, long denials, String suffix) {
-        LogFields.write(
-                policy,
-                outcome,
-                () -> logger.info(
-                        "Throttle policy '" + policy + "' denied " + denials + " since it was last logged" + suffix));
+        private void log(String outcome, long denials, String suffix) {
+            LogFields.write(
+                    policy,
+                    outcome,
+                    () -> logger.info("Throttle policy '" + policy + "' denied " + denials + " since it was last logged"
+                            + suffix));
+        }
     }
 }

@@ -2,7 +2,6 @@ package io.ratelimit.logging;
 
 import io.ratelimit.TimeSource;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -15,14 +14,12 @@ final class FailureLog {
 
     private static final Log logger = LogFactory.getLog(FailureLog.class);
 
-    private final LineSampler lines;
-    private final Map<String, Failure> latest = new ConcurrentHashMap<>();
-
-    private record Failure(String what, String why) {}
+    private final TimeSource time;
+    private final Map<String, PolicyFailures> policies = new ConcurrentHashMap<>();
 
     /** @param time the clock of the pauses between lines */
     public FailureLog(TimeSource time) {
-        this.lines = new LineSampler(time, this::log);
+        this.time = time;
     }
 
     /**
@@ -33,16 +30,32 @@ final class FailureLog {
      * @param why the reason, without data that clients send
      */
     public void failed(String policy, String what, String why) {
-        latest.put(policy, new Failure(what, why));
-        lines.count(policy);
+        policies.computeIfAbsent(policy, PolicyFailures::new).failed(what + " (" + why + ")");
     }
 
-    private void log(String policy, long failures) {
-        Failure failure = Objects.requireNonNull(latest.get(policy));
-        LogFields.write(
-                policy,
-                null,
-                () -> logger.warn("Throttle policy '" + policy + "' could not determine " + failure.what + " ("
-                        + failure.why + "); failures since it was last logged: " + failures));
+    /** The lines of one policy. */
+    private final class PolicyFailures {
+
+        private final String policy;
+        private final LineSampler lines;
+        private volatile String latest = "";
+
+        PolicyFailures(String policy) {
+            this.policy = policy;
+            this.lines = new LineSampler(time, this::log);
+        }
+
+        void failed(String failure) {
+            latest = failure;
+            lines.count();
+        }
+
+        private void log(long failures) {
+            LogFields.write(
+                    policy,
+                    null,
+                    () -> logger.warn("Throttle policy '" + policy + "' could not determine " + latest
+                            + "; failures since it was last logged: " + failures));
+        }
     }
 }

@@ -3,7 +3,9 @@ package io.ratelimit.micrometer;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
+import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.PolicyListener;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -12,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** The meters of one policy, looked up once in the registry. Thread-safe. */
-final class PolicyMeters {
+final class PolicyMeters implements PolicyListener {
 
     /** The name of the backend in memory. */
     static final String LOCAL = "local";
@@ -65,9 +67,9 @@ final class PolicyMeters {
                 .register(registry);
     }
 
-    /** @param allowed whether all policies of the decision allowed the call */
-    void decided(Answer answer, boolean allowed) {
-        if (allowed) {
+    @Override
+    public void decided(Decision decision, Answer answer) {
+        if (decision.allowed()) {
             outcomes(answer).allowed.increment();
             recordWait(answer.waitNanos());
         } else if (!answer.allowed()) {
@@ -100,7 +102,8 @@ final class PolicyMeters {
         return lastRemaining;
     }
 
-    void eventOccurred(ThrottleListener.Event event) {
+    @Override
+    public void eventOccurred(ThrottleListener.Event event) {
         events[event.ordinal()].increment();
     }
 }

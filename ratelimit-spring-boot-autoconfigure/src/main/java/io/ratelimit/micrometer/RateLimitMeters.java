@@ -5,31 +5,28 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import io.ratelimit.Backend;
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
+import io.ratelimit.PolicyListener;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A listener that records decisions and events of policies in meters. The meters of a policy are registered when the policy
- * is added. A decision costs one lookup and one increment for each policy. Thread-safe.
+ * is added. A decision costs one increment for each policy. Thread-safe.
  */
 final class RateLimitMeters implements ThrottleListener {
 
     private final MeterRegistry registry;
     private final Function<PolicyThrottler, String> backends;
     private final Supplier<Throttlers> throttlers;
-    private final Map<String, PolicyMeters> policies = new ConcurrentHashMap<>();
 
     /**
      * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
@@ -44,34 +41,13 @@ final class RateLimitMeters implements ThrottleListener {
 
     /** Registers the meters of a policy, unless it is off and makes no decisions. */
     @Override
-    public void added(PolicyThrottler throttler) {
+    public @Nullable PolicyListener added(PolicyThrottler throttler) {
         ThrottlePolicy policy = throttler.policy();
-        if (policy.mode() != Mode.OFF) {
-            policies.computeIfAbsent(policy.name(), name -> register(policy, backends.apply(throttler)));
-        }
+        return policy.mode() == Mode.OFF ? null : register(policy, backends.apply(throttler));
     }
 
     @Override
-    public void decided(Decision decision) {
-        List<Answer> answers = decision.answers();
-        boolean allowed = decision.allowed();
-        for (int i = 0; i < answers.size(); i++) {
-            Answer answer = answers.get(i);
-            meters(answer.policy()).decided(answer, allowed);
-        }
-    }
-
-    @Override
-    public void eventOccurred(ThrottlePolicy policy, ThrottleListener.Event event) {
-        meters(policy).eventOccurred(event);
-    }
-
-    private PolicyMeters meters(ThrottlePolicy policy) {
-        PolicyMeters existing = policies.get(policy.name());
-        return existing != null
-                ? existing
-                : policies.computeIfAbsent(policy.name(), name -> register(policy, PolicyMeters.LOCAL));
-    }
+    public void decided(Decision decision) {}
 
     private PolicyMeters register(ThrottlePolicy policy, String backend) {
         boolean remote = !backend.equals(PolicyMeters.LOCAL);

@@ -208,7 +208,7 @@ class DemandEndpointTests {
     void keysAreShownAsTheConfigurationAllows() {
         start(EXPOSED, POLICIES, "management.endpoint.ratelimits.show-values: always\n");
         for (int i = 0; i < 60_000; i++) {
-            server.bean(DemandListener.class).decided(Decision.of(List.of(Answer.allowed(charge(i)))));
+            server.bean(Throttlers.class).listener().decided(Decision.of(List.of(Answer.allowed(charge(i)))));
         }
         String answer = get("/actuator/ratelimits/named/demand").body();
         assertThat(JsonPath.<String>read(answer, "$.demand.heaviest[0].key.parts[0]"))

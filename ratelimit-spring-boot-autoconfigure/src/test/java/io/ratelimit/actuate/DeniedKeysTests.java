@@ -68,7 +68,7 @@ class DeniedKeysTests {
     void aFailedBackendCountsForNoKey() {
         Charge alice = throttlers.get("per-user").forKey("alice").charge(1);
         Answer failed = Answer.denied(alice, Outcome.BACKEND_FAILED, Duration.ofNanos(1));
-        denied.decided(Decision.of(List.of(failed)));
+        throttlers.listener().decided(Decision.of(List.of(failed)));
 
         assertThat(denied.top("per-user")).isEmpty();
     }

@@ -7,6 +7,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.PolicyListener;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -91,9 +92,9 @@ class DenialLogTests {
     @Test
     void pendingDenialsAreLoggedWhenTheClockIsClosed() {
         SystemTimeSource clock = new SystemTimeSource();
-        DenialLog log = new DenialLog(clock);
+        PolicyListener log = new DenialLog(clock).added(throttlers.get("other"));
         Decision denied = throttlers.decide(List.of(Charge.of(OTHER, "mallory", 1)));
-        IntStream.range(0, 4).forEach(i -> log.decided(denied));
+        IntStream.range(0, 4).forEach(i -> log.decided(denied, denied.decisiveDenial()));
 
         clock.close();
 
@@ -107,9 +108,9 @@ class DenialLogTests {
     @RepeatedTest(20)
     void noEventOfConcurrentThreadsIsLost() throws InterruptedException {
         List<Long> counts = Collections.synchronizedList(new ArrayList<>());
-        LineSampler sampler = new LineSampler(time, (policy, count) -> counts.add(count));
+        LineSampler sampler = new LineSampler(time, counts::add);
         List<Thread> threads = IntStream.range(0, 3)
-                .mapToObj(i -> new Thread(() -> IntStream.range(0, 2_000).forEach(j -> sampler.count("one"))))
+                .mapToObj(i -> new Thread(() -> IntStream.range(0, 2_000).forEach(j -> sampler.count())))
                 .toList();
         threads.forEach(Thread::start);
         while (threads.stream().anyMatch(Thread::isAlive)) {

@@ -131,7 +131,7 @@ class RateLimitMetersTests {
     void eventsAreCountedByTheirNames() {
         for (ThrottleListener.Event event : ThrottleListener.Event.values()) {
             for (int i = 0; i <= event.ordinal(); i++) {
-                meters.eventOccurred(USER, event);
+                throttlers.listener().eventOccurred(USER, event);
             }
         }
 
@@ -188,7 +188,7 @@ class RateLimitMetersTests {
                 .isEqualTo(2);
         throttlers.global("shared-redis").decide(1);
         Answer answer = throttlers.global("shared-redis").decide(2).answers().get(0);
-        meters.decided(Decision.of(List.of(answer.asFallback(answer.charge()))));
+        throttlers.listener().decided(Decision.of(List.of(answer.asFallback(answer.charge()))));
         time.advance(Duration.ofHours(1));
 
         assertThat(gauge("ratelimit.available", "shared-redis")).isEqualTo(1);

@@ -3,6 +3,8 @@ package io.ratelimit.actuate.dashboard;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.PolicyListener;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
@@ -11,7 +13,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
@@ -32,7 +34,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
 
     private final TimeSource time;
     private final long start;
-    private final Map<String, PolicyHistory> policies = new ConcurrentHashMap<>();
+    private final List<PolicyHistory> policies = new CopyOnWriteArrayList<>();
     private final Map<Step, boolean[]> gaps = new EnumMap<>(Step.class);
     private long second;
     private boolean afterGap;
@@ -123,24 +125,22 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
     }
 
     @Override
-    public void decided(Decision decision) {
-        List<Answer> answers = decision.answers();
-        for (int i = 0; i < answers.size(); i++) {
-            Answer answer = answers.get(i);
-            PolicyHistory policy = policy(answer.policy().name());
-            Kind kind = Kind.of(decision, answer);
-            if (kind != null) {
-                policy.count(kind);
-            }
-            if (answer.policy().isGlobal()) {
-                policy.setLastRemaining(answer.remaining());
-            }
-        }
+    public PolicyListener added(PolicyThrottler throttler) {
+        PolicyHistory history = new PolicyHistory(throttler.policy().name());
+        policies.add(history);
+        return history;
     }
 
-    private PolicyHistory policy(String name) {
-        PolicyHistory existing = policies.get(name);
-        return existing != null ? existing : policies.computeIfAbsent(name, key -> new PolicyHistory());
+    @Override
+    public void decided(Decision decision) {}
+
+    private @Nullable PolicyHistory history(String policy) {
+        for (PolicyHistory history : policies) {
+            if (history.policy.equals(policy)) {
+                return history;
+            }
+        }
+        return null;
     }
 
     private void scheduleSample(long endingSecond) {
@@ -166,10 +166,10 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
 
     private void keep(long each, boolean gap) {
         gaps(Step.SECOND)[Step.SECOND.slot(each)] = gap;
-        policies.values().forEach(policy -> policy.sample(each, !gap));
+        policies.forEach(policy -> policy.sample(each, !gap));
         if (each % Step.MINUTE.seconds() == 0) {
             gaps(Step.MINUTE)[Step.MINUTE.slot(each)] = isGap(each - Step.MINUTE.seconds(), each);
-            policies.values().forEach(policy -> policy.endMinute(each));
+            policies.forEach(policy -> policy.endMinute(each));
         }
     }
 
@@ -199,7 +199,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
      * @param last the last second of a complete step
      */
     synchronized int[] counts(String policy, Kind kind, Step step, long after, long last) {
-        PolicyHistory counted = policies.get(policy);
+        PolicyHistory counted = history(policy);
         int[] counts = new int[(int) ((last - after) / step.seconds())];
         Arrays.setAll(counts, i -> at(counted, kind, step, after + (i + 1L) * step.seconds()));
         return counts;
@@ -214,7 +214,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
 
     /** Returns the tokens that the last decision left in the bucket of a global policy; negative before the first. */
     long lastRemaining(String policy) {
-        PolicyHistory counted = policies.get(policy);
+        PolicyHistory counted = history(policy);
         return counted == null ? -1 : counted.lastRemaining();
     }
 
@@ -222,30 +222,35 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
      * The decisions of one policy, with a count for each second and each minute. Counting is thread-safe; {@link #sample} and {@link #at} must
      * be called by one thread at a time.
      */
-    static final class PolicyHistory {
+    private static final class PolicyHistory implements PolicyListener {
 
         private static final Kind[] KINDS = Kind.values();
         private static final long UNKNOWN = -1;
 
+        private final String policy;
         private final LongAdder[] counts = new LongAdder[KINDS.length];
         private final long[] sampled = new long[KINDS.length];
         private final int[][] seconds = new int[KINDS.length][Step.SECOND.slots()];
         private final int[][] minutes = new int[KINDS.length][Step.MINUTE.slots()];
         private final AtomicLong lastRemaining = new AtomicLong(UNKNOWN);
 
-        PolicyHistory() {
+        PolicyHistory(String policy) {
+            this.policy = policy;
             for (int kind = 0; kind < KINDS.length; kind++) {
                 counts[kind] = new LongAdder();
             }
         }
 
-        void count(Kind kind) {
-            counts[kind.ordinal()].increment();
-        }
-
-        /** Stores the remaining tokens. Of concurrent calls, any one determines the value. */
-        void setLastRemaining(long remaining) {
-            lastRemaining.setOpaque(remaining);
+        /** Of concurrent calls, any one determines the remaining tokens. */
+        @Override
+        public void decided(Decision decision, Answer answer) {
+            Kind kind = Kind.of(decision, answer);
+            if (kind != null) {
+                counts[kind.ordinal()].increment();
+            }
+            if (answer.policy().isGlobal()) {
+                lastRemaining.setOpaque(answer.remaining());
+            }
         }
 
         /** Returns the remaining tokens that were stored last; negative if there were none. */

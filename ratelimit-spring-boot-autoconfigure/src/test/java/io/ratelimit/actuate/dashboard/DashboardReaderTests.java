@@ -47,10 +47,7 @@ class DashboardReaderTests {
     private final ManualTimeSource time = new ManualTimeSource();
     private final DecisionHistory history = new DecisionHistory(time);
     private final DeniedKeys deniedKeys = new DeniedKeys(time);
-    private final ThrottleListener listener = decision -> {
-        history.decided(decision);
-        deniedKeys.decided(decision);
-    };
+    private final ThrottleListener listener = ThrottleListener.of(List.of(history, deniedKeys));
 
     @Test
     void aPolicyHasItsConfiguredValues() {

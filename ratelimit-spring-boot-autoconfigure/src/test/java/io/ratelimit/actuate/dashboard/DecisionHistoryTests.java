@@ -14,6 +14,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.PolicyListener;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
@@ -85,9 +86,9 @@ class DecisionHistoryTests {
     @Test
     void failuresOfTheBackendAreCountedApart() {
         history.start();
-        history.decided(denied(WIDE, Outcome.BACKEND_FAILED));
-        history.decided(denied(WIDE, Outcome.QUEUE_FULL));
-        history.decided(denied(CANDIDATE, Outcome.BACKEND_FAILED));
+        throttlers.listener().decided(denied(WIDE, Outcome.BACKEND_FAILED));
+        throttlers.listener().decided(denied(WIDE, Outcome.QUEUE_FULL));
+        throttlers.listener().decided(denied(CANDIDATE, Outcome.BACKEND_FAILED));
         time.advance(SECOND);
 
         assertThat(history.counts("wide", FAILED, Step.SECOND, 0, 1)).containsExactly(1);
@@ -101,8 +102,8 @@ class DecisionHistoryTests {
     void theLastFiveMinutesAreKept() {
         history.start();
         for (int i = 0; i < 310; i++) {
-            history.decided(denied(WIDE, Outcome.DENIED));
-            IntStream.range(0, i).forEach(each -> history.decided(allowed(WIDE)));
+            throttlers.listener().decided(denied(WIDE, Outcome.DENIED));
+            IntStream.range(0, i).forEach(each -> throttlers.listener().decided(allowed(WIDE)));
             time.advance(SECOND);
         }
         int[] lately = history.counts("wide", ALLOWED, Step.SECOND, 10, 310);
@@ -119,7 +120,7 @@ class DecisionHistoryTests {
         history.start();
         for (int minute = 1; minute <= 65; minute++) {
             for (int second = 0; second < 60; second++) {
-                IntStream.range(0, minute).forEach(each -> history.decided(allowed(WIDE)));
+                IntStream.range(0, minute).forEach(each -> throttlers.listener().decided(allowed(WIDE)));
                 time.advance(SECOND);
             }
         }
@@ -136,13 +137,14 @@ class DecisionHistoryTests {
     void aMinuteHasTheSecondsThatWereReadAndIsAGapIfNoneWas() {
         LateTimeSource late = new LateTimeSource();
         DecisionHistory history = new DecisionHistory(late);
+        PolicyListener wide = history.added(throttlers.get("wide"));
         history.start();
         for (int second = 1; second <= 30; second++) {
-            sampleAt(late, second, history, 2);
+            sampleAt(late, second, wide, 2);
         }
-        sampleAt(late, 190, history, 1_000);
+        sampleAt(late, 190, wide, 1_000);
         for (int second = 191; second <= 240; second++) {
-            sampleAt(late, second, history, 3);
+            sampleAt(late, second, wide, 3);
         }
 
         assertThat(history.counts("wide", ALLOWED, Step.MINUTE, 0, 240)).containsExactly(60, -1, -1, 49 * 3);
@@ -174,11 +176,12 @@ class DecisionHistoryTests {
     void aLateSampleLeavesAGapAndNoPeak() {
         LateTimeSource late = new LateTimeSource();
         DecisionHistory history = new DecisionHistory(late);
+        PolicyListener wide = history.added(throttlers.get("wide"));
         history.start();
-        sampleAt(late, 1.0, history, 1);
-        sampleAt(late, 4.5, history, 50);
-        sampleAt(late, 5.0, history, 1);
-        sampleAt(late, 6.0, history, 2);
+        sampleAt(late, 1.0, wide, 1);
+        sampleAt(late, 4.5, wide, 50);
+        sampleAt(late, 5.0, wide, 1);
+        sampleAt(late, 6.0, wide, 2);
 
         assertThat(history.second(Step.SECOND)).isEqualTo(6);
         assertThat(history.counts("wide", ALLOWED, Step.SECOND, 0, 6)).containsExactly(1, -1, -1, -1, -1, 2);
@@ -189,9 +192,10 @@ class DecisionHistoryTests {
     void afterAPauseOfAnHourAllSecondsAreGaps() {
         LateTimeSource late = new LateTimeSource();
         DecisionHistory history = new DecisionHistory(late);
+        PolicyListener wide = history.added(throttlers.get("wide"));
         history.start();
-        sampleAt(late, 1.0, history, 1);
-        sampleAt(late, 3_600.0, history, 1);
+        sampleAt(late, 1.0, wide, 1);
+        sampleAt(late, 3_600.0, wide, 1);
 
         assertThat(history.second(Step.SECOND)).isEqualTo(3_600);
         assertThat(history.counts("wide", ALLOWED, Step.SECOND, 3_300, 3_600)).containsOnly(-1);
@@ -203,9 +207,10 @@ class DecisionHistoryTests {
     void aSlightlyLateSampleDoesNotDelayTheNext() {
         LateTimeSource late = new LateTimeSource();
         DecisionHistory history = new DecisionHistory(late);
+        PolicyListener wide = history.added(throttlers.get("wide"));
         history.start();
         for (int second = 1; second <= 100; second++) {
-            sampleAt(late, second + 0.4, history, 1);
+            sampleAt(late, second + 0.4, wide, 1);
         }
 
         assertThat(late.scheduled).containsExactly(101_000_000_000L);
@@ -239,8 +244,10 @@ class DecisionHistoryTests {
         }
     }
 
-    private static void sampleAt(LateTimeSource time, double second, DecisionHistory history, int decisions) {
-        IntStream.range(0, decisions).forEach(each -> history.decided(allowed(WIDE)));
+    private static void sampleAt(LateTimeSource time, double second, PolicyListener wide, int decisions) {
+        Decision allowed = allowed(WIDE);
+        IntStream.range(0, decisions)
+                .forEach(each -> wide.decided(allowed, allowed.answers().get(0)));
         time.nanos = (long) (second * 1e9);
         time.makeCall();
     }

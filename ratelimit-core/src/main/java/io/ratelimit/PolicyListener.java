@@ -1,0 +1,25 @@
+package io.ratelimit;
+
+/**
+ * A listener for the decisions and other events of one policy, as {@link ThrottleListener#added} returns it. It can keep
+ * what belongs to the policy, such as its meters, and so needs no look-up by the policy's name. {@link Throttlers} calls
+ * it on the caller's thread, so it must be quick. A listener that throws is reported once, and not called again.
+ */
+@FunctionalInterface
+public interface PolicyListener {
+
+    /** A listener that does nothing. */
+    PolicyListener NONE = (decision, answer) -> {};
+
+    /**
+     * Handles the policy's answer in a decision. The answer can be allowed although the decision is not, since another
+     * policy has denied the call.
+     */
+    void decided(Decision decision, Decision.Answer answer);
+
+    /** Handles an event of the policy beside its decisions. */
+    default void eventOccurred(ThrottleListener.Event event) {}
+
+    /** Handles a change of the rate or the capacity of the policy or of one of its tiers. */
+    default void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {}
+}
