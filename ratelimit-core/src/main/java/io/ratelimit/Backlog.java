@@ -91,6 +91,11 @@ record Backlog(
         return bucket == null ? new Backlog(promised, origin, fastest, cut, owedTo, new Object()) : this;
     }
 
+    /** Like {@link #identified}, for a state that stays in use and whose full-again moment shows this last promise. */
+    Backlog identifiedAt(long shown) {
+        return this == NONE ? identified().promisedUntil(shown) : identified();
+    }
+
     /** Returns this backlog with all its ticks earlier; without the state before a conversion, which has other ticks. */
     Backlog movedBack(long ticks) {
         long owed = owedTo == BucketState.CLOSED ? owedTo : owedTo - ticks;

@@ -540,12 +540,23 @@ final class BucketState {
         return converted;
     }
 
-    /** Closes this state, which must be open, and returns an equal one. */
+    /** Closes this state, which must be open, and returns an equal one that {@linkplain #replaces replaces} it. */
     synchronized BucketState copy() {
         BucketState copy = new BucketState(scale, 0);
         copy.fullAt = (long) FULL_AT.getAndSet(this, CLOSED);
+        backlog = backlog.identifiedAt(copy.fullAt - scale.full());
         copy.backlog = backlog;
         return copy;
+    }
+
+    /** Returns a new state, short of so many ticks, to which tokens that were taken from this copied state come back. */
+    BucketState inherited(TickScale other, long nanos, long missing) {
+        BucketState inherited = new BucketState(other, nanos, missing);
+        long cut =
+                backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
+        inherited.backlog =
+                new Backlog(inherited.fullAt - other.full(), null, fastest(), cut, CLOSED, backlog.bucket());
+        return inherited;
     }
 
     /** Returns the fastest spec that the bucket has had, this one included. */

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -155,16 +156,18 @@ final class ExpiringBuckets {
         return halfLife(state.scale()) + Math.max(halfLife(state.scale()), untilFull);
     }
 
-    /**
-     * Returns the bucket of a key: the current one, converted to the scale's spec, or a new one with so many ticks
-     * missing.
-     */
-    BucketState open(String key, TickScale scale, long nanos, long missing) {
+    /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new full one. */
+    BucketState open(String key, TickScale scale, long nanos) {
+        return open(key, scale, () -> new BucketState(scale, nanos));
+    }
+
+    /** Returns the bucket of a key: the current one, converted to the scale's spec, or a new one. */
+    BucketState open(String key, TickScale scale, Supplier<BucketState> created) {
         return cache.asMap().compute(key, (sameKey, state) -> {
             if (state != null && state.scale().spec().equals(scale.spec())) {
                 return state;
             }
-            return renewed(state == null ? new BucketState(scale, nanos, missing) : state.convertTo(scale, time));
+            return renewed(state == null ? created.get() : state.convertTo(scale, time));
         });
     }
 
@@ -208,10 +211,15 @@ final class ExpiringBuckets {
         return scales.estimatedSize();
     }
 
-    void reset(String key) {
+    /**
+     * Forgets a bucket.
+     *
+     * @param keepFull whether a full bucket takes its place
+     */
+    void reset(String key, boolean keepFull) {
         cache.asMap().computeIfPresent(key, (sameKey, state) -> {
             close(state);
-            return null;
+            return keepFull ? renewed(new BucketState(state.scale().base(), time.nanoTime())) : null;
         });
     }
 

@@ -87,7 +87,7 @@ final class PolicyBuckets {
         if (isNew && !Keys.isReserved(charge.key())) {
             move(key, charge, scale);
         }
-        return buckets.open(key, scale, nanos, 0);
+        return buckets.open(key, scale, nanos);
     }
 
     /** Opens the key's own bucket, short of the tokens that its overflow bucket is missing. */
@@ -96,10 +96,10 @@ final class PolicyBuckets {
             if (shared != null) {
                 BucketState copy = shared.copy();
                 long nanos = time.nanoTime(); // not before closing: takes of other threads would look like a debt
-                buckets.open(key, scale, nanos, copy.missingWithoutAdvance(scale, nanos));
+                buckets.open(key, scale, () -> copy.inherited(scale, nanos, copy.missingWithoutAdvance(scale, nanos)));
                 return copy;
             }
-            buckets.open(key, scale, time.nanoTime(), 0);
+            buckets.open(key, scale, time.nanoTime());
             return null;
         });
     }
@@ -109,7 +109,7 @@ final class PolicyBuckets {
         BucketState bucket = overflow.get(key);
         return bucket != null && hasSpec(bucket, charge.spec())
                 ? bucket
-                : overflow.open(key, overflow.scale(charge.spec()), nanos, 0);
+                : overflow.open(key, overflow.scale(charge.spec()), nanos);
     }
 
     /** Keeps the bucket of a charge until it is full, even if a call takes tokens ahead for this wait next. */
@@ -134,22 +134,20 @@ final class PolicyBuckets {
     }
 
     /**
-     * Returns the bucket that taken tokens go back to; null if it is full or was reset. It is the key's own bucket, even if
-     * it replaced the shared one, or else the shared bucket that the tokens were taken from.
+     * Returns the bucket that taken tokens go back to; null if it is full or was reset. It is the key's own bucket, also if
+     * the tokens were taken from a shared one before the key moved, or else the shared bucket.
      */
     @Nullable
     BucketState bucketTakenFrom(Answer taken) {
         String key = storedKey(taken.charge().key());
         while (true) {
             BucketState bucket = buckets.get(key);
-            if (!taken.shared()) {
-                boolean other = bucket != null
-                        && taken.receipt() instanceof Receipt receipt
-                        && !bucket.replaces(receipt.state());
+            if (bucket != null) {
+                boolean other = taken.receipt() instanceof Receipt receipt && !bucket.replaces(receipt.state());
                 return other ? null : bucket;
             }
-            if (bucket != null) {
-                return bucket;
+            if (!taken.shared()) {
+                return null;
             }
             BucketState shared = overflow.get(overflowKey(taken.charge().key()));
             if (buckets.get(key) == null) {
@@ -240,8 +238,10 @@ final class PolicyBuckets {
         return buckets.specs();
     }
 
+    /** Forgets a key's own bucket. A key that would then start as short as its overflow bucket gets a full bucket. */
     void reset(String key) {
-        buckets.reset(storedKey(key));
+        boolean wouldMove = !Keys.isReserved(key) && overflow.get(overflowKey(key)) != null;
+        buckets.reset(storedKey(key), wouldMove);
     }
 
     /** Returns the number of buckets, without those that are due to be evicted. */

@@ -439,7 +439,7 @@ class LocalBucketStoreTests extends BucketStoreContract {
     }
 
     @Test
-    void tokensOfASharedBucketGoBackThereEvenIfTheKeyHadItsOwnMeanwhile() {
+    void tokensOfASharedBucketDoNotComeBackToABucketThatWasResetSince() {
         ThrottlePolicy small = POLICY.withMaxKeys(1);
         take(small, "known", 1);
         Decision taken = store.take(List.of(Charge.of(small, "alice", 3)));
@@ -447,12 +447,40 @@ class LocalBucketStoreTests extends BucketStoreContract {
         assertThat(available(small, "alice")).isEqualTo(2);
         assertThat(take(small, "alice", 1)).as("of its own").isTrue();
         store.reset(Charge.of(small, "alice", 1));
-        take(small, "known", 1);
-        assertThat(available(small, "alice")).as("in the shared one").isEqualTo(2);
+        assertThat(take(small, "alice", 4)).isTrue();
 
         store.giveBack(taken.answers());
 
+        assertThat(available(small, "alice")).isEqualTo(1);
+    }
+
+    @Test
+    void aResetKeyIsFullEvenIfItHadLeftADrainedOverflowBucket() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        take(small, "known", 1);
+        assertThat(take(small, "alice", 5)).as("of the shared bucket").isTrue();
+        store.reset(Charge.of(small, "known", 1));
+        assertThat(take(small, "alice", 1)).as("of its own").isFalse();
+
+        store.reset(Charge.of(small, "alice", 1));
+
         assertThat(available(small, "alice")).isEqualTo(5);
+        assertThat(take(small, "alice", 5)).isTrue();
+        assertThat(take(small, "alice", 1)).isFalse();
+    }
+
+    @Test
+    void tokensOfASharedBucketComeBackToTheKeysOwnUnderAnyLaterLimit() {
+        ThrottlePolicy small = POLICY.withMaxKeys(1);
+        take(small, "known", 1);
+        Decision taken = store.take(List.of(Charge.of(small, "alice", 5)));
+        store.reset(Charge.of(small, "known", 1));
+        ThrottlePolicy changed = small.withSpec(BucketSpec.of("5/2m"));
+        assertThat(take(changed, "alice", 1)).isFalse();
+
+        store.giveBack(taken.answers());
+
+        assertThat(available(changed, "alice")).isEqualTo(5);
     }
 
     @Test

@@ -34,6 +34,8 @@ forgotten then, with the key or without, and begins anew. It also begins anew wh
 The value names the count by the moment at which it began, or by one more than the last name if that is greater (begun).
 A take replies begun, and the give of its tokens passes it. A give that passes another one gives nothing back: its tokens were
 taken before the bucket was full or was deleted, or under another spec.
+A deletion and a new take get another name, since this script runs for longer than a microsecond. Only a clock that is set back
+to the very microsecond of the first take gives both one name.
 
 The moment at which tokens were due is one of the bucket's time. If the clock was ahead and has been corrected, the give moves
 it back as it moves the bucket's moment. If another call has written the corrected moment before, how much time has paid is
