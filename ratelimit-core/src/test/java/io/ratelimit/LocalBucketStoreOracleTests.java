@@ -9,12 +9,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.stream.IntStream;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
  * Random calls of the store in memory, held against one {@link GrantOracle} for each key: several keys, fewer buckets
- * than keys, so that keys share overflow buckets and move from them, keys that expire, specs that change between calls,
+ * than keys, so that keys share overflow buckets and move from them, keys that expire, specs that change between calls, resets,
  * and returns and settlements at any time. Runs of 1,000 steps; the number of a run is its seed. Which keys share a bucket depends on a
  * random hash.
  */
@@ -26,8 +28,8 @@ class LocalBucketStoreOracleTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
 
-    /** Tokens taken for a key, and their count. */
-    private record Taken(int key, Answer answer, GrantOracle.Grant grant) {}
+    /** Tokens taken for a key, and their count by the oracle of that time. */
+    private record Taken(int key, Answer answer, GrantOracle oracle, GrantOracle.Grant grant) {}
 
     @Test
     void noKeyIsGrantedTooMuchAndOneSpecAnswersExactly() {
@@ -47,9 +49,8 @@ class LocalBucketStoreOracleTests {
         LocalBucketStore store = new LocalBucketStore(time);
         Map<BucketSpec, Long> ticks = new LinkedHashMap<>();
         specs.forEach(used -> ticks.put(used, TickScale.of(used, 0).price(1)));
-        List<GrantOracle> oracles = IntStream.range(0, KEYS)
-                .mapToObj(key -> new GrantOracle(specs, ticks.values(), 1, time.nanoTime()))
-                .toList();
+        Supplier<GrantOracle> full = () -> new GrantOracle(specs, ticks.values(), 1, time.nanoTime());
+        List<GrantOracle> oracles = Stream.generate(full).limit(KEYS).collect(Collectors.toCollection(ArrayList::new));
         List<Taken> taken = new ArrayList<>();
         for (int i = 0; i < RUN; i++) {
             String step = "seed %d, step %d, %s".formatted(seed, i, spec);
@@ -66,6 +67,9 @@ class LocalBucketStoreOracleTests {
                 continue;
             }
             int key = random.nextInt(KEYS);
+            if (random.nextInt(100) == 0) {
+                reset(store, new Charge(policy, spec, "user" + key, 1), () -> oracles.set(key, full.get()));
+            }
             long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());
             long wait = Specs.waitNanos(spec, random);
             Charge charge = new Charge(policy, spec, "user" + key, cost, Duration.ofNanos(wait));
@@ -79,9 +83,21 @@ class LocalBucketStoreOracleTests {
             }
             if (decision.allowed()) {
                 long due = now + decision.waitNanos();
-                taken.add(new Taken(
-                        key, decision.answers().get(0), oracles.get(key).granted(spec, cost, now, due, step)));
+                GrantOracle oracle = oracles.get(key);
+                GrantOracle.Grant grant = oracle.granted(spec, cost, now, due, step);
+                taken.add(new Taken(key, decision.answers().get(0), oracle, grant));
             }
+        }
+    }
+
+    /** Resets a key. It is full then, unless it has no bucket of its own and shares one. */
+    private void reset(LocalBucketStore store, Charge charge, Runnable fill) {
+        BucketState bucket = store.buckets(charge.policy()).find(charge);
+        boolean own = bucket != null && !store.buckets(charge.policy()).isShared(bucket);
+        store.reset(charge);
+        if (own) {
+            assertThat(store.snapshot(charge).resetAfter()).isZero();
+            fill.run();
         }
     }
 
@@ -111,12 +127,16 @@ class LocalBucketStoreOracleTests {
             assertThat(store.settle(taken.answer, cost)).isTrue();
             oracles.get(taken.key).owed(spec, owed, time.nanoTime(), step);
         } else {
-            giveBack(store, taken, cost, oracles, step);
+            giveBack(store, taken, cost, oracles.get(taken.key), step);
         }
     }
 
-    private void giveBack(LocalBucketStore store, Taken taken, long cost, List<GrantOracle> oracles, String step) {
-        BucketState bucket = store.buckets(taken.answer.policy()).bucketTakenFrom(taken.answer);
+    private void giveBack(LocalBucketStore store, Taken taken, long cost, GrantOracle present, String step) {
+        PolicyBuckets buckets = store.buckets(taken.answer.policy());
+        BucketState bucket = buckets.bucketTakenFrom(taken.answer);
+        assertThat(taken.oracle == present || bucket == null || buckets.isShared(bucket))
+                .as("tokens from before a reset don't come back to a bucket of the key, " + step)
+                .isTrue();
         long now = time.nanoTime();
         long before = bucket == null ? 0 : missing(bucket, now);
         if (cost < 0) {
@@ -126,7 +146,7 @@ class LocalBucketStoreOracleTests {
         }
         if (bucket != null) {
             long back = before - missing(bucket, now);
-            oracles.get(taken.key).returned(taken.grant, back, bucket.scale().price(1), now, step);
+            taken.oracle.returned(taken.grant, back, bucket.scale().price(1), now, step);
         }
     }
 
