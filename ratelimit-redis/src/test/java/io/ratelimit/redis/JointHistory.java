@@ -105,8 +105,8 @@ final class JointHistory {
 
     private List<BucketSpec> leasedSpecs() {
         BucketSpec first = small().get(0);
-        BucketSpec large =
-                first.with(new Rate(10L + random.nextInt(200), first.rate().period()), 50L * (1 + random.nextInt(8)));
+        long tokens = random.nextInt(3) == 0 ? 500L + random.nextInt(1_500) : 10L + random.nextInt(200);
+        BucketSpec large = first.with(new Rate(tokens, first.rate().period()), 50L * (1 + random.nextInt(8)));
         Rate faster = new Rate(10 * large.rate().tokens(), large.rate().period());
         return List.of(large, large.with(faster, large.capacity()), small().get(0));
     }
@@ -131,11 +131,13 @@ final class JointHistory {
             if (!calm) {
                 fault(instance);
             }
-            int kind = random.nextInt(16);
-            if (kind < 4 && !settlements.isEmpty()) {
+            int kind = random.nextInt(18);
+            if (kind < 5 && !settlements.isEmpty()) {
                 settlements.settle();
             } else if (kind < 8) {
                 warmUp(instance);
+            } else if (kind < 9) {
+                drain(instance);
             } else {
                 take(instance, random.nextBoolean(), random.nextInt(1, 32));
             }
@@ -238,6 +240,12 @@ final class JointHistory {
 
     private void warmUp(JointInstance instance) {
         for (int i = random.nextInt(30); i >= 0 && take(instance, false, 1); i--) {}
+    }
+
+    /** Takes from one bucket until it denies, so that settlements meet empty buckets and debts. */
+    private void drain(JointInstance instance) {
+        int kind = random.nextInt(Kind.values().length);
+        for (int i = 0; i < 60 && take(instance, false, 1 << kind); i++) {}
     }
 
     /** @param kinds one bit for each bucket to take from */

@@ -29,7 +29,14 @@ final class JointSettlements {
             Answer answer,
             GrantOracle.Grant grant,
             int resets,
-            int corrections) {}
+            int corrections) {
+
+        /** Returns the call with a part of its tokens. */
+        Taken of(long tokens) {
+            Answer part = answer.withCharge(answer.charge().withCost(tokens));
+            return new Taken(instance, account, part, grant, resets, corrections);
+        }
+    }
 
     boolean isEmpty() {
         return taken.isEmpty();
@@ -110,7 +117,20 @@ final class JointSettlements {
         return LocalBuckets.missing(memory, back.answer, back.instance.time.nanoTime());
     }
 
-    private void giveBack(Taken back, long cost) {
+    /** Gives back all but a cost; a part first, one time in three, as stores of one's own do by the default of a settlement. */
+    private void giveBack(Taken call, long cost) {
+        Charge charge = call.answer.charge();
+        long rest = charge.cost() - cost;
+        if (rest > 1 && history.random.nextInt(3) == 0) {
+            long part = 1 + history.random.nextLong(rest - 1);
+            giveBackPart(call.of(part), 0);
+            giveBackPart(call.of(rest - part), 0);
+        } else {
+            giveBackPart(call, cost);
+        }
+    }
+
+    private void giveBackPart(Taken back, long cost) {
         long leasedBefore = back.instance.leased();
         long[] before = missing(back);
         try {
@@ -127,8 +147,17 @@ final class JointSettlements {
         long perToken = before[1];
         long toLease = back.instance.leased() - leasedBefore;
         JointAccount account = back.account;
+        assertThat(returned)
+                .as("more than the rest of one call, " + history.step)
+                .isBetween(0L, (back.answer.charge().cost() - cost) * perToken);
+        assertThat(toLease)
+                .as("more leased than the rest of one call, " + history.step)
+                .isBetween(0L, back.answer.charge().cost() - cost);
         if (toLease > 0) {
             history.events.get(Event.RETURNED_TO_LEASE).increment();
+            assertThat(returned)
+                    .as("returned to the lease and to the bucket, " + history.step)
+                    .isZero();
             perToken = RedisTickScale.of(back.answer.charge().spec()).perToken();
             returned = toLease * perToken;
             RedisBucketState state = history.state(account, back.answer.charge());
