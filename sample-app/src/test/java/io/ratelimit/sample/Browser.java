@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -71,6 +72,7 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
                 .usingDriverExecutable(CONTROL.orElseThrow().toFile())
                 .build();
         driver = new ChromeDriver(service, options(BROWSER.orElseThrow()));
+        driver.manage().timeouts().scriptTimeout(PATIENCE);
     }
 
     private static Optional<Path> onPath(String name) {
@@ -156,6 +158,15 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         element(selector).click();
     }
 
+    /** Selects the value of a {@code <select>}. */
+    void select(String id, String value) {
+        run(
+                "const chosen = document.getElementById(arguments[0]); chosen.value = arguments[1];"
+                        + "chosen.dispatchEvent(new Event('change'))",
+                id,
+                value);
+    }
+
     /** Drags an element by so many pixels. */
     void drag(String selector, int right, int down) {
         new Actions(driver).dragAndDropBy(element(selector), right, down).perform();
@@ -189,6 +200,20 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
         assertThat(run("return document.documentElement.scrollWidth - document.documentElement.clientWidth"))
                 .as("pixels to scroll sideways")
                 .isEqualTo(0L);
+    }
+
+    /** Returns the violations of WCAG 2.2 AA and of good practice that axe-core finds in the page: each rule with its elements. */
+    List<String> violations() throws IOException {
+        try (InputStream axe = Browser.class.getResourceAsStream("/axe.min.js")) {
+            run(new String(axe.readAllBytes(), StandardCharsets.UTF_8));
+        }
+        Object found = driver.executeAsyncScript("""
+                const done = arguments[arguments.length - 1];
+                const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+                axe.run({ runOnly: tags }).then(({ violations }) => done(violations.map(({ id, nodes }) =>
+                    `${id}: ${nodes.slice(0, 5).map(node => `${node.target} (${node.any[0]?.message ?? node.failureSummary})`).join(', ')}`)));
+                """);
+        return ((List<?>) found).stream().map(String::valueOf).toList();
     }
 
     /** Returns the errors of scripts and of the browser since the last call, without response statuses. */

@@ -91,7 +91,7 @@ class DashboardRejectedTests {
         open("chart");
         browser.awaitText("#incomplete", "uplot.js (429) did not arrive");
         time.advance(Duration.ofSeconds(1));
-        browser.awaitText("[data-policy=checkout] .now", "1 in 5 min");
+        browser.awaitText("#rows", "checkout 2/1s 1 0 0 %");
         assertThat(browser.text("#state")).startsWith("Live: 19 policies");
     }
 

@@ -72,6 +72,7 @@ class DashboardTests {
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
         browser.awaitText("#state", "Live: 53 policies, none with denials");
+        browser.select("view", "cards");
     }
 
     @AfterEach
@@ -85,8 +86,8 @@ class DashboardTests {
         time.advance(SECOND);
 
         browser.awaitText("#state", "Live: 53 policies, 1 with denials");
-        browser.awaitText(card("per-user-per-endpoint") + " .now", "800/s allowed, 800 in 5 min");
-        assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100/s denied, 100 in 5 min");
+        browser.awaitText(card("per-user-per-endpoint") + " .now", "800 allowed, 800/s now");
+        assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100 denied, 100/s now");
         assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
                 .isEqualTo("a bucket for each user and endpoint · 600/1m · capacity 800");
         browser.awaitText(card("per-user-per-endpoint") + " .keys b", "100");
@@ -94,10 +95,10 @@ class DashboardTests {
         browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
         assertThat(browser.element(card("per-user-per-endpoint") + " canvas").isDisplayed())
                 .isTrue();
-        assertThat(browser.text(card("global") + " .now")).contains("800/s allowed", "0/s denied, 0 in 5 min");
+        assertThat(browser.text(card("global") + " .now")).contains("800 allowed", "0 denied, 0/s now");
         assertThat(browser.text(card("tenant-1") + " .quiet")).isEqualTo("Nothing decided in the last five minutes.");
         time.advance(SECOND);
-        browser.awaitText(card("per-user-per-endpoint") + " .now", "0/s allowed, 800 in 5 min");
+        browser.awaitText(card("per-user-per-endpoint") + " .now", "800 allowed, 0/s now");
     }
 
     /** Cards that moved five seconds later would be under the hands of the reader. */
@@ -111,7 +112,7 @@ class DashboardTests {
 
         browser.awaitText("#state", "Live: 53 policies, 1 with denials");
         assertThat(browser.run("return performance.now() < SORT_MILLIS")).isEqualTo(true);
-        assertThat(browser.text("#policies > li:first-child h2")).startsWith("tenant-40");
+        assertThat(browser.text("#rows tr:first-child th")).isEqualTo("tenant-40");
     }
 
     @Test
@@ -121,7 +122,7 @@ class DashboardTests {
         browser.run(
                 "take({instance, second, from: second, seconds, step, change: {}, policies: [], backends: [{name: 'Redis',"
                         + " condition: 'UP', since: '2026-01-02T03:04:05Z'}]})");
-        assertThat(browser.text(".legend")).contains("refused as the backend failed");
+        assertThat(browser.text(".legend")).contains("rejected as the backend failed");
     }
 
     @Test
@@ -130,9 +131,9 @@ class DashboardTests {
         time.advance(SECOND);
 
         browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
-        choose("configured");
+        browser.select("order", "configured");
         browser.awaitText("#policies > li:last-child h2", "item-changes");
-        choose("denied");
+        browser.select("order", "denied");
         browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
     }
 
@@ -144,7 +145,7 @@ class DashboardTests {
             time.advance(SECOND);
         }
 
-        browser.awaitText(card("tenant-1") + " .now", "4 in 5 min");
+        browser.awaitText(card("tenant-1") + " .now", "4 allowed");
         assertThat(browser.run("const p = policies.get('tenant-1'); p.visible = true; p.draw(); return p.plot.data[4]"
                         + ".slice(-5).join()"))
                 .isEqualTo("0,1,1,1,1");
@@ -159,9 +160,9 @@ class DashboardTests {
         }
         time.advance(SECOND);
 
-        browser.awaitText(card("items-candidate") + " .now", "100/s allowed");
-        assertThat(browser.text(card("items-candidate") + " .now")).contains("3/s would have been denied, 3 in 5 min");
-        assertThat(browser.text(card("items-candidate") + " .mode")).isEqualTo("shadow: refuses nothing");
+        browser.awaitText(card("items-candidate") + " .now", "100 allowed");
+        assertThat(browser.text(card("items-candidate") + " .now")).contains("3 would have been denied, 3/s now");
+        assertThat(browser.text(card("items-candidate") + " .mode")).isEqualTo("shadow: denies nothing");
         assertThat(browser.text("#state")).contains("none with denials");
     }
 
@@ -250,6 +251,7 @@ class DashboardTests {
         browser.awaitText("#state", "Live");
         assertIsInFocus("tenant-33");
 
+        browser.select("view", "cards");
         browser.element("#find").sendKeys("tenant-1");
         await().until(() -> visible().size() == 11);
         browser.run("location.hash = 'global'");
@@ -270,18 +272,18 @@ class DashboardTests {
             throttlers.global("tenant-5").decide(1);
             time.advance(SECOND);
         }
-        browser.awaitText(card("tenant-5") + " .now", "1/s allowed, 300 in 5 min");
-        browser.run("span.value = 'hour'; span.dispatchEvent(new Event('change'))");
+        browser.awaitText(card("tenant-5") + " .now", "300 allowed, 1/s now");
+        browser.select("span", "hour");
         assertThat(browser.texts("#policies > li")).hasSize(53);
-        browser.awaitText(card("tenant-5") + " .now", "60/min allowed");
+        browser.awaitText(card("tenant-5") + " .now", "60/min now");
         assertThat(browser.run(
                         "const p = policies.get('tenant-5'); p.visible = true; p.draw(); return p.plot.data[4].length"))
                 .isEqualTo(60L);
         time.advance(Duration.ofMinutes(2));
-        browser.awaitText(card("tenant-5") + " .now", "0/min allowed");
+        browser.awaitText(card("tenant-5") + " .now", "0/min now");
 
-        browser.run("span.value = 'minutes'; span.dispatchEvent(new Event('change'))");
-        browser.awaitText(card("tenant-5") + " .now", "/s allowed");
+        browser.select("span", "minutes");
+        browser.awaitText(card("tenant-5") + " .now", "/s now");
         assertThat(browser.text("#window")).isEqualTo("the last five minutes");
     }
 
@@ -299,7 +301,135 @@ class DashboardTests {
                         + "  -d '{\"rate\": \"6000/1m\", \"capacity\": 7000}' 'http://localhost:" + port
                         + "/actuator/ratelimits/global'");
         assertThat(browser.text(card("global") + " .change p"))
-                .isEqualTo("Either may be left out. Holds for this instance, until it stops.");
+                .isEqualTo(
+                        "Either may be left out. Applies to this instance until it stops; \"until\": \"2h\" ends it earlier.");
+    }
+
+    @Test
+    void theCurlLinesThatUndoAChangeAndResetAKey() {
+        browser.click(card("per-user-per-endpoint") + " .change summary");
+
+        String url = "'http://localhost:" + port + "/actuator/ratelimits/per-user-per-endpoint";
+        assertThat(browser.texts(card("per-user-per-endpoint") + " .change pre").get(1))
+                .isEqualTo("# the configured limit again\ncurl -u user -X DELETE " + url + "/change'\n"
+                        + "# the bucket of a key is full again\ncurl -u user -X DELETE " + url
+                        + "?key=USER&key=ENDPOINT'");
+        assertThat(browser.run("return policies.get('global').undo.textContent"))
+                .asString()
+                .contains("# the bucket is full again")
+                .endsWith("/actuator/ratelimits/global'");
+    }
+
+    @Test
+    void theTotalsComeFirstAndNameThePolicyThatDeniesMost() {
+        flood("alice", 900);
+        for (int i = 0; i < 103; i++) {
+            throttlers.get("items-candidate").forKey("alice").decide(1);
+        }
+        time.advance(SECOND);
+
+        browser.awaitText("#total-shadow", "3");
+        assertThat(browser.text("#total-decisions"))
+                .as("1,803, and those of the page's own requests")
+                .startsWith("1,8");
+        assertThat(browser.text("#total-denied")).startsWith("100 (5.").endsWith(" %)");
+        assertThat(browser.text("#total-worst")).isEqualTo("per-user-per-endpoint");
+        assertThat(browser.element("#skip").getAttribute("href")).endsWith("#per-user-per-endpoint");
+    }
+
+    @Test
+    void manyPoliciesAreATableWhoseNamesOpenCards() {
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.awaitText("#table", "per-user-per-endpoint");
+        flood("alice", 900);
+        time.advance(SECOND);
+
+        browser.awaitText("#rows tr:first-child", "per-user-per-endpoint 600/1m 800 100 11.1 %");
+        assertThat(browser.texts("#rows tr")).hasSize(53);
+        assertThat(browser.text("#rows tr:first-child .key")).matches("[0-9a-f]{16}");
+        assertThat(browser.run(
+                        "return document.querySelector('#rows .denied path, #rows path.denied').getAttribute('d')"))
+                .asString()
+                .endsWith("V0H60V20Z");
+        assertThat(visible()).isEmpty();
+
+        browser.click("#rows tr:first-child a");
+        await().until(() -> visible().size() == 1);
+        assertIsInFocus("per-user-per-endpoint");
+        assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("800 allowed");
+        browser.click("#close a");
+        await().until(() -> visible().isEmpty());
+    }
+
+    @Test
+    void theTableOfFiftyPoliciesIsThreeScreensOfAPhone() {
+        browser.size(390, 844);
+        browser.select("view", "table");
+
+        browser.nothingSticksOut();
+        assertThat((long) browser.run("return document.documentElement.scrollHeight"))
+                .isLessThan(3 * 844);
+    }
+
+    @Test
+    void thePageNamesItsApplicationAndInstance() {
+        assertThat(browser.run("return document.title"))
+                .asString()
+                .startsWith("sample-app ")
+                .endsWith(" · Rate limits");
+        assertThat(browser.text(".title"))
+                .contains("sample-app", "process " + ProcessHandle.current().pid());
+    }
+
+    @Test
+    void anErrorOfTheScriptIsShownAndLogged() {
+        browser.run("showTotals = () => { throw new Error('no totals') }");
+
+        browser.awaitText("#state", "This page has an error, so it may show wrong numbers: no totals. Reload it.");
+        assertThat(browser.errors()).anyMatch(error -> error.contains("no totals"));
+        browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
+        browser.awaitText("#state", "Live");
+        browser.errors();
+    }
+
+    @Test
+    void aSharedBucketsChartHasItsLimit() {
+        for (int i = 0; i < 120; i++) {
+            throttlers.global("tenant-1").decide(1);
+        }
+        time.advance(SECOND);
+        browser.awaitText(card("tenant-1") + " .now", "100 allowed");
+
+        assertThat(browser.run("""
+                const p = policies.get('tenant-1'), texts = [];
+                p.visible = true;
+                p.draw();
+                const fill = p.plot.ctx.fillText;
+                p.plot.ctx.fillText = (text, ...at) => { texts.push(text); fill.call(p.plot.ctx, text, ...at); };
+                p.plot.redraw();
+                return new Promise(done => setTimeout(() => done(texts.join('; ')), 100));
+                """)).asString().contains("100/1s").containsPattern("\\d+/s");
+    }
+
+    @Test
+    void anyoneCanReadThePage() throws IOException {
+        anEveningInTheShop();
+        for (String view : List.of("cards", "table")) {
+            browser.select("view", view);
+            for (boolean dark : List.of(false, true)) {
+                browser.dark(dark);
+                for (int width : List.of(1200, 390)) {
+                    browser.size(width, 820);
+                    assertThat(browser.violations())
+                            .as("%s, dark %s, %d px", view, dark, width)
+                            .isEmpty();
+                }
+            }
+        }
+        browser.dark(false);
+        browser.run(
+                "showBackends([{name: 'Redis', condition: 'DOWN', since: '2026-01-02T03:04:05Z', cause: 'no answer'}])");
+        assertThat(browser.violations()).as("outage").isEmpty();
     }
 
     @Test
@@ -343,7 +473,7 @@ class DashboardTests {
                         "ratelimit:\n  policies:\n    items-candidate:\n"
                                 + "      # only these two lines change; keep the policy's key, paths and the rest\n      rate: 200/1m\n      capacity: 130");
 
-        browser.drag(demand + " .demand-point", -30, -200);
+        browser.drag(demand + " .demand-point", -60, -200);
         assertThat(browser.text(demand + " .demand-sentence"))
                 .startsWith("100/1m, capacity 400: touches 0 % of clients (0 of 20; of all, at most 15 %)")
                 .endsWith("would have denied 0 % of requests.");
@@ -400,6 +530,7 @@ class DashboardTests {
     private String openDemand() {
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
         browser.awaitText("#state", "Live");
+        browser.select("view", "cards");
         String demand = card("items-candidate") + " .demand";
         await().until(() -> browser.element(demand).isDisplayed());
         browser.run("const fetched = window.fetch, opened = new Promise(done => window.release = done);"
@@ -460,7 +591,7 @@ class DashboardTests {
         time.advance(Duration.ofMinutes(1));
         browser.online(true);
         browser.awaitText("#state", "Live");
-        browser.awaitText(card("tenant-7") + " .now", "1 in 5 min");
+        browser.awaitText(card("tenant-7") + " .now", "1 allowed");
     }
 
     @Test
@@ -509,7 +640,7 @@ class DashboardTests {
                     List.of(throttlers.get("report").forKey("user" + i % 2).charge(i % 5 == 0 ? 10 : 1)));
             time.advance(SECOND);
         }
-        choose("denied");
+        browser.select("order", "denied");
         browser.awaitText("#policies > li:first-child h2", "per-user-per-endpoint");
         await().until(() -> (long) browser.run("return second") >= 300);
     }
@@ -523,10 +654,6 @@ class DashboardTests {
                             .charge(1),
                     throttlers.global("global").charge(1)));
         }
-    }
-
-    private static void choose(String order) {
-        browser.run("order.value = arguments[0]; order.dispatchEvent(new Event('change'))", order);
     }
 
     private static List<String> visible() {

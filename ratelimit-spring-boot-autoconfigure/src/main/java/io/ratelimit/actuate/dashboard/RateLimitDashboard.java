@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -23,6 +25,8 @@ import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.WebEndpointResponse;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
+import org.springframework.context.EnvironmentAware;
+import org.springframework.core.env.Environment;
 import org.springframework.util.MimeType;
 import org.springframework.util.MimeTypeUtils;
 import org.springframework.web.util.HtmlUtils;
@@ -33,7 +37,7 @@ import org.springframework.web.util.HtmlUtils;
  */
 @RegisterReflectionForBinding({DashboardData.class, DemandData.class})
 @WebEndpoint(id = RateLimitDashboard.ID, defaultAccess = Access.READ_ONLY)
-final class RateLimitDashboard {
+final class RateLimitDashboard implements EnvironmentAware {
 
     static final String ID = "ratelimitdashboard";
 
@@ -44,6 +48,7 @@ final class RateLimitDashboard {
     private final DashboardReader reader;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
+    private Identity identity = new Identity(null, null, null);
 
     /** @param showsKeys whether a caller sees the texts of keys instead of hashes */
     RateLimitDashboard(DashboardReader reader, EndpointPaths paths, Predicate<SecurityContext> showsKeys) {
@@ -52,10 +57,15 @@ final class RateLimitDashboard {
         this.showsKeys = showsKeys;
     }
 
+    @Override
+    public void setEnvironment(Environment environment) {
+        identity = Identity.of(environment);
+    }
+
     /** Returns the page. */
     @ReadOperation(produces = "text/html;charset=UTF-8")
     String page() {
-        return files.page(HtmlUtils.htmlEscape(paths.dashboard()));
+        return files.page(HtmlUtils.htmlEscape(paths.dashboard()), identity);
     }
 
     /**
@@ -110,6 +120,43 @@ final class RateLimitDashboard {
         }
     }
 
+    /** The names of this application and this instance, which tell the pages of several instances apart. */
+    record Identity(
+            @Nullable String application,
+            @Nullable String version,
+            @Nullable String host) {
+
+        private static final String PROCESS =
+                "process " + ProcessHandle.current().pid();
+
+        static Identity of(Environment environment) {
+            return new Identity(
+                    environment.getProperty("spring.application.name"),
+                    environment.getProperty("spring.application.version"),
+                    environment.getProperty("HOSTNAME"));
+        }
+
+        /** Returns the title of the page, such as {@code shop on web-1 · Rate limits}. */
+        String title() {
+            String instance = host != null ? "on " + host : PROCESS;
+            return (application == null ? "" : application + " ") + instance + " · Rate limits";
+        }
+
+        /** Returns a line such as {@code shop 1.2 · on web-1 · process 4711}. */
+        String line() {
+            List<String> parts = new ArrayList<>();
+            parts.add(
+                    application == null
+                            ? "this instance"
+                            : version == null ? application : application + " " + version);
+            if (host != null) {
+                parts.add("on " + host);
+            }
+            parts.add(PROCESS);
+            return String.join(" · ", parts);
+        }
+    }
+
     /** The files of the dashboard's page, read once. They are not in a folder that Spring Boot serves by itself. */
     static final class DashboardFiles {
 
@@ -131,8 +178,11 @@ final class RateLimitDashboard {
          *
          * @param root the page's path below the actuator's base path, escaped for an HTML attribute
          */
-        String page(String root) {
-            return page.replace("{root}", root).replace("{name}", root.substring(root.lastIndexOf('/') + 1));
+        String page(String root, Identity identity) {
+            return page.replace("{root}", root)
+                    .replace("{name}", root.substring(root.lastIndexOf('/') + 1))
+                    .replace("{title}", HtmlUtils.htmlEscape(identity.title()))
+                    .replace("{identity}", HtmlUtils.htmlEscape(identity.line()));
         }
 
         @Nullable

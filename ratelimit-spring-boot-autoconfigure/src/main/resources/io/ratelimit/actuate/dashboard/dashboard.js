@@ -7,6 +7,8 @@ const RETRY_MILLIS = 3000;
 const TIMEOUT_MILLIS = 10_000;
 const SORT_MILLIS = 5000;
 const KEYS_SHOWN = 5;
+/** More policies than these are shown as a table at first. */
+const MAX_CARDS = 12;
 const KINDS = ['allowed', 'denied', 'shadowDenied', 'failed'];
 const ROOT = document.documentElement.dataset.root;
 /** The data's URL, below this page's path, which has no trailing slash; without a user and password of the page's URL. */
@@ -28,6 +30,8 @@ function write(node, text) {
 
 const number = n => n.toLocaleString('en');
 
+const percent = (part, whole) => whole === 0 ? '–' : `${(100 * part / whole).toFixed(part === 0 || part === whole ? 0 : 1)} %`;
+
 /* ---- the data ---- */
 
 let instance = null;
@@ -35,9 +39,6 @@ let second = 0;
 let seconds = 300;
 let step = 1;
 const policies = new Map();
-
-/** Returns the number of seconds with data: fewer than the page keeps shortly after the start. */
-const shownSeconds = () => Math.min(second, seconds);
 
 function take(data) {
   if (instance !== null && data.instance !== instance) return false;
@@ -93,7 +94,9 @@ class Policy {
     this.from = 0;
     this.visible = false;
     this.build();
+    this.buildRow();
     byId('policies').append(this.card);
+    byId('rows').append(this.row);
     watcher.observe(this.card);
     this.card.policy = this;
   }
@@ -113,7 +116,10 @@ class Policy {
     this.now = element('p', 'now');
     this.chart = element('div', 'chart');
     this.chart.setAttribute('role', 'img');
+    this.chart.setAttribute('aria-label', 'No decisions yet');
     this.at = element('p', 'at');
+    const framed = element('div', 'framed');
+    framed.append(this.chart, this.at);
     this.level = element('div', 'level');
     this.meter = element('meter');
     this.levelText = element('span');
@@ -122,7 +128,8 @@ class Policy {
     this.waiting = element('p', 'waiting');
     this.keys = element('div', 'keys');
     this.keyList = element('ol');
-    this.keys.append(element('h3', '', 'Keys denied most, last 5 to 10 min'), this.keyList);
+    this.keyHint = element('p');
+    this.keys.append(element('h3', '', 'Keys denied most, last 5 to 10 min'), this.keyList, this.keyHint);
     this.demand = element('details', 'demand');
     this.demand.append(element('summary', '', 'Which limit does the traffic need?'));
     this.demand.hidden = true;
@@ -132,8 +139,29 @@ class Policy {
     this.command = element('pre');
     this.command.tabIndex = 0;
     this.hint = element('p');
-    this.change.append(element('summary', '', 'Change it'), this.command, this.hint);
-    this.card.append(heading, this.facts, this.differences, this.quiet, this.now, this.chart, this.at, this.level, this.leased, this.waiting, this.keys, this.demand, this.change);
+    this.undo = element('pre');
+    this.undo.tabIndex = 0;
+    this.change.append(element('summary', '', 'Change it, or reset a key'), this.command, this.hint, this.undo);
+    this.card.append(heading, this.facts, this.differences, this.quiet, this.now, framed, this.level, this.leased, this.waiting, this.keys, this.demand, this.change);
+  }
+
+  buildRow() {
+    this.row = element('tr');
+    const name = this.row.appendChild(element('th'));
+    name.scope = 'row';
+    name.append(Object.assign(element('a', '', this.name), { href: this.hash }));
+    this.cells = Object.fromEntries(['wide limit', 'allowed', 'denied', 'share', 'wide course', 'wide key']
+        .map(className => [className.split(' ').at(-1), this.row.appendChild(element('td', className))]));
+    this.course = document.createElementNS(SVG, 'svg');
+    this.course.setAttribute('viewBox', `0 0 ${COURSE_PARTS} ${COURSE_HEIGHT}`);
+    this.course.setAttribute('preserveAspectRatio', 'none');
+    this.course.setAttribute('aria-hidden', 'true');
+    this.areas = ['denied', 'shadow', 'allowed'].map(className => {
+      const area = this.course.appendChild(document.createElementNS(SVG, 'path'));
+      area.setAttribute('class', className);
+      return area;
+    });
+    this.cells.course.append(this.course);
   }
 
   /** Drops the counts, because those of another span follow. */
@@ -147,6 +175,7 @@ class Policy {
     watcher.unobserve(this.card);
     this.plot?.destroy();
     this.card.remove();
+    this.row.remove();
   }
 
   /** Adds the new seconds and drops those that are older than the page keeps. */
@@ -171,19 +200,24 @@ class Policy {
     return KINDS.every(kind => this.totals[kind] === 0);
   }
 
-  get refusals() {
+  /** Returns the calls that were not made because of this policy. */
+  get rejections() {
     return this.totals.denied + this.totals.failed;
   }
 
   /** Returns the denied calls, including those that a shadow policy would have denied. */
   get denials() {
-    return this.refusals + this.totals.shadowDenied;
+    return this.rejections + this.totals.shadowDenied;
+  }
+
+  get decisions() {
+    return this.totals.allowed + this.denials;
   }
 
   show() {
     const { data } = this;
     this.card.className = ['policy', data.mode, this.last('denied') + this.last('failed') > 0 ? 'denying' : ''].join(' ').trim();
-    write(this.mode, { enforce: 'enforced', shadow: 'shadow: refuses nothing', off: 'off: not asked' }[data.mode]);
+    write(this.mode, { enforce: 'enforced', shadow: 'shadow: denies nothing', off: 'off' }[data.mode]);
     write(this.facts, this.factsText());
     this.differences.hidden = data.differences.length === 0;
     write(this.differences, data.differences.map(differenceText).join('\n'));
@@ -194,6 +228,36 @@ class Policy {
     this.showWaiting();
     this.showKeys();
     if (this.visible) this.draw();
+  }
+
+  showRow() {
+    const { rate, tiers, mode, deniedKeys } = this.data;
+    this.row.className = mode;
+    const more = Object.keys(tiers).length;
+    write(this.cells.limit, mode === 'off' ? 'off' : `${rate}${more ? `, ${more} tiers` : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
+    write(this.cells.allowed, number(this.totals.allowed));
+    write(this.cells.denied, number(this.denials));
+    write(this.cells.share, percent(this.denials, this.decisions));
+    write(this.cells.key, deniedKeys.length ? keyText(deniedKeys[0].key) : '');
+    this.drawCourse();
+  }
+
+  /** Draws the counts in few parts; each area covers the lower part of the one before. */
+  drawCourse() {
+    const { allowed, denied, shadowDenied, failed } = this.series;
+    const parts = Array.from({ length: COURSE_PARTS }, () => [0, 0, 0]);
+    const missing = seconds / step - allowed.length;
+    allowed.forEach((count, i) => {
+      const part = parts[Math.floor((missing + i) * COURSE_PARTS * step / seconds)];
+      part[2] += Math.max(count, 0);
+      part[1] += Math.max(shadowDenied[i], 0);
+      part[0] += Math.max(denied[i], 0) + Math.max(failed[i], 0);
+    });
+    const highest = Math.max(1, ...parts.map(part => part[0] + part[1] + part[2]));
+    this.areas.forEach((area, kind) => {
+      const steps = parts.map((part, i) => `V${COURSE_HEIGHT * (1 - part.slice(kind).reduce((a, b) => a + b) / highest)}H${i + 1}`);
+      area.setAttribute('d', `M0 ${COURSE_HEIGHT}${steps.join('')}V${COURSE_HEIGHT}Z`);
+    });
   }
 
   factsText() {
@@ -214,7 +278,7 @@ class Policy {
 
   showNow() {
     const shown = [['allowed', 'allowed', 'allowed'], ['denied', 'denied', 'denied'], ['shadow', 'shadowDenied', 'would have been denied'],
-      ['failed', 'failed', 'refused as the backend failed']]
+      ['failed', 'failed', 'rejected as the backend failed']]
         .filter(([, kind]) => kind === 'allowed' || this.totals[kind] > 0
             || kind === (this.data.mode === 'shadow' ? 'shadowDenied' : 'denied'));
     this.quiet.hidden = !this.isQuiet;
@@ -225,8 +289,8 @@ class Policy {
       const part = this.now.children[i] ?? this.now.appendChild(element('span'));
       part.className = className;
       if (part.children.length === 0) part.append(element('b'), '');
-      write(part.firstChild, number(this.last(kind)));
-      part.lastChild.data = `/${step === 1 ? 's' : 'min'} ${what}, ${number(this.totals[kind])} in ${agoText(shownSeconds())}`;
+      write(part.firstChild, number(this.totals[kind]));
+      part.lastChild.data = ` ${what}, ${number(this.last(kind))}/${step === 1 ? 's' : 'min'} now`;
     });
   }
 
@@ -266,6 +330,8 @@ class Policy {
       write(item.firstChild, keyText(key));
       write(item.lastChild, number(denied));
     });
+    this.keyHint.hidden = keys.every(({ key }) => key.parts);
+    write(this.keyHint, 'A hash stands for one key until the restart. management.endpoint.ratelimits.show-values shows names.');
   }
 
   /** Takes the demand of the limits of this policy, its own first; draws it if it is open. */
@@ -289,15 +355,20 @@ class Policy {
 
   showChange({ path, writable, forAll, authenticated }) {
     const { rate, capacity } = this.data;
-    this.command.hidden = path === null || path === undefined;
+    this.command.hidden = this.undo.hidden = path === null || path === undefined;
     if (this.command.hidden) {
       return write(this.hint, 'The endpoint that changes limits is not exposed: add ratelimits to'
           + ' management.endpoints.web.exposure.include.');
     }
-    write(this.command, `curl ${authenticated ? '-u user ' : ''}-X POST -H 'Content-Type: application/json' \\\n`
-        + `  -d '{"rate": "${rate}", "capacity": ${capacity}}' '${base()}${encodeURI(path)}/${this.name}'`);
+    const curl = `curl ${authenticated ? '-u user ' : ''}-X`;
+    const url = `${base()}${encodeURI(path)}/${this.name}`;
+    const parts = this.data.key.map(part => `key=${part.replace(/[^a-z]+/gi, '-').toUpperCase()}`).join('&');
+    write(this.command, `${curl} POST -H 'Content-Type: application/json' \\\n`
+        + `  -d '{"rate": "${rate}", "capacity": ${capacity}}' '${url}'`);
+    write(this.undo, `# the configured limit again\n${curl} DELETE '${url}/change'\n`
+        + `# ${parts ? 'the bucket of a key' : 'the bucket'} is full again\n${curl} DELETE '${url}${parts && `?${parts}`}'`);
     write(this.hint, writable
-        ? `Either may be left out. Holds for this instance, until it stops${forAll ? '; with "for": "all" for all instances' : ''}.`
+        ? `Either may be left out. Applies to this instance until it stops; "until": "2h" ends it earlier${forAll ? ', "for": "all" changes all instances' : ''}.`
         : 'Changes are off; management.endpoint.ratelimits.access: unrestricted allows them.');
   }
 
@@ -330,6 +401,26 @@ class Policy {
         + ` ${number(this.denials)} ${this.data.mode === 'shadow' ? 'that would have been denied' : 'denied'}, by the ${step === 1 ? 'second' : 'minute'}`);
   }
 
+  /** Draws the rate of a bucket that all calls share, if the counts come near it. */
+  drawLimit(plot) {
+    const { key, rate } = this.data;
+    const [, tokens, length, unit] = key.length === 0 && /^(\d+)\/(\d+)(ms|s|m|h|d)$/.exec(rate) || [];
+    const limit = tokens * step * 1000 / (length * UNIT_MILLIS[unit]);
+    if (!(limit > 0 && limit < plot.scales.y.max)) return;
+    const { ctx, bbox } = plot;
+    const y = Math.round(plot.valToPos(limit, 'y', true));
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = color('ink');
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.fillText(rate, bbox.left + 4 * devicePixelRatio, y - 3 * devicePixelRatio);
+    ctx.restore();
+  }
+
   redraw() {
     this.plot?.destroy();
     this.plot = null;
@@ -350,6 +441,12 @@ class Policy {
 }
 
 const CHART_HEIGHT = 130;
+const SVG = 'http://www.w3.org/2000/svg';
+const COURSE_PARTS = 60;
+const COURSE_HEIGHT = 20;
+const UNIT_MILLIS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+const color = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 /** Returns the parts of a key if they are shown, otherwise its hash; with the tier. */
 function keyText({ hash, parts, tier }) {
@@ -357,7 +454,7 @@ function keyText({ hash, parts, tier }) {
 }
 
 function differenceText({ tier, changed }) {
-  const when = time => new Date(time).toLocaleString();
+  const when = time => new Date(time).toLocaleString('en');
   return [
     `${tier ? `${tier}: changed` : 'changed'} ${changed.for === 'all' ? 'for all instances' : 'for this instance'}`,
     ...(changed.since ? [`since ${when(changed.since)}`] : []),
@@ -371,8 +468,6 @@ function agoText(ago) {
 }
 
 function options(policy, width) {
-  const style = getComputedStyle(document.documentElement);
-  const color = name => style.getPropertyValue(`--${name}`).trim();
   const area = name => ({ stroke: color(name), fill: color(name), width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: -1 }) });
   const axis = { stroke: color('soft'), font: '11px system-ui, sans-serif', grid: { stroke: color('grid'), width: 1 }, ticks: { show: false } };
   return {
@@ -381,15 +476,16 @@ function options(policy, width) {
     padding: [6, 14, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: 'policies' } },
-    hooks: { setCursor: [plot => policy.point(plot.cursor.idx)] },
+    hooks: { setCursor: [plot => policy.point(plot.cursor.idx)], draw: [plot => policy.drawLimit(plot)] },
     scales: {
       x: { time: false, range: () => [step - seconds, 0] },
       y: { range: (plot, min, max) => [0, Math.max(max * 1.1, 4)] },
     },
     axes: [
       { ...axis, size: 22, splits: () => [4, 3, 2, 1, 0].map(part => -part * seconds / 5), values: (plot, splits) => splits.map(at => at === 0 ? 'now' : `${-at / 60} min`) },
-      { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000], space: 28,
-        values: (plot, splits) => splits.map(n => n >= 10_000 ? `${n / 1000}k` : number(n)) },
+      { ...axis, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000], space: 28,
+        values: (plot, splits) => splits.map((n, i) => (n >= 10_000 ? `${n / 1000}k` : number(n))
+            + (i === splits.length - 1 ? step === 1 ? '/s' : '/min' : '')) },
     ],
     series: [{}, area('failed'), area('shadow'), area('denied'), area('allowed')],
   };
@@ -432,45 +528,75 @@ let sorted = NEVER; // so that the first call of show() sorts the cards
 function show() {
   const find = byId('find').value.trim().toLowerCase();
   const only = byId('only').checked;
+  const table = byId('view').value === 'table';
   let shown = 0;
   for (const policy of policies.values()) {
     const hidden = !policy.name.includes(find) || only && policy.denials === 0;
-    policy.card.hidden = hidden;
+    policy.row.hidden = hidden;
+    policy.card.hidden = table ? policy.hash !== location.hash : hidden;
     if (!hidden) {
       shown++;
-      policy.show();
+      if (table) policy.showRow();
     }
+    if (!policy.card.hidden) policy.show();
   }
+  byId('table').hidden = !table || shown === 0;
+  byId('close').hidden = !table || !linked();
   const none = byId('none');
   none.hidden = shown > 0 || instance === null;
   write(none, policies.size === 0 ? 'There are no policies.' : `None of the ${policies.size} policies is shown.`);
+  showTotals();
   if (performance.now() - sorted > SORT_MILLIS) sort();
 }
 
-/** Sorts the cards, unless one of them has the focus. */
+/** Shows the decisions of all policies. A request that several policies decide counts for each of them. */
+function showTotals() {
+  const all = [...policies.values()];
+  const sum = count => all.reduce((total, policy) => total + count(policy), 0);
+  const decisions = sum(policy => policy.decisions);
+  const rejections = sum(policy => policy.rejections);
+  write(byId('total-decisions'), number(decisions));
+  write(byId('total-denied'), rejections === 0 ? '0' : `${number(rejections)} (${percent(rejections, decisions)})`);
+  write(byId('total-shadow'), number(sum(policy => policy.totals.shadowDenied)));
+  const worst = all.reduce((one, other) => other.rejections > (one?.rejections ?? 0) ? other : one, null);
+  const name = byId('total-worst');
+  if (name.textContent !== (worst?.name ?? '–')) {
+    name.replaceChildren(worst ? Object.assign(element('a', '', worst.name), { href: worst.hash }) : '–');
+  }
+  byId('skip').hidden = !worst;
+  if (worst) byId('skip').href = worst.hash;
+}
+
+/** Sorts the cards and the rows, unless one of them has the focus. */
 function sort() {
   sorted = performance.now();
   const list = byId('policies');
-  if (list.contains(document.activeElement)) return;
+  const rows = byId('rows');
+  if (list.contains(document.activeElement) || rows.contains(document.activeElement)) return;
   const denied = byId('order').value === 'denied';
-  const byDenials = (a, b) => b.refusals - a.refusals || b.denials - a.denials || a.isQuiet - b.isQuiet;
+  const byDenials = (a, b) => b.rejections - a.rejections || b.denials - a.denials || a.isQuiet - b.isQuiet;
   const order = [...policies.values()]
-      .sort((a, b) => denied && byDenials(a, b) || a.place - b.place)
-      .map(policy => policy.card);
-  if (order.some((card, i) => list.children[i] !== card)) list.append(...order);
+      .sort((a, b) => denied && byDenials(a, b) || a.place - b.place);
+  if (order.every((policy, i) => list.children[i] === policy.card)) return;
+  list.append(...order.map(policy => policy.card));
+  rows.append(...order.map(policy => policy.row));
 }
+
+/** Returns the policy that the page's address names, or undefined. */
+const linked = () => [...policies.values()].find(policy => policy.hash === location.hash);
 
 /** Shows the policy that the page's address names, whatever the filter, and focuses its card. */
 function showLinked() {
-  const linked = [...policies.values()].find(policy => policy.hash === location.hash);
-  if (!linked) return;
-  if (linked.card.hidden) {
+  show();
+  const policy = linked();
+  if (!policy) return;
+  if (policy.card.hidden) {
     byId('find').value = '';
     byId('only').checked = false;
     show();
   }
-  linked.card.focus({ preventScroll: true });
-  linked.card.scrollIntoView();
+  policy.card.focus({ preventScroll: true });
+  policy.card.scrollIntoView();
 }
 
 /* ---- the demand ---- */
@@ -482,18 +608,10 @@ let demandAt = NEVER;
 async function pollDemand() {
   if (performance.now() - demandAt < DEMAND_MILLIS) return;
   demandAt = performance.now();
-  try {
-    const response = await fetch(`${location.origin}${location.pathname}/demand`, {
-      cache: 'no-store',
-      redirect: 'manual',
-      headers: { Accept: 'application/json', 'X-Requested-With': 'XMLHttpRequest' },
-      signal: AbortSignal.timeout(TIMEOUT_MILLIS),
-    });
-    const demand = response.ok ? (await response.json()).policies : {};
-    policies.forEach(policy => policy.takeDemand(demand[policy.name]));
-  } catch {
-    // The state of the page shows that the server can't be reached.
-  }
+  const response = await request(`${location.origin}${location.pathname}/demand`);
+  if (!response) return; // the state of the page shows that the server can't be reached
+  const demand = response.ok ? (await response.json()).policies : {};
+  policies.forEach(policy => policy.takeDemand(demand[policy.name]));
 }
 
 /* ---- polling ---- */
@@ -516,8 +634,9 @@ async function poll() {
   let failure = '';
   try {
     failure = await ask();
-  } catch {
-    failure = 'The server can\u2019t be reached.';
+  } catch (error) {
+    console.error(error);
+    failure = `This page has an error, so it may show wrong numbers: ${error.message}. Reload it.`;
   }
   asking = false;
   showState(failure);
@@ -525,16 +644,26 @@ async function poll() {
   timer = setTimeout(poll, failure ? RETRY_MILLIS : POLL_MILLIS);
 }
 
+/** Requests a URL; returns the response, or null if there is none. */
+async function request(url) {
+  try {
+    return await fetch(url, {
+      cache: 'no-store',
+      redirect: 'manual',
+      // X-Requested-With makes Spring Security answer 401 without a challenge, so the browser opens no login dialog.
+      headers: { Accept: 'application/json', 'X-Requested-With': 'XMLHttpRequest' },
+      signal: AbortSignal.timeout(TIMEOUT_MILLIS),
+    });
+  } catch {
+    return null;
+  }
+}
+
 /** Requests the data; returns the text of a failure, or an empty text. */
 async function ask() {
   const since = wantedStep() === step ? second : 0;
-  const response = await fetch(`${DATA}?span=${byId('span').value}${since > 0 ? `&since=${since}` : ''}`, {
-    cache: 'no-store',
-    redirect: 'manual',
-    // X-Requested-With makes Spring Security answer 401 without a challenge, so the browser opens no login dialog.
-    headers: { Accept: 'application/json', 'X-Requested-With': 'XMLHttpRequest' },
-    signal: AbortSignal.timeout(TIMEOUT_MILLIS),
-  });
+  const response = await request(`${DATA}?span=${byId('span').value}${since > 0 ? `&since=${since}` : ''}`);
+  if (!response) return 'The server can\u2019t be reached.';
   if (response.type === 'opaqueredirect') return FAILURES[401].replace('401', 'sent to a login');
   if (!response.ok) return FAILURES[response.status] ?? `The server answers with ${response.status}.`;
   if (!(response.headers.get('Content-Type') ?? '').includes('json')) return 'The answer is not what it should be; reload this page.';
@@ -544,8 +673,11 @@ async function ask() {
   }
   const first = seen === 0;
   seen = Date.now();
+  if (first) {
+    byId('view').value = policies.size > MAX_CARDS ? 'table' : 'cards';
+    showLinked();
+  }
   show();
-  if (first) showLinked();
   pollDemand();
   return '';
 }
@@ -555,7 +687,7 @@ function showState(failure) {
   state.className = failure ? 'state failing' : 'state live';
   const ago = Math.round((Date.now() - seen) / 1000);
   write(byId('state-ago'), failure && seen ? `Last seen ${agoText(ago)} ago; it goes on when it is back.` : '');
-  const denying = [...policies.values()].filter(policy => policy.refusals > 0).length;
+  const denying = [...policies.values()].filter(policy => policy.rejections > 0).length;
   write(byId('state-text'), failure
       || `Live: ${policies.size} ${policies.size === 1 ? 'policy' : 'policies'}, ${denying || 'none'} with denials`);
 }
@@ -581,6 +713,7 @@ addEventListener('resize', () => policies.forEach(policy => policy.visible && po
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => policies.forEach(policy => policy.redraw()));
 byId('find').addEventListener('input', show);
 byId('only').addEventListener('change', show);
+byId('view').addEventListener('change', show);
 byId('order').addEventListener('change', sort);
 byId('span').addEventListener('change', poll);
 addEventListener('hashchange', showLinked);
