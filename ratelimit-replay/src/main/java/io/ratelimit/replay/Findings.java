@@ -93,6 +93,12 @@ record Findings(
                 .toList();
     }
 
+    /** Returns whether a policy gives tokens back. */
+    boolean refunds(ThrottlePolicy policy) {
+        RateLimitProperties.Policy configured = properties.policies().get(policy.name());
+        return configured != null && !configured.refundOn().isEmpty();
+    }
+
     long[] deniedKeys(PolicyResult result) {
         return exact(result.keys.marked(1 << PolicyResult.SPREAD), result.keys.marked(1 << PolicyResult.AT_ONCE));
     }

@@ -129,7 +129,7 @@ final class JsonReport {
         }
         tree.put("rates", rates);
         tree.put("measuredMillis", demand.measured().toMillis());
-        tree.put("refunds", findings.properties().refunds(policy));
+        tree.put("refunds", findings.refunds(policy));
         tree.put("calendar", isCalendar(policy));
         tree.put("touch", findings.options().touch());
         Suggestion suggestion =

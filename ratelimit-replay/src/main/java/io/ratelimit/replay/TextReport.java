@@ -131,7 +131,7 @@ final class TextReport {
         if (suggestion.outermost()) {
             rest.add("a rate beyond the measured ones may fit better");
         }
-        if (findings.properties().refunds(policy)) {
+        if (findings.refunds(policy)) {
             rest.add("an upper bound, since tokens that refund-on gives back count as used");
         }
         if (isCalendar(policy)) {

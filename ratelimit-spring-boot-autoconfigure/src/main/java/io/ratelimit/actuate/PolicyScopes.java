@@ -5,7 +5,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.Descriptors.ScopeDescriptor;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.policy.ConfiguredPolicies;
-import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RequestPolicies;
@@ -23,7 +23,7 @@ import org.springframework.web.util.pattern.PathPattern;
  * @param operations the annotated methods; null if there are none
  */
 record PolicyScopes(
-        RateLimitProperties properties,
+        ConfiguredPolicies policies,
         Supplier<RequestPolicies> requests,
         @Nullable RateLimitedOperations operations,
         Throttlers throttlers,
@@ -44,19 +44,24 @@ record PolicyScopes(
                 buckets.overrides(policy.name()),
                 limitBy(policy.name()),
                 backend,
-                backend.equals("local") ? null : Descriptors.text(properties.failureRuleOf(policy)));
+                backend.equals("local") ? null : Descriptors.text(policies.failureRule(policy)));
     }
 
     private String appliesTo(String policy) {
-        Policy configured = properties.policies().get(policy);
+        Policy configured = configured(policy);
         boolean annotated = configured == null
                 ? operations != null && operations.limit(policy) != null
                 : configured.appliesTo() == AppliesTo.ANNOTATED;
         return annotated ? "annotated" : configured == null ? "code" : "requests";
     }
 
+    private @Nullable Policy configured(String policy) {
+        ConfiguredPolicy configured = policies.get(policy);
+        return configured == null ? null : configured.properties();
+    }
+
     private @Nullable String limitBy(String policy) {
-        Policy configured = properties.policies().get(policy);
+        Policy configured = configured(policy);
         return configured == null || configured.limit() == null
                 ? null
                 : configured.limit().toString();

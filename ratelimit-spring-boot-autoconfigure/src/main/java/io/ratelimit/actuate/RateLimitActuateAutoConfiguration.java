@@ -89,12 +89,12 @@ public final class RateLimitActuateAutoConfiguration {
 
         @Bean
         PolicyScopes rateLimitPolicyScopes(
-                RateLimitProperties properties,
+                ConfiguredPolicies policies,
                 ObjectProvider<RequestPolicies> requests,
                 ObjectProvider<RateLimitedOperations> operations,
                 Throttlers throttlers,
                 BucketLocator buckets) {
-            return new PolicyScopes(properties, requests::getObject, operations.getIfAvailable(), throttlers, buckets);
+            return new PolicyScopes(policies, requests::getObject, operations.getIfAvailable(), throttlers, buckets);
         }
 
         @Bean
@@ -109,8 +109,8 @@ public final class RateLimitActuateAutoConfiguration {
 
         @Bean
         @ConditionalOnBooleanProperty(name = "ratelimit.demand.enabled", matchIfMissing = true)
-        DemandReader rateLimitDemandReader(DemandListener demand, RateLimitProperties properties) {
-            return new DemandReader(demand, properties::refunds);
+        DemandReader rateLimitDemandReader(DemandListener demand, ConfiguredPolicies policies) {
+            return new DemandReader(demand, policies::refunds);
         }
 
         /** Publishes events only if they are kept. */

@@ -3,7 +3,6 @@ package io.ratelimit.actuate;
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.policy.ConfiguredPolicies;
-import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -24,8 +23,8 @@ public final class RateLimitHealthAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(name = "ratelimitHealthIndicator")
     RateLimitHealthIndicator ratelimitHealthIndicator(
-            Throttlers throttlers, ObjectProvider<Backend> backend, RateLimitProperties properties) {
+            Throttlers throttlers, ObjectProvider<Backend> backend, ConfiguredPolicies policies) {
         return new RateLimitHealthIndicator(
-                throttlers, backend.getIfAvailable(), policy -> properties.failureRuleOf(policy) == FailureRule.DENY);
+                throttlers, backend.getIfAvailable(), policy -> policies.failureRule(policy) == FailureRule.DENY);
     }
 }

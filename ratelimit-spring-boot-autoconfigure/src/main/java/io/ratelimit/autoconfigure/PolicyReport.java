@@ -31,10 +31,11 @@ import org.apache.commons.logging.Log;
  * and those about annotated methods.
  *
  * @param properties the configuration, which may not contain the policy
+ * @param policies the policies of the configuration
  * @param throttlers the throttlers of all policies, with those of limits in annotations
  * @param log the log of the report
  */
-record PolicyReport(RateLimitProperties properties, Throttlers throttlers, Log log) {
+record PolicyReport(RateLimitProperties properties, ConfiguredPolicies policies, Throttlers throttlers, Log log) {
 
     private static final int TOO_MANY_REQUESTS = 429;
     private static final String IN_MEMORY = "in memory";
@@ -116,7 +117,7 @@ record PolicyReport(RateLimitProperties properties, Throttlers throttlers, Log l
 
     private String fallback(ThrottlePolicy policy, String condition) {
         return " ("
-                + switch (properties.failureRuleOf(policy)) {
+                + switch (policies.failureRule(policy)) {
                     case LOCAL -> "in memory";
                     case ALLOW -> "allows all";
                     case DENY -> "denies all";
@@ -165,7 +166,7 @@ record PolicyReport(RateLimitProperties properties, Throttlers throttlers, Log l
     void warnOfShare(ThrottlePolicy policy, RequestKey key) {
         double share = properties.redis().localShare();
         if (policy.mode() == Mode.OFF
-                || properties.failureRuleOf(policy) != FailureRule.LOCAL
+                || policies.failureRule(policy) != FailureRule.LOCAL
                 || location(policy).equals(IN_MEMORY)) {
             return;
         }

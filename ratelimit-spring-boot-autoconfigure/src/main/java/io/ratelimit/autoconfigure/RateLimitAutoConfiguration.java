@@ -54,8 +54,8 @@ public final class RateLimitAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    BucketStore rateLimitBucketStore(RateLimitProperties properties, TimeSource time) {
-        if (properties.usesRedis()) {
+    BucketStore rateLimitBucketStore(ConfiguredPolicies policies, TimeSource time) {
+        if (policies.usesRedis()) {
             throw new RateLimitConfigurationException(
                     "Limits need Redis ('backend: redis'), but 'RateLimitRedisAutoConfiguration' is missing: instances"
                             + " would share nothing.",

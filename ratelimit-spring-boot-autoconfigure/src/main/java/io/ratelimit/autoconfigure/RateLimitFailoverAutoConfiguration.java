@@ -3,6 +3,7 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.TimeSource;
+import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
@@ -87,14 +88,18 @@ public final class RateLimitFailoverAutoConfiguration {
 
         @Bean(name = CUSTOM_STORE, defaultCandidate = false, destroyMethod = "awaitSettlements")
         FailoverBucketStore rateLimitCustomStore(
-                BucketStore store, RateLimitProperties properties, TimeSource time, Deadline deadline) {
+                BucketStore store,
+                RateLimitProperties properties,
+                ConfiguredPolicies policies,
+                TimeSource time,
+                Deadline deadline) {
             rejectLeases(store, properties);
             return new FailoverBucketStore(
                     nameOf(store),
                     store,
                     BucketStore.local(time),
                     properties.redis().localShare(),
-                    properties::failureRuleOf,
+                    policies::failureRule,
                     deadline);
         }
 

@@ -38,17 +38,18 @@ public final class RateLimitReportAutoConfiguration {
         @Bean
         StartupReport rateLimitStartupReport(
                 RateLimitProperties properties,
-                RequestPolicies policies,
+                ConfiguredPolicies policies,
+                RequestPolicies requestPolicies,
                 Throttlers throttlers,
                 Endpoints endpoints,
                 ObjectProvider<RateLimitedOperations> operations,
                 ApplicationContext context) {
             return new StartupReport(
-                    policies,
+                    requestPolicies,
                     throttlers,
                     endpoints,
                     operations.getIfAvailable(),
-                    new PolicyReport(properties, throttlers, StartupReport.logger),
+                    new PolicyReport(properties, policies, throttlers, StartupReport.logger),
                     new ArrayList<>(List.of(endpoints)),
                     context);
         }
@@ -63,8 +64,12 @@ public final class RateLimitReportAutoConfiguration {
 
         @Bean
         SmartInitializingSingleton rateLimitAnnotationReport(
-                RateLimitProperties properties, Throttlers throttlers, RateLimitedOperations operations) {
-            PolicyReport report = new PolicyReport(properties, throttlers, LogFactory.getLog(PolicyReport.class));
+                RateLimitProperties properties,
+                ConfiguredPolicies policies,
+                Throttlers throttlers,
+                RateLimitedOperations operations) {
+            PolicyReport report =
+                    new PolicyReport(properties, policies, throttlers, LogFactory.getLog(PolicyReport.class));
             return () -> report.reportAnnotated(operations);
         }
     }

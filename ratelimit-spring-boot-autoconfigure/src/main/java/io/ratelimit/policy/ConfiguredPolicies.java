@@ -6,6 +6,7 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
@@ -20,6 +21,7 @@ import io.ratelimit.key.RequestTier;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -55,16 +57,23 @@ public final class ConfiguredPolicies {
                 .orElse("custom");
     }
 
+    private final RateLimitProperties properties;
     private final Map<String, ConfiguredPolicy> policies;
     private final ListableBeanFactory beans;
     private final FailureListener failures;
 
     /**
+     * @param properties the configuration of the application
      * @param policies the policies by their names
      * @param beans the beans that keys, tiers, limits, costs and conditions may name
      * @param failures notified of keys, costs, tiers, limits and conditions that fail, until it throws
      */
-    ConfiguredPolicies(Map<String, ConfiguredPolicy> policies, ListableBeanFactory beans, FailureListener failures) {
+    ConfiguredPolicies(
+            RateLimitProperties properties,
+            Map<String, ConfiguredPolicy> policies,
+            ListableBeanFactory beans,
+            FailureListener failures) {
+        this.properties = properties;
         this.policies = policies;
         this.beans = beans;
         this.failures = new GuardedFailureListener(failures);
@@ -83,6 +92,44 @@ public final class ConfiguredPolicies {
     /** Returns the listener for facts that a policy can't determine. It never throws. */
     public FailureListener failures() {
         return failures;
+    }
+
+    /** Returns whether a policy keeps its buckets in Redis. A limit in an annotation uses the application's backend. */
+    public boolean isOnRedis(ThrottlePolicy policy) {
+        ConfiguredPolicy configured = policies.get(policy.name());
+        return configured == null ? properties.backend() == BackendKind.REDIS : isOnRedis(configured.properties());
+    }
+
+    private boolean isOnRedis(Policy policy) {
+        return (policy.backend() == null ? properties.backend() : policy.backend()) == BackendKind.REDIS;
+    }
+
+    /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
+    public boolean usesRedis() {
+        return properties.backend() == BackendKind.REDIS
+                || policies.values().stream().anyMatch(policy -> isOnRedis(policy.properties()));
+    }
+
+    /** Returns whether any of those policies, or a limit in an annotation, may be on. */
+    public boolean asksRedis() {
+        return properties.mode() != Mode.OFF
+                && (properties.backend() == BackendKind.REDIS
+                        || policies.values().stream()
+                                .map(ConfiguredPolicy::properties)
+                                .anyMatch(policy -> isOnRedis(policy) && policy.mode() != Mode.OFF));
+    }
+
+    /** Returns the rule of a policy while its backend is unavailable. */
+    public FailureRule failureRule(ThrottlePolicy policy) {
+        ConfiguredPolicy configured = policies.get(policy.name());
+        FailureRule own = configured == null ? null : configured.properties().onBackendFailure();
+        return own == null ? properties.onBackendFailure() : own;
+    }
+
+    /** Returns whether a policy gives tokens back. */
+    public boolean refunds(ThrottlePolicy policy) {
+        ConfiguredPolicy configured = policies.get(policy.name());
+        return configured != null && !configured.properties().refundOn().isEmpty();
     }
 
     /** Returns the policies that limit requests, or those that limit calls of annotated methods. */

@@ -17,13 +17,15 @@ import org.springframework.core.env.ConfigurableEnvironment;
 @Lazy(false)
 public class PolicyConfiguration {
 
+    private final RateLimitProperties properties;
     private final Map<String, ConfiguredPolicy> policies;
 
     /** Checks and reads all policies here, so that a mistake stops every application, also one with its own beans. */
     PolicyConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
         PolicyNames.check(properties.policies().keySet(), environment);
-        properties.clientIp().check();
-        properties.redis().check();
+        PropertyChecks.check(properties.clientIp());
+        PropertyChecks.check(properties.redis());
+        this.properties = properties;
         this.policies = PolicyReader.read(properties);
     }
 
@@ -35,6 +37,6 @@ public class PolicyConfiguration {
 
     @Bean(ConfiguredPolicies.BEAN_NAME)
     ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans, FailureListener failures) {
-        return new ConfiguredPolicies(policies, beans, failures);
+        return new ConfiguredPolicies(properties, policies, beans, failures);
     }
 }

@@ -1,5 +1,7 @@
 package io.ratelimit.policy;
 
+import static java.util.Objects.requireNonNullElse;
+
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
@@ -224,7 +226,7 @@ final class PolicyReader {
         if (lease.isZero()) {
             return policy;
         }
-        if (application.backendOf(policy) != BackendKind.REDIS) {
+        if (requireNonNullElse(properties.backend(), application.backend()) != BackendKind.REDIS) {
             throw wrongLease(
                     "takes tokens from Redis ahead, but the buckets of the policy are in memory",
                     "set '" + property + ".backend: redis'");

@@ -25,7 +25,6 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /**
  * Configuration properties for rate limiting.
@@ -105,28 +104,9 @@ public record RateLimitProperties(
         private static final String FORWARDED_FOR = "x-forwarded-for";
         private static final int IPV6_PREFIX = 64;
         static final ClientAddress DEFAULT = new ClientAddress(List.of(), FORWARDED_FOR, IPV6_PREFIX);
-        private static final String PROPERTY = PREFIX + ".client-ip";
 
         public ClientAddress {
             trustedProxies = requireNonNullElse(trustedProxies, List.of());
-        }
-
-        /**
-         * Checks the values that binding accepts, in an application of any kind.
-         *
-         * @throws InvalidConfigurationPropertyValueException if the prefix or the header can't be used
-         */
-        void check() {
-            if (ipv6Prefix < 32 || ipv6Prefix > 128) {
-                throw new InvalidConfigurationPropertyValueException(
-                        PROPERTY + ".ipv6-prefix",
-                        ipv6Prefix,
-                        "ipv6-prefix must be between 32 and 128, but was " + ipv6Prefix);
-            }
-            if (!KeyPart.isToken(header)) {
-                throw new InvalidConfigurationPropertyValueException(
-                        PROPERTY + ".header", header, "header must be the name of a header, such as 'x-forwarded-for'");
-            }
         }
 
         public ClientIp toClientIp() {
@@ -340,40 +320,6 @@ public record RateLimitProperties(
         return PREFIX + ".policies." + policy;
     }
 
-    /** Returns the backend of a policy. A limit in an annotation has no properties and uses the application's backend. */
-    public BackendKind backendOf(ThrottlePolicy policy) {
-        Policy configured = policies.get(policy.name());
-        return configured == null || configured.backend == null ? backend : configured.backend;
-    }
-
-    /** Returns whether a policy gives tokens back. */
-    public boolean refunds(ThrottlePolicy policy) {
-        Policy configured = policies.get(policy.name());
-        return configured != null && !configured.refundOn().isEmpty();
-    }
-
-    /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
-    public boolean usesRedis() {
-        return backend == BackendKind.REDIS
-                || policies.values().stream().anyMatch(policy -> policy.backend == BackendKind.REDIS);
-    }
-
-    /** Returns whether any of those policies, or a limit in an annotation, may be on. */
-    public boolean asksRedis() {
-        return mode != Mode.OFF
-                && (backend == BackendKind.REDIS
-                        || policies.values().stream()
-                                .anyMatch(policy -> policy.backend == BackendKind.REDIS && policy.mode != Mode.OFF));
-    }
-
-    /** Returns the rule of a policy while Redis is unavailable. */
-    public FailureRule failureRuleOf(ThrottlePolicy policy) {
-        Policy configured = policies.get(policy.name());
-        return configured == null || configured.onBackendFailure == null
-                ? onBackendFailure
-                : configured.onBackendFailure;
-    }
-
     /** Locations of buckets. */
     public enum BackendKind {
         /** The memory of each instance. */
@@ -408,49 +354,12 @@ public record RateLimitProperties(
 
         static final Redis DEFAULT = new Redis(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0, null);
 
-        private static final String PROPERTY = PREFIX + ".redis";
-        private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
-
         /** Commands to take tokens by. */
         public enum Strategy {
             /** A Lua script. */
             SCRIPT,
             /** An optimistic transaction. */
             TRANSACTION
-        }
-
-        /**
-         * Checks the values that binding accepts.
-         *
-         * @throws InvalidConfigurationPropertyValueException if a value can't be used
-         */
-        void check() {
-            if (timeout.compareTo(Duration.ofMillis(1)) < 0 || timeout.compareTo(MAX_TIMEOUT) > 0) {
-                throw new InvalidConfigurationPropertyValueException(
-                        PROPERTY + ".timeout",
-                        timeout,
-                        "timeout must be between 1ms and 10s, but was " + timeout.toMillis()
-                                + "ms: a request may wait for Redis that long");
-            }
-            if (!(localShare > 0 && localShare <= 1)) {
-                throw new InvalidConfigurationPropertyValueException(
-                        PROPERTY + ".local-share",
-                        localShare,
-                        "local-share must be above 0 and at most 1, but was " + localShare
-                                + ": set 0.25 for four instances");
-            }
-            if (keyPrefix != null && keyPrefix.isBlank()) {
-                throw new InvalidConfigurationPropertyValueException(
-                        PROPERTY + ".key-prefix",
-                        keyPrefix,
-                        "key-prefix must not be blank: remove it to use the name of the application");
-            }
-            if (keySecret != null && keySecret.isBlank()) {
-                throw new InvalidConfigurationPropertyValueException(
-                        PROPERTY + ".key-secret",
-                        keySecret,
-                        "key-secret must not be blank, because it would hide nothing: remove it to use none");
-            }
         }
 
         /** Returns a text without the secret. */

@@ -10,7 +10,6 @@ import io.ratelimit.actuate.dashboard.RateLimitDashboard.EndpointPaths;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
-import io.ratelimit.policy.RateLimitProperties;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.autoconfigure.endpoint.condition.ConditionalOnAvailableEndpoint;
 import org.springframework.boot.actuate.autoconfigure.endpoint.expose.EndpointExposure;
@@ -49,7 +48,7 @@ public final class RateLimitDashboardAutoConfiguration {
             DeniedKeys deniedKeys,
             ObjectProvider<Backend> backend,
             ObjectProvider<DemandListener> demand,
-            RateLimitProperties properties) {
+            ConfiguredPolicies policies) {
         return new DashboardReader(
                 throttlers,
                 changes,
@@ -57,7 +56,7 @@ public final class RateLimitDashboardAutoConfiguration {
                 deniedKeys,
                 backend.getIfAvailable(),
                 demand.getIfAvailable(),
-                properties::refunds);
+                policies::refunds);
     }
 
     @Bean

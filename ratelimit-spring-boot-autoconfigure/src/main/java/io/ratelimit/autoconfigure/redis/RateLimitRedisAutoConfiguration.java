@@ -9,6 +9,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
+import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
@@ -79,22 +80,25 @@ public final class RateLimitRedisAutoConfiguration {
 
         @Bean
         FailoverBucketStore rateLimitRedisStore(
-                RedisStorage storage, RateLimitProperties properties, TimeSource time, Deadline deadline) {
+                RedisStorage storage,
+                RateLimitProperties properties,
+                ConfiguredPolicies policies,
+                TimeSource time,
+                Deadline deadline) {
             return new FailoverBucketStore(
                     "Redis",
                     storage.store(),
                     BucketStore.local(time),
                     properties.redis().localShare(),
-                    properties::failureRuleOf,
+                    policies::failureRule,
                     deadline);
         }
 
         @Bean
         @Primary
         RoutingBucketStore rateLimitBucketStore(
-                FailoverBucketStore redis, RateLimitProperties properties, TimeSource time) {
-            return new RoutingBucketStore(
-                    BucketStore.local(time), redis, policy -> properties.backendOf(policy) == BackendKind.REDIS);
+                FailoverBucketStore redis, ConfiguredPolicies policies, TimeSource time) {
+            return new RoutingBucketStore(BucketStore.local(time), redis, policies::isOnRedis);
         }
 
         @Bean
@@ -106,10 +110,13 @@ public final class RateLimitRedisAutoConfiguration {
         @Bean
         @Nullable
         ChangeBoard rateLimitChangeBoard(
-                RedisStorage storage, RateLimitProperties properties, ListableBeanFactory beans) {
+                RedisStorage storage,
+                RateLimitProperties properties,
+                ConfiguredPolicies policies,
+                ListableBeanFactory beans) {
             Boolean wanted = properties.redis().changes();
             boolean follows = wanted != null ? wanted : isEndpointExposed(beans);
-            return follows && properties.asksRedis() ? storage.changes() : null;
+            return follows && policies.asksRedis() ? storage.changes() : null;
         }
 
         /** Returns whether there is an endpoint, without creating it: it needs the board. */
@@ -123,15 +130,15 @@ public final class RateLimitRedisAutoConfiguration {
                 RedisStorage storage,
                 FailoverBucketStore redis,
                 ObjectProvider<Throttlers> throttlers,
-                RateLimitProperties properties) {
+                ConfiguredPolicies policies) {
             return new RedisStart(
                     storage,
                     redis,
                     () -> throttlers.getObject().all().stream()
                             .map(PolicyThrottler::policy)
-                            .filter(policy -> properties.backendOf(policy) == BackendKind.REDIS)
+                            .filter(policies::isOnRedis)
                             .toList(),
-                    properties.asksRedis());
+                    policies.asksRedis());
         }
     }
 
