@@ -22,12 +22,18 @@ public abstract class CompareAndSetBucketStore implements BucketStore {
     private final Duration timeout;
 
     /**
-     * The name of a bucket.
+     * The name of a bucket, comparable so that a map finds keys with equal hash codes quickly.
      *
      * @param policy the name of the policy
      * @param key the key of the bucket, which may come from a client: it must not get into a log
      */
-    public record BucketName(String policy, String key) {
+    public record BucketName(String policy, String key) implements Comparable<BucketName> {
+
+        @Override
+        public int compareTo(BucketName other) {
+            int byKey = key.compareTo(other.key);
+            return byKey != 0 ? byKey : policy.compareTo(other.policy);
+        }
 
         /** Returns the name of a charge's bucket. */
         public static BucketName of(Charge charge) {

@@ -12,7 +12,7 @@ import io.ratelimit.redis.RedisAnswers.Receipt;
 import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.remote.Deadline;
-import io.ratelimit.remote.LeasingBucketStore;
+import io.ratelimit.remote.lease.LeasingBucketStore;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;

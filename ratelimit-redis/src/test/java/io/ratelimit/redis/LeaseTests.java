@@ -12,7 +12,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
-import io.ratelimit.remote.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.time.ZoneOffset;
 import java.util.Collections;

@@ -6,7 +6,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.remote.LeasingBucketStore;
+import io.ratelimit.remote.lease.LeasingBucketStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

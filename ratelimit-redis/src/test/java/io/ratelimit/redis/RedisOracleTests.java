@@ -14,7 +14,7 @@ import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.redis.RedisScript.Reply;
-import io.ratelimit.remote.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -10,7 +10,9 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.remote.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.remote.lease.Leases;
+import io.ratelimit.remote.lease.LeasingBucketStore;
+import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -46,6 +48,9 @@ public final class FailoverBucketStore implements BucketStore {
     /** A charge to a bucket that belongs to no policy, not even to one of the same name. */
     public static final Charge PROBE_CHARGE = Charge.of(PROBE_POLICY, Keys.reserved(""), 1);
 
+    private static final int LEASE_THREADS = 4;
+    private static final int MAX_WAITING_RENEWALS = 1_000;
+
     private final BucketStore store;
     private final Deadline deadline;
     private final ResilientCalls calls;
@@ -55,7 +60,8 @@ public final class FailoverBucketStore implements BucketStore {
     private final SettlementThreads settlements = new SettlementThreads();
 
     /**
-     * Creates a store that renews leases on a few threads of its own, which end when they are idle.
+     * Creates a store that renews leases on a few threads of its own, which end when they are idle. While all are busy, at
+     * most 1,000 renewals wait; others are left out.
      *
      * @param name the name of the store, for the log and the health
      * @param store throws {@link BackendException} when it fails
@@ -71,7 +77,7 @@ public final class FailoverBucketStore implements BucketStore {
             double localShare,
             Function<ThrottlePolicy, FailureRule> rules,
             Deadline deadline) {
-        this(name, store, memory, localShare, rules, deadline, Leases.threads());
+        this(name, store, memory, localShare, rules, deadline, leaseThreads());
     }
 
     /**
@@ -98,8 +104,19 @@ public final class FailoverBucketStore implements BucketStore {
         this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
         this.denials = new RememberedDenials(deadline.time());
         this.leases = store instanceof LeasingBucketStore leasing
-                ? new Leases(deadline.time(), leasing, calls, background)
+                ? new Leases(deadline.time(), leasing, this::renew, background)
                 : null;
+    }
+
+    private static Executor leaseThreads() {
+        return DaemonThreads.pool("ratelimit-lease", LEASE_THREADS, MAX_WAITING_RENEWALS);
+    }
+
+    private void renew(Runnable renewal) {
+        calls.call(() -> {
+            renewal.run();
+            return true;
+        });
     }
 
     /**

@@ -4,6 +4,7 @@ import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
@@ -32,7 +33,7 @@ final class RememberedDenials {
     private static final int WEIGHT_OF_DENIAL = 100;
 
     private final TimeSource time;
-    private final Cache<BucketKey, Entry> entries;
+    private final Cache<BucketName, Entry> entries;
 
     RememberedDenials(TimeSource time) {
         this.time = time;
@@ -40,7 +41,7 @@ final class RememberedDenials {
                 .ticker(time::nanoTime)
                 .expireAfterWrite(Duration.ofNanos(2 * MAX_AGE))
                 .maximumWeight(MAX_WEIGHT)
-                .weigher((BucketKey bucket, Entry entry) ->
+                .weigher((BucketName bucket, Entry entry) ->
                         WEIGHT_OF_DENIAL + bucket.key().length())
                 .build();
     }
@@ -113,7 +114,7 @@ final class RememberedDenials {
 
     private @Nullable Denial find(Charge charge, long now) {
         return charge.maxWait().isZero()
-                        && entries.getIfPresent(BucketKey.of(charge)) instanceof Denial denial
+                        && entries.getIfPresent(BucketName.of(charge)) instanceof Denial denial
                         && denial.covers(charge)
                         && !denial.isExpired(now)
                 ? denial
@@ -135,7 +136,7 @@ final class RememberedDenials {
             Charge charge = answer.charge();
             if (answer.outcome() == Outcome.DENIED && charge.maxWait().isZero()) {
                 Denial latest = new Denial(charge.spec(), charge.cost(), answer, calledAt, now, new AtomicBoolean());
-                entries.asMap().merge(BucketKey.of(charge), latest, (earlier, same) -> merge(earlier, latest));
+                entries.asMap().merge(BucketName.of(charge), latest, (earlier, same) -> merge(earlier, latest));
             }
         }
     }
@@ -153,6 +154,6 @@ final class RememberedDenials {
 
     /** Forgets the denials of a bucket, as tokens came back to it. */
     void forget(Charge charge) {
-        entries.put(BucketKey.of(charge), new GivenBack(time.nanoTime()));
+        entries.put(BucketName.of(charge), new GivenBack(time.nanoTime()));
     }
 }

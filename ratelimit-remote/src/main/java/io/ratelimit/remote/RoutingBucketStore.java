@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.lease.Leases;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,10 +54,11 @@ public final class RoutingBucketStore implements BucketStore {
         remoteCharges.removeIf(charge -> !isRemote.test(charge.policy()));
         Decision first = take(local, localCharges, ahead);
         if (!first.allowed()) {
-            return join(charges, first.answers(), remote.remembered(remoteCharges));
+            return Leases.join(charges, first.answers(), remote.remembered(remoteCharges));
         }
         Decision second = take(remote, remoteCharges, ahead);
-        return join(charges, second.allowed() ? first.answers() : giveBackToLocal(first.answers()), second.answers());
+        return Leases.join(
+                charges, second.allowed() ? first.answers() : giveBackToLocal(first.answers()), second.answers());
     }
 
     private static Decision take(BucketStore store, List<Charge> charges, boolean ahead) {
@@ -80,22 +82,6 @@ public final class RoutingBucketStore implements BucketStore {
     private Answer withTokens(Answer taken) {
         return Answer.allowed(taken.charge(), local.snapshot(taken.charge()), Duration.ZERO)
                 .withShared(taken.shared());
-    }
-
-    /** Joins two lists of answers, each in the order of the charges. A charge may occur twice. */
-    static Decision join(List<Charge> charges, List<Answer> localAnswers, List<Answer> remoteAnswers) {
-        List<Answer> answers = new ArrayList<>(charges.size());
-        int nextLocal = 0;
-        int nextRemote = 0;
-        for (Charge charge : charges) {
-            if (nextLocal < localAnswers.size() && localAnswers.get(nextLocal).charge() == charge) {
-                answers.add(localAnswers.get(nextLocal++));
-            } else if (nextRemote < remoteAnswers.size()
-                    && remoteAnswers.get(nextRemote).charge() == charge) {
-                answers.add(remoteAnswers.get(nextRemote++));
-            }
-        }
-        return Decision.of(answers);
     }
 
     @Override

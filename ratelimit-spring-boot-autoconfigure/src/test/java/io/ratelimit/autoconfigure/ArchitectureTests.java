@@ -32,6 +32,7 @@ class ArchitectureTests {
     private static final String ENDPOINT = "io.ratelimit.web.servlet.endpoint";
     private static final String REJECTION = "io.ratelimit.web.servlet.rejection";
     private static final String REMOTE = "io.ratelimit.remote";
+    private static final String LEASE = "io.ratelimit.remote.lease";
     private static final String REDIS = "io.ratelimit.redis";
     private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
@@ -61,6 +62,7 @@ class ArchitectureTests {
                         ENDPOINT,
                         REJECTION,
                         REMOTE,
+                        LEASE,
                         REDIS,
                         MICROMETER,
                         ACTUATE,
@@ -82,8 +84,9 @@ class ArchitectureTests {
         holds(importsOfOursOnly(ENDPOINT, CORE, KEY, ANNOTATION));
         holds(importsOfOursOnly(REJECTION, CORE, KEY, ANNOTATION, POLICY, ENDPOINT));
         holds(importsOfOursOnly(WEB_SERVLET, CORE, KEY, KEY_IP, ANNOTATION, POLICY, ENDPOINT, REJECTION));
-        holds(importsOfOursOnly(REMOTE, CORE));
-        holds(importsOfOursOnly(REDIS, CORE, REMOTE));
+        holds(importsOfOursOnly(LEASE, CORE));
+        holds(importsOfOursOnly(REMOTE, CORE, LEASE));
+        holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE));
         holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
         holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, CHANGE, POLICY, ACTUATE));

@@ -1,11 +1,11 @@
-package io.ratelimit.remote;
+package io.ratelimit.remote.lease;
 
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
-import io.ratelimit.remote.LeasingBucketStore.Grant;
+import io.ratelimit.remote.lease.LeasingBucketStore.Grant;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;

@@ -1,7 +1,8 @@
-package io.ratelimit.remote;
+package io.ratelimit.remote.lease;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import java.util.List;
@@ -14,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * {@link io.ratelimit.ThrottlePolicy#lease} has passed. The store counts the token so that it is within the limit at
  * each moment of that time.
  */
-public interface LeasingBucketStore extends Deadline.Bounded {
+public interface LeasingBucketStore extends BucketStore {
 
     /**
      * Takes all of the charges or none, as {@link #take(List)} does. If they are allowed, takes the requested leases as

@@ -1,4 +1,4 @@
-package io.ratelimit.remote;
+package io.ratelimit.remote.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -32,11 +32,7 @@ class LeaseMemoryTests {
             ManualTimeSource time = new ManualTimeSource();
             ThrottlePolicy policy =
                     ThrottlePolicy.of("api", BucketSpec.of("1000/1s"), "user").withLease(Duration.ofMillis(50));
-            Leases leases = new Leases(
-                    time,
-                    new Granting(),
-                    new ResilientCalls("Redis", new Deadline(time, Duration.ofSeconds(1)), true, () -> true),
-                    Runnable::run);
+            Leases leases = new Leases(time, new Granting(), Runnable::run, Runnable::run);
             for (int i = 0; i < KEYS; i++) {
                 Charge charge = Charge.of(policy, "k".repeat(1_000) + i, 1);
                 for (int j = 0; j < 4; j++) {

@@ -1,4 +1,4 @@
-package io.ratelimit.remote;
+package io.ratelimit.remote.lease;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
@@ -7,19 +7,21 @@ import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
-import io.ratelimit.remote.LeasedBucket.Lease;
-import io.ratelimit.remote.LeasingBucketStore.Grant;
-import io.ratelimit.remote.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.remote.lease.LeasedBucket.Lease;
+import io.ratelimit.remote.lease.LeasingBucketStore.Grant;
+import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,55 +34,45 @@ import org.jspecify.annotations.Nullable;
  * lease are denied from memory for a quarter of a lease from the request on. If it is granted none, the same holds for
  * calls that cost more than the remote bucket has.
  */
-final class Leases {
+public final class Leases {
 
     /** The approximate limit in bytes. Beyond it, leases are evicted without use of their tokens. */
     private static final long MAX_WEIGHT = 40_000_000;
 
     private static final int WEIGHT_OF_BUCKET = 800;
 
-    private static final int THREADS = 4;
-    private static final int MAX_WAITING = 1_000;
-
     private final TimeSource time;
     private final Executor background;
     private final LeasingBucketStore store;
-    private final ResilientCalls calls;
-    private final Cache<BucketKey, LeasedBucket> buckets;
+    private final Consumer<Runnable> renewals;
+    private final Cache<BucketName, LeasedBucket> buckets;
 
     /**
-     * @param background makes the calls that renew leases; it may reject them
+     * @param renewals makes a call of the store that renews a lease, unless the store is unavailable
+     * @param background runs these calls; it may reject them
      */
-    Leases(TimeSource time, LeasingBucketStore store, ResilientCalls calls, Executor background) {
+    public Leases(TimeSource time, LeasingBucketStore store, Consumer<Runnable> renewals, Executor background) {
         this.time = time;
         this.store = store;
-        this.calls = calls;
+        this.renewals = renewals;
         this.background = background;
         this.buckets = Caffeine.newBuilder()
                 .ticker(time::nanoTime)
-                .expireAfter(Expiry.<BucketKey, LeasedBucket>writing(
+                .expireAfter(Expiry.<BucketName, LeasedBucket>writing(
                         (key, bucket) -> bucket.lease().multipliedBy(2)))
                 .maximumWeight(MAX_WEIGHT)
-                .weigher((BucketKey key, LeasedBucket bucket) ->
+                .weigher((BucketName key, LeasedBucket bucket) ->
                         WEIGHT_OF_BUCKET + 2 * key.key().length())
                 .build();
     }
 
-    /**
-     * Returns a few threads for calls that renew leases. While all are busy, at most 1,000 calls wait; others are
-     * rejected.
-     */
-    static Executor threads() {
-        return DaemonThreads.pool("ratelimit-lease", THREADS, MAX_WAITING);
-    }
-
     /** Takes charges from the store, with requests for leases. */
-    interface Taker {
+    public interface Taker {
         Decision take(List<Charge> charges, List<LeaseRequest> requests);
     }
 
     /** Returns whether a lease may decide one of the charges. */
-    static boolean anyMayLease(List<Charge> charges) {
+    public static boolean anyMayLease(List<Charge> charges) {
         for (int i = 0; i < charges.size(); i++) {
             if (mayLease(charges.get(i))) {
                 return true;
@@ -101,7 +93,7 @@ final class Leases {
      *
      * @param taker takes the charges for which no lease has the tokens
      */
-    Decision take(List<Charge> charges, Taker taker) {
+    public Decision take(List<Charge> charges, Taker taker) {
         List<Answer> leased = new ArrayList<>(charges.size());
         List<Charge> rest = new ArrayList<>(0);
         for (int i = 0; i < charges.size(); i++) {
@@ -111,7 +103,7 @@ final class Leases {
             } else if (answer.allowed()) {
                 leased.add(answer);
             } else {
-                returnToLeases(leased);
+                leased.forEach(this::giveBack);
                 return Decision.of(List.of(answer));
             }
         }
@@ -123,14 +115,28 @@ final class Leases {
         try {
             rest.forEach(charge -> addRequest(charge, requests));
             Decision decision = taker.take(rest, requests);
-            if (decision.allowed() && !leased.isEmpty()) {
-                return RoutingBucketStore.join(charges, leased, decision.answers());
+            if (!decision.allowed()) {
+                leased.forEach(this::giveBack);
             }
-            returnToLeases(decision.allowed() ? List.of() : leased);
-            return decision;
+            return decision.allowed() && !leased.isEmpty() ? join(charges, leased, decision.answers()) : decision;
         } finally {
             requests.forEach(this::release);
         }
+    }
+
+    /** Joins two lists of answers, each in the order of the charges. A charge may occur twice. */
+    public static Decision join(List<Charge> charges, List<Answer> some, List<Answer> others) {
+        List<Answer> answers = new ArrayList<>(charges.size());
+        int next = 0;
+        int nextOther = 0;
+        for (Charge charge : charges) {
+            if (next < some.size() && some.get(next).charge() == charge) {
+                answers.add(some.get(next++));
+            } else if (nextOther < others.size() && others.get(nextOther).charge() == charge) {
+                answers.add(others.get(nextOther++));
+            }
+        }
+        return Decision.of(answers);
     }
 
     /** Returns the answer of a lease or of a recent denial; null if the store has to decide. */
@@ -155,7 +161,7 @@ final class Leases {
     }
 
     private @Nullable LeasedBucket find(Charge charge) {
-        LeasedBucket bucket = buckets.getIfPresent(BucketKey.of(charge));
+        LeasedBucket bucket = buckets.getIfPresent(BucketName.of(charge));
         return bucket != null && bucket.isOf(charge) ? bucket : null;
     }
 
@@ -175,7 +181,7 @@ final class Leases {
                 ? found
                 : buckets.asMap()
                         .compute(
-                                BucketKey.of(charge),
+                                BucketName.of(charge),
                                 (key, other) -> other != null && other.isOf(charge)
                                         ? other
                                         : new LeasedBucket(charge, time.nanoTime()));
@@ -189,7 +195,7 @@ final class Leases {
     }
 
     /** Calls the store, and keeps the leases that it grants. */
-    Decision takeFromStore(List<Charge> charges, List<LeaseRequest> requests) {
+    public Decision takeFromStore(List<Charge> charges, List<LeaseRequest> requests) {
         long since = time.nanoTime();
         List<LeaseRequest> wanted = requests.stream()
                 .filter(request -> request.maxTokens() > request.charge().cost())
@@ -230,10 +236,9 @@ final class Leases {
         long maxTokens = bucket.maxTokens(1, since);
         if (maxTokens > 1) {
             LeaseRequest request = new LeaseRequest(charge, maxTokens);
-            calls.call(() -> {
+            renewals.accept(() -> {
                 BucketSnapshot after = store.lease(request);
                 record(request, 0, Answer.denied(charge, Outcome.DENIED, after, Duration.ZERO), since);
-                return true;
             });
         }
     }
@@ -265,7 +270,7 @@ final class Leases {
                 bucket.lacks(answer.remaining() + 1, answer.nextTokenNanos(), after(answer), since);
             }
         }
-        buckets.put(BucketKey.of(charge), bucket);
+        buckets.put(BucketName.of(charge), bucket);
     }
 
     /** Returns the bucket of an answer. */
@@ -279,18 +284,13 @@ final class Leases {
                 Duration.ofNanos(answer.resetNanos()));
     }
 
-    private void returnToLeases(List<Answer> leased) {
-        leased.forEach(this::giveBack);
-    }
-
     /**
      * Gives tokens back to their lease.
      *
      * @return null if that was done; otherwise the answer with which the store can give the tokens back, because the
      *     lease has ended or the tokens weren't taken from one
      */
-    @Nullable
-    Answer giveBack(Answer answer) {
+    public @Nullable Answer giveBack(Answer answer) {
         return settle(answer, 0);
     }
 
@@ -300,8 +300,7 @@ final class Leases {
      * @return null if that was done; otherwise the answer with which the store can settle the call, because the lease
      *     has ended, the call costs more, or its tokens weren't taken from a lease
      */
-    @Nullable
-    Answer settle(Answer answer, long cost) {
+    public @Nullable Answer settle(Answer answer, long cost) {
         if (!(answer.receipt() instanceof Lease lease)) {
             return answer;
         }
@@ -320,35 +319,35 @@ final class Leases {
      * @param tokens the tokens; none if it is below 1
      * @return the number of tokens paid
      */
-    long pay(Charge charge, long tokens) {
-        LeasedBucket bucket = tokens < 1 ? null : buckets.getIfPresent(BucketKey.of(charge));
+    public long pay(Charge charge, long tokens) {
+        LeasedBucket bucket = tokens < 1 ? null : buckets.getIfPresent(BucketName.of(charge));
         return bucket == null ? 0 : bucket.pay(tokens, time.nanoTime());
     }
 
     /** Returns whether there are leased tokens of a bucket, or may be after a request that is under way. */
-    boolean mayHaveTokens(Charge charge) {
-        LeasedBucket bucket = buckets.getIfPresent(BucketKey.of(charge));
+    public boolean mayHaveTokens(Charge charge) {
+        LeasedBucket bucket = buckets.getIfPresent(BucketName.of(charge));
         return bucket != null && bucket.mayHaveTokens(time.nanoTime());
     }
 
     /** Drops the leases of a bucket in debt. A new lease needs a request that is sent from now on. */
-    void drop(Charge charge) {
-        LeasedBucket bucket = buckets.getIfPresent(BucketKey.of(charge));
+    public void drop(Charge charge) {
+        LeasedBucket bucket = buckets.getIfPresent(BucketName.of(charge));
         if (bucket != null) {
             bucket.drop();
         }
     }
 
     /** Forgets a bucket and drops its leases. Their tokens come back to the remote bucket with time. */
-    void forget(Charge charge) {
-        LeasedBucket bucket = buckets.asMap().remove(BucketKey.of(charge));
+    public void forget(Charge charge) {
+        LeasedBucket bucket = buckets.asMap().remove(BucketName.of(charge));
         if (bucket != null) {
             bucket.drop();
         }
     }
 
     /** Returns the leased tokens of a policy that this process may still use. */
-    long tokens(ThrottlePolicy policy) {
+    public long tokens(ThrottlePolicy policy) {
         long now = time.nanoTime();
         long tokens = 0;
         for (var entry : buckets.asMap().entrySet()) {
