@@ -62,6 +62,7 @@ class FiguresTests {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
+            quoteCharacter = '"',
             value = {
                 "HTTPS; without; to no limits | RESULTS.md has no cell 'HTTPS; without; to no limits'",
                 "HTTP; with; to no limits     | RESULTS.md has no cell 'HTTP; with; to no limits'",

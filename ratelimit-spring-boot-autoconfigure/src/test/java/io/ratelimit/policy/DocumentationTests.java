@@ -33,6 +33,8 @@ class DocumentationTests {
     private static final Path REFERENCE = ROOT.resolve("docs/configuration.md");
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+(?: \\w+)?)$\\R(.*?)^```$");
     private static final Pattern HEADING = Pattern.compile("(?m)^## (.*)$");
+    private static final Pattern VERSION =
+            Pattern.compile("[-:>](\\d+\\.\\d+\\.\\d+(?:-SNAPSHOT)?)(?:</version>|\"\\)|\\.jar)");
     private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z-]+)` \\|");
 
     @TempDir
@@ -104,6 +106,16 @@ class DocumentationTests {
                 .filteredOn(block -> block.language().equals("kotlin"))
                 .extracting(Block::text)
                 .containsExactly("implementation(\"" + group + ":" + artifact + ":" + version + "\")\n");
+    }
+
+    @Test
+    void everyPageNamesTheVersionOfTheBuild() throws IOException {
+        String version = element("revision", Files.readString(ROOT.resolve("pom.xml")));
+        for (Path page : pages()) {
+            assertThat(VERSION.matcher(Files.readString(page)).results())
+                    .as("%s", page)
+                    .allMatch(named -> named.group(1).equals(version));
+        }
     }
 
     @Test
