@@ -27,8 +27,8 @@ final class RedisRights {
 
     private static List<List<String>> documented() {
         try {
-            String page = Files.readString(Path.of("../docs/redis.md"));
-            String section = page.substring(page.indexOf("## Access control lists"), page.indexOf("## All properties"));
+            String page = Files.readString(Path.of("../docs/redis-internals.md"));
+            String section = page.substring(page.indexOf("## Access control lists"), page.indexOf("## Your own store"));
             return Pattern.compile("`(\\+[^`]+)`")
                     .matcher(section)
                     .results()

@@ -28,10 +28,12 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.boot.configurationmetadata.ConfigurationMetadataProperty;
 import org.springframework.boot.configurationmetadata.ConfigurationMetadataRepository;
@@ -331,6 +333,32 @@ class ConfigurationMetadataTests {
                     .extracting(name)
                     .isNotNull());
         });
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "configuration.md, ratelimit.,               RateLimitProperties",
+        "configuration.md, ratelimit.policies.NAME., RateLimitProperties$Policy",
+        "configuration.md, ….tiers.NAME.,            RateLimitProperties$Tier",
+        "configuration.md, ….overrides[0].,          RateLimitProperties$OverrideEntry",
+        "proxy.md,         ratelimit.client-ip.,     RateLimitProperties$ClientAddress",
+        "redis.md,         ratelimit.redis.,         RateLimitProperties$Redis"
+    })
+    void theTablesOfTheDocumentationHaveTheTextsOfTheEditors(String page, String prefix, String type)
+            throws ClassNotFoundException {
+        String text = text(Path.of("../docs", page));
+        String head = "| property (`" + prefix + "…`) | meaning |\n|---|---|\n";
+        assertThat(text).contains(head);
+        String table = text.substring(text.indexOf(head) + head.length()).split("\n\n")[0];
+        Map<String, String> expected = new HashMap<>();
+        textsOfComponents(Class.forName(getClass().getPackageName() + "." + type))
+                .forEach((name, meaning) -> expected.put(DataObjectPropertyName.toDashedForm(name), meaning));
+
+        assertThat(table.lines()
+                        .map(row -> row.replace("`", "").split(" *\\| *"))
+                        .filter(cells -> !cells[1].contains("."))
+                        .collect(Collectors.toMap(cells -> cells[1], cells -> cells[2])))
+                .isEqualTo(expected);
     }
 
     private static Stream<Arguments> records() {

@@ -31,6 +31,7 @@ class DocumentationTests {
 
     private static final Path ROOT = Path.of("..");
     private static final Path REFERENCE = ROOT.resolve("docs/configuration.md");
+    private static final Path EXAMPLES = ROOT.resolve("docs/examples.md");
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+(?: \\w+)?)$\\R(.*?)^```$");
     private static final Pattern HEADING = Pattern.compile("(?m)^## (.*)$");
     private static final Pattern VERSION =
@@ -72,13 +73,13 @@ class DocumentationTests {
 
         assertThat(rows(reference, "## The application", "## A policy"))
                 .isEqualTo(RateLimitProperties.namesOf(RateLimitProperties.class));
-        assertThat(rows(reference, "## A policy", "## Examples")).isEqualTo(RateLimitProperties.namesOf(Policy.class));
+        assertThat(rows(reference, "## A policy", "## Details of a policy")).isEqualTo(RateLimitProperties.namesOf(Policy.class));
     }
 
     @Test
-    void theReferenceHasAnExampleOfEveryProperty() throws IOException {
+    void everyPropertyHasAnExample() throws IOException {
         String examples =
-                String.join("\n", blocks(REFERENCE).stream().map(Block::text).toList());
+                String.join("\n", blocks(EXAMPLES).stream().map(Block::text).toList());
 
         assertThat(RateLimitProperties.namesOf(Policy.class))
                 .allMatch(property -> Pattern.compile("\\b" + property + ": ?")
