@@ -53,7 +53,8 @@ final class Figures {
     /** Returns a page with the present figures. A marker that names no cell is an {@link IllegalArgumentException}. */
     String in(String page) {
         return MARKED.matcher(page)
-                .replaceAll(found -> Matcher.quoteReplacement(found.group(1) + figure(found.group(2)) + found.group(4)));
+                .replaceAll(
+                        found -> Matcher.quoteReplacement(found.group(1) + figure(found.group(2)) + found.group(4)));
     }
 
     private String figure(String marker) {
@@ -93,8 +94,9 @@ final class Figures {
                 switch (rounding) {
                     case "whole" -> number.setScale(0, RoundingMode.HALF_UP);
                     case "two" -> number.round(new MathContext(2, RoundingMode.HALF_UP));
-                    default -> throw new IllegalArgumentException(
-                            "A rounding must be 'whole' or 'two', but was '" + rounding + "'");
+                    default ->
+                        throw new IllegalArgumentException(
+                                "A rounding must be 'whole' or 'two', but was '" + rounding + "'");
                 };
         return String.format(Locale.ROOT, "%,.0f", rounded);
     }

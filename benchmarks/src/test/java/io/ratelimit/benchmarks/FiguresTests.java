@@ -14,7 +14,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 class FiguresTests {
 
     private static final Path RESULTS = Path.of("RESULTS.md");
-    private static final Pattern TYPED = Pattern.compile("(?<![\\d,.])(?!1 )[\\d,.]+ (ns|µs|nanoseconds|microseconds|calls/s)\\b");
+    private static final Pattern TYPED =
+            Pattern.compile("(?<![\\d,.])(?!1 )[\\d,.]+ (ns|µs|nanoseconds|microseconds|calls/s)\\b");
 
     static Iterable<Path> pages() throws Exception {
         return Figures.pages(Path.of(".."));
@@ -81,9 +82,7 @@ class FiguresTests {
     private static Figures figures() throws Exception {
         Path file = Files.createTempFile("RESULTS", ".md");
         try {
-            Files.writeString(
-                    file,
-                    """
+            Files.writeString(file, """
                     # Results
 
                     A machine

@@ -73,7 +73,8 @@ class DocumentationTests {
 
         assertThat(rows(reference, "## The application", "## A policy"))
                 .isEqualTo(RateLimitProperties.namesOf(RateLimitProperties.class));
-        assertThat(rows(reference, "## A policy", "## Details of a policy")).isEqualTo(RateLimitProperties.namesOf(Policy.class));
+        assertThat(rows(reference, "## A policy", "## Details of a policy"))
+                .isEqualTo(RateLimitProperties.namesOf(Policy.class));
     }
 
     @Test
