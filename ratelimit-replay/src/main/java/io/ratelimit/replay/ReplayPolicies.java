@@ -2,23 +2,14 @@ package io.ratelimit.replay;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
-import io.ratelimit.ThrottleListener;
-import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
-import io.ratelimit.key.FailureListener;
-import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.KeyResolver;
 import io.ratelimit.key.LimitResolver;
 import io.ratelimit.key.RequestFacts;
-import io.ratelimit.key.RequestKey;
-import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.policy.RateLimitProperties;
-import io.ratelimit.web.servlet.ClientIpResolver;
 import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration;
 import io.ratelimit.web.servlet.RequestPolicies;
-import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -105,33 +96,8 @@ record ReplayPolicies(
         properties.add("--ratelimit.enabled=true");
         ConfigurableApplicationContext context = application.run(properties.toArray(String[]::new));
         RateLimitProperties bound = context.getBean(RateLimitProperties.class);
-        Endpoints mapped = context.getBean(Endpoints.class);
-        ClientIpResolver addresses = new ClientIpResolver(bound.clientIp().toClientIp());
-        skipForwardingWarning(mapped, addresses, request[0]);
-        List<RequestPolicy> policies = context.getBean(RequestPolicies.class).all();
-        return new ReplayPolicies(
-                new RequestPolicies(policies, mapped, addresses, ThrottleListener.NONE), bound, request[0], context);
-    }
-
-    /**
-     * Has the resolver of addresses give its only warning, of headers from an untrusted proxy. Until then it looks for these
-     * headers in each request, and each policy by address would seem to need them.
-     */
-    private static void skipForwardingWarning(Endpoints endpoints, ClientIpResolver addresses, LoggedRequest request) {
-        ThrottlePolicy policy = ThrottlePolicy.of("by-address", BucketSpec.of("1/1s"), "ip");
-        FailureListener failures = (name, fact, reason) -> {};
-        RequestPolicy byAddress = RequestPolicy.builder(
-                        Throttlers.local(List.of(policy)).get(policy.name()),
-                        new RequestKey(List.of(KeyPart.of("ip")), MissingKey.SHARED, failures, ThrottleListener.NONE),
-                        failures)
-                .build();
-        LogEntry forwarded = new LogEntry();
-        forwarded.host = "0.0.0.0";
-        forwarded.path = "/";
-        forwarded.headers = List.of("x-forwarded-for");
-        forwarded.headerValues = new String[] {"unknown"};
-        request.begin(forwarded, true, true);
-        new RequestPolicies(List.of(byAddress), endpoints, addresses, ThrottleListener.NONE).charge(byAddress, request);
+        RequestPolicies policies = context.getBean(RequestPolicies.class).forRecordedRequests();
+        return new ReplayPolicies(policies, bound, request[0], context);
     }
 
     /** Returns the names of beans that the policies read. A log doesn't contain what they return. */

@@ -3,7 +3,6 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.annotation.ActualCost;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.Objects;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.MethodParameter;
 import org.springframework.web.bind.support.WebDataBinderFactory;
@@ -14,11 +13,10 @@ import org.springframework.web.method.support.ModelAndViewContainer;
 /** Resolves the {@link ActualCost} of the current request as an argument of a handler method. */
 final class ActualCostResolver implements HandlerMethodArgumentResolver {
 
-    private final Supplier<RequestPolicies> policies;
+    private final ServerLimits.Late limits;
 
-    /** @param policies supplies the policies at the first request that needs them */
-    public ActualCostResolver(Supplier<RequestPolicies> policies) {
-        this.policies = policies;
+    ActualCostResolver(ServerLimits.Late limits) {
+        this.limits = limits;
     }
 
     @Override
@@ -34,6 +32,6 @@ final class ActualCostResolver implements HandlerMethodArgumentResolver {
             @Nullable WebDataBinderFactory binders) {
         HttpServletRequest servletRequest =
                 Objects.requireNonNull(request.getNativeRequest(HttpServletRequest.class), "a request of a servlet");
-        return RequestLedger.of(servletRequest).reportedCosts(policies.get());
+        return RequestLedger.of(servletRequest, limits).reportedCosts();
     }
 }

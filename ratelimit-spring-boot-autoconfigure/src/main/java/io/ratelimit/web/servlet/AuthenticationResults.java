@@ -8,11 +8,12 @@ import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
-import java.util.function.Supplier;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.context.ApplicationListener;
 import org.springframework.security.authentication.event.AbstractAuthenticationFailureEvent;
 import org.springframework.security.config.Customizer;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.core.context.SecurityContextHolder;
 import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.web.context.request.RequestContextHolder;
@@ -29,10 +30,10 @@ final class AuthenticationResults
         implements Customizer<HttpSecurity>, ApplicationListener<AbstractAuthenticationFailureEvent> {
 
     private final boolean required;
-    private final Supplier<SecurityContextHolderStrategy> contexts;
+    private final ObjectProvider<SecurityContextHolderStrategy> contexts;
 
     /** @param required whether any policy refunds authenticated requests */
-    public AuthenticationResults(boolean required, Supplier<SecurityContextHolderStrategy> contexts) {
+    AuthenticationResults(boolean required, ObjectProvider<SecurityContextHolderStrategy> contexts) {
         this.required = required;
         this.contexts = contexts;
     }
@@ -40,7 +41,9 @@ final class AuthenticationResults
     @Override
     public void customize(HttpSecurity http) {
         if (required) {
-            http.addFilterBefore(new ResultFilter(contexts.get()), HeaderWriterFilter.class);
+            SecurityContextHolderStrategy strategy =
+                    contexts.getIfAvailable(SecurityContextHolder::getContextHolderStrategy);
+            http.addFilterBefore(new ResultFilter(strategy), HeaderWriterFilter.class);
         }
     }
 
@@ -55,7 +58,7 @@ final class AuthenticationResults
         try {
             RequestLedger ledger = RequestLedger.find(request);
             if (ledger != null) {
-                ledger.noteFailedAuthentication();
+                ledger.course().noteFailedAuthentication();
             }
         } catch (IllegalStateException requestIsOver) {
             // a thread may outlive its request: the response is complete, so nothing can be refunded
@@ -85,7 +88,7 @@ final class AuthenticationResults
                     && ledger.refundsAuthenticated()
                     && UserPrincipal.SpringSecurity.accepts(
                             contexts.getContext().getAuthentication())) {
-                ledger.noteAuthenticated();
+                ledger.course().noteAuthenticated();
             }
         }
     }

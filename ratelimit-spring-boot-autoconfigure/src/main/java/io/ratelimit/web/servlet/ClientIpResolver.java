@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * Resolves the client addresses of servlet requests. Logs one warning when forwarding headers arrive from a peer that is
  * not trusted, because all clients of that proxy then share one bucket. Thread-safe.
  */
-public final class ClientIpResolver {
+final class ClientIpResolver {
 
     private static final Log logger = LogFactory.getLog(ClientIpResolver.class);
 
@@ -19,8 +19,15 @@ public final class ClientIpResolver {
     private final AtomicBoolean mayWarn = new AtomicBoolean(true);
 
     /** @param clientIp the rules for proxies and networks */
-    public ClientIpResolver(ClientIp clientIp) {
+    ClientIpResolver(ClientIp clientIp) {
         this.clientIp = clientIp;
+    }
+
+    /** Returns a resolver that reads forwarding headers of trusted peers only, and so logs no warning. */
+    ClientIpResolver withoutWarning() {
+        ClientIpResolver silent = new ClientIpResolver(clientIp);
+        silent.mayWarn.set(false);
+        return silent;
     }
 
     /**

@@ -1,20 +1,17 @@
 package io.ratelimit.web.servlet;
 
-import io.ratelimit.Throttlers;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
-import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.core.env.Environment;
-import org.springframework.util.function.SingletonSupplier;
 
 /**
  * Registers the filters, of the application's server and of a management server, at the same places in the chain.
@@ -32,30 +29,28 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
 
     private static final int BEFORE_FORM_CONTENT = -9950;
 
+    /** A request that the container answers itself enters the application by its error dispatch only. */
+    private static final EnumSet<DispatcherType> ON_ENTRY = EnumSet.of(DispatcherType.REQUEST, DispatcherType.ERROR);
+
+    private static final EnumSet<DispatcherType> LATER =
+            EnumSet.of(DispatcherType.ASYNC, DispatcherType.FORWARD, DispatcherType.ERROR);
+
     /** The default of {@code SecurityFilterProperties}, a class that exists only with Spring Security. */
     private static final int DEFAULT_SECURITY_FILTER_ORDER = -100;
 
-    FilterRegistrationBean<RateLimitFilter> beforeAuthentication(
-            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
+    FilterRegistrationBean<RateLimitFilter> beforeAuthentication(ServerLimits.Late limits) {
         int order = Math.min(BEFORE_FORM_CONTENT, beforeSecurity());
         return registration(
-                Phase.BEFORE_AUTHENTICATION, BEFORE_AUTHENTICATION, order, throttlers, policies, rejections);
+                new RateLimitFilter(Phase.BEFORE_AUTHENTICATION, limits), BEFORE_AUTHENTICATION, order, ON_ENTRY);
     }
 
-    FilterRegistrationBean<RateLimitFilter> afterAuthentication(
-            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
+    FilterRegistrationBean<RateLimitFilter> afterAuthentication(ServerLimits.Late limits) {
         return registration(
-                Phase.AFTER_AUTHENTICATION, AFTER_AUTHENTICATION, orderAfter(), throttlers, policies, rejections);
+                new RateLimitFilter(Phase.AFTER_AUTHENTICATION, limits), AFTER_AUTHENTICATION, orderAfter(), ON_ENTRY);
     }
 
-    FilterRegistrationBean<Filter> dispatches(Rejections rejections) {
-        FilterRegistrationBean<Filter> registration =
-                new FilterRegistrationBean<>(rejections.dispatchFilter(RateLimitFilter::dispatched));
-        registration.setName(DISPATCHES);
-        registration.setOrder(beforeSecurity());
-        registration.setDispatcherTypes(DispatcherType.ASYNC, DispatcherType.FORWARD, DispatcherType.ERROR);
-        registration.setAsyncSupported(true);
-        return registration;
+    FilterRegistrationBean<DispatchFilter> dispatches(ServerLimits.Late limits) {
+        return registration(new DispatchFilter(limits), DISPATCHES, beforeSecurity(), LATER);
     }
 
     /** Returns the headers of each policy. */
@@ -69,23 +64,12 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
         return new LimitHeaders(RateLimitHeaders.valueOf(properties.headers().name()), ofPolicies);
     }
 
-    /**
-     * Registers for requests as they come in, and for error dispatches: a request that the container answers itself enters
-     * the application by its error dispatch only. The filter looks its policies up with the first request, since they need
-     * the endpoints, which are created after filters.
-     */
-    private FilterRegistrationBean<RateLimitFilter> registration(
-            Phase phase,
-            String name,
-            int order,
-            Throttlers throttlers,
-            ObjectProvider<RequestPolicies> policies,
-            Rejections rejections) {
-        FilterRegistrationBean<RateLimitFilter> registration = new FilterRegistrationBean<>(new RateLimitFilter(
-                phase, throttlers, SingletonSupplier.of(policies::getObject), headers(properties), rejections));
+    private static <T extends Filter> FilterRegistrationBean<T> registration(
+            T filter, String name, int order, EnumSet<DispatcherType> dispatches) {
+        FilterRegistrationBean<T> registration = new FilterRegistrationBean<>(filter);
         registration.setName(name);
         registration.setOrder(order);
-        registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.ERROR);
+        registration.setDispatcherTypes(dispatches);
         registration.setAsyncSupported(true);
         return registration;
     }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -27,7 +28,6 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Primary;
 import org.springframework.core.annotation.AnnotationAwareOrderComparator;
-import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.servlet.DispatcherServlet;
 import org.springframework.web.servlet.HandlerMapping;
@@ -89,23 +89,24 @@ final class RateLimitManagementContextConfiguration {
     RequestPolicies rateLimitRequestPolicies(
             Endpoints endpoints, RateLimitProperties properties, Throttlers throttlers) {
         List<RequestPolicy> policies = parent.getBean(RequestPolicies.class).all();
-        ClientIpResolver addresses = new ClientIpResolver(properties.clientIp().toClientIp());
-        return new RequestPolicies(policies, endpoints, addresses, throttlers.listener());
+        return new RequestPolicies(policies, endpoints, properties.clientIp().toClientIp(), throttlers.listener());
     }
 
     @Bean
     @Primary
+    ServerLimits.Late rateLimitServerLimits(BeanFactory beans) {
+        return new ServerLimits.Late(beans);
+    }
+
+    @Bean
+    @Primary
+    @Lazy(false)
     Rejections rateLimitRejections(
             RejectionHandler handler,
-            ObjectProvider<Endpoints> endpoints,
-            ListableBeanFactory beans,
+            Endpoints endpoints,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         return parent.getBean(Rejections.class)
-                .forServer(
-                        handler,
-                        SingletonSupplier.of(endpoints::getObject),
-                        SingletonSupplier.of(() -> mappings(beans)),
-                        SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
+                .forServer(handler, endpoints, cors.getIfAvailable(() -> request -> null));
     }
 
     /** Registers the application's own filter: its calls of a remote store have a deadline on this server too. */
@@ -122,20 +123,18 @@ final class RateLimitManagementContextConfiguration {
     }
 
     @Bean
-    FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(
-            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
-        return asInParent(registrations.beforeAuthentication(throttlers, policies, rejections));
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(ServerLimits.Late limits) {
+        return asInParent(registrations.beforeAuthentication(limits));
     }
 
     @Bean
-    FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(
-            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
-        return asInParent(registrations.afterAuthentication(throttlers, policies, rejections));
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(ServerLimits.Late limits) {
+        return asInParent(registrations.afterAuthentication(limits));
     }
 
     @Bean
-    FilterRegistrationBean<Filter> rateLimitDispatchFilter(Rejections rejections) {
-        return asInParent(registrations.dispatches(rejections));
+    FilterRegistrationBean<DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
+        return asInParent(registrations.dispatches(limits));
     }
 
     /** Applies the order and the state that the application gave to its filter of the same name. */

@@ -14,13 +14,13 @@ import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import io.swagger.v3.oas.models.OpenAPI;
-import jakarta.servlet.Filter;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springdoc.core.customizers.GlobalOpenApiCustomizer;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -38,10 +38,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.Environment;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
-import org.springframework.security.core.context.SecurityContextHolder;
 import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
-import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.method.support.HandlerMethodArgumentResolver;
 import org.springframework.web.servlet.HandlerExceptionResolver;
@@ -64,13 +62,11 @@ public final class RateLimitWebServletAutoConfiguration {
 
     private final RateLimitProperties properties;
     private final Environment environment;
-    private final ClientIpResolver addresses;
 
     /** Injects the beans that most methods need once, because each look-up by type searches all beans. */
     RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
         this.properties = properties;
         this.environment = environment;
-        this.addresses = new ClientIpResolver(properties.clientIp().toClientIp());
     }
 
     @Bean
@@ -83,17 +79,21 @@ public final class RateLimitWebServletAutoConfiguration {
                 FilterRegistrations.headers(properties),
                 statuses,
                 new ErrorPages(
-                        SingletonSupplier.of(() -> pages.orderedStream().toList()),
-                        SingletonSupplier.of(() -> views.orderedStream().toList())));
+                        pages.orderedStream().toList(), views.orderedStream().toList()));
     }
 
     @Bean
+    static ServerLimits.Late rateLimitServerLimits(BeanFactory beans) {
+        return new ServerLimits.Late(beans);
+    }
+
+    @Bean
+    @Lazy(false)
     Rejections rateLimitRejections(
             Throttlers throttlers,
             RejectionHandler handler,
             TimeSource time,
-            ObjectProvider<Endpoints> endpoints,
-            ObjectProvider<HandlerMapping> mappings,
+            Endpoints endpoints,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         Map<String, RejectionDelay> delays = new HashMap<>();
         properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
@@ -103,9 +103,8 @@ public final class RateLimitWebServletAutoConfiguration {
                 delays,
                 time,
                 throttlers.listener(),
-                SingletonSupplier.of(endpoints::getObject),
-                SingletonSupplier.of(() -> mappings.orderedStream().toList()),
-                SingletonSupplier.of(() -> cors.getIfAvailable(() -> request -> null)));
+                endpoints,
+                cors.getIfAvailable(() -> request -> null));
     }
 
     /** Writes all delayed rejections when the application stops. */
@@ -116,17 +115,15 @@ public final class RateLimitWebServletAutoConfiguration {
 
     /** Answers rejected calls of annotated methods as rejected requests. */
     @Bean
-    RejectedCallResolver rateLimitRejectedCallResolver(Rejections rejections) {
-        return new RejectedCallResolver(rejections);
+    static RejectedCallResolver rateLimitRejectedCallResolver(ServerLimits.Late limits) {
+        return new RejectedCallResolver(limits);
     }
 
     /**
-     * Answers rejected calls of exception handlers too, and gives handlers the actual cost as an argument. Needs both at a
-     * request only, as MVC starts early.
+     * Answers rejected calls of exception handlers too, and gives handlers the actual cost as an argument.
      */
     @Bean
-    static WebMvcConfigurer rateLimitMvcConfigurer(
-            ObjectProvider<RejectedCallResolver> resolver, ObjectProvider<RequestPolicies> policies) {
+    static WebMvcConfigurer rateLimitMvcConfigurer(RejectedCallResolver resolver, ServerLimits.Late limits) {
         return new WebMvcConfigurer() {
             @Override
             public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
@@ -134,21 +131,19 @@ public final class RateLimitWebServletAutoConfiguration {
                 while (place > 0 && !(resolvers.get(place - 1) instanceof ExceptionHandlerExceptionResolver)) {
                     place--;
                 }
-                resolvers.add(place, (request, response, handler, failure) -> resolver.getObject()
-                        .behindExceptionHandlers()
-                        .resolveException(request, response, handler, failure));
+                resolvers.add(place, resolver.behindExceptionHandlers());
             }
 
             @Override
             public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
-                resolvers.add(new ActualCostResolver(SingletonSupplier.of(policies::getObject)));
+                resolvers.add(new ActualCostResolver(limits));
             }
         };
     }
 
     @Bean
-    Current rateLimitCurrentRequest(ObjectProvider<Endpoints> endpoints) {
-        return new BoundRequest(SingletonSupplier.of(endpoints::getObject), addresses);
+    Current rateLimitCurrentRequest(ServerLimits.Late limits) {
+        return new BoundRequest(limits);
     }
 
     /** Reads the endpoints after all handler mappings are created, and before the first request. */
@@ -183,27 +178,26 @@ public final class RateLimitWebServletAutoConfiguration {
                 environment,
                 endpoints.parser(parser.getIfAvailable(() -> PathPatternParser.defaultInstance)),
                 PolicyPhase.authenticates(properties, beans));
-        return new RequestPolicies(reader.read(), endpoints, addresses, throttlers.listener());
+        return new RequestPolicies(
+                reader.read(), endpoints, properties.clientIp().toClientIp(), throttlers.listener());
     }
 
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.BEFORE_AUTHENTICATION)
-    FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(
-            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
-        return registrations().beforeAuthentication(throttlers, policies, rejections);
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterBeforeAuthentication(ServerLimits.Late limits) {
+        return registrations().beforeAuthentication(limits);
     }
 
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.AFTER_AUTHENTICATION)
-    FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(
-            Throttlers throttlers, ObjectProvider<RequestPolicies> policies, Rejections rejections) {
-        return registrations().afterAuthentication(throttlers, policies, rejections);
+    FilterRegistrationBean<RateLimitFilter> rateLimitFilterAfterAuthentication(ServerLimits.Late limits) {
+        return registrations().afterAuthentication(limits);
     }
 
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.DISPATCHES)
-    FilterRegistrationBean<Filter> rateLimitDispatchFilter(Rejections rejections) {
-        return registrations().dispatches(rejections);
+    FilterRegistrationBean<DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
+        return registrations().dispatches(limits);
     }
 
     private FilterRegistrations registrations() {
@@ -233,8 +227,7 @@ public final class RateLimitWebServletAutoConfiguration {
                 RateLimitProperties properties, ObjectProvider<SecurityContextHolderStrategy> contexts) {
             boolean required = properties.policies().values().stream()
                     .anyMatch(policy -> policy.refundOn().contains("authenticated"));
-            return new AuthenticationResults(
-                    required, () -> contexts.getIfAvailable(SecurityContextHolder::getContextHolderStrategy));
+            return new AuthenticationResults(required, contexts);
         }
     }
 }

@@ -1,7 +1,6 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.annotation.RateLimitExceededException;
-import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -19,11 +18,10 @@ import org.springframework.web.servlet.ModelAndView;
  */
 final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
 
-    private final Rejections rejections;
+    private final ServerLimits.Late limits;
 
-    /** @param rejections writes the rejections */
-    public RejectedCallResolver(Rejections rejections) {
-        this.rejections = rejections;
+    RejectedCallResolver(ServerLimits.Late limits) {
+        this.limits = limits;
     }
 
     @Override
@@ -34,9 +32,9 @@ final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
     @Override
     public @Nullable ModelAndView resolveException(
             HttpServletRequest request, HttpServletResponse response, @Nullable Object handler, Exception failure) {
-        RequestLedger ledger = RequestLedger.of(request);
+        RequestLedger ledger = RequestLedger.of(request, limits);
         ledger.rejectedCall(null);
-        ledger.noteFailure(failure);
+        ledger.course().noteFailure(failure);
         return resolve(request, response, failure);
     }
 
@@ -45,18 +43,20 @@ final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
      * rejected since exception handlers were tried, and none of them answered: Spring MVC drops the exception of an
      * exception handler and continues with the exception that it handled.
      */
-    public HandlerExceptionResolver behindExceptionHandlers() {
+    HandlerExceptionResolver behindExceptionHandlers() {
         return (request, response, handler, failure) -> {
-            RuntimeException rejected = RequestLedger.of(request).rejectedCall();
+            RuntimeException rejected = RequestLedger.of(request, limits).rejectedCall();
             return rejected == null ? null : resolve(request, response, rejected);
         };
     }
 
     private @Nullable ModelAndView resolve(
             HttpServletRequest request, HttpServletResponse response, Exception failure) {
-        Runnable beforeAnswer = () -> RequestLedger.of(request).observePattern(request);
+        Runnable beforeAnswer = () -> RequestLedger.of(request, limits).observePattern(request);
         try {
-            return rejections.rejectCall(request, response, failure, beforeAnswer) ? new ModelAndView() : null;
+            return limits.get().rejections().rejectCall(request, response, failure, beforeAnswer)
+                    ? new ModelAndView()
+                    : null;
         } catch (IOException clientIsGone) {
             throw new UncheckedIOException(clientIsGone);
         }

@@ -1,52 +1,67 @@
 package io.ratelimit.web.servlet;
 
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.ActualCost;
-import java.util.HashMap;
-import java.util.Map;
-import java.util.Set;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The actual costs of one request that its handler has set. Thread-safe. */
 final class ReportedCosts implements ActualCost {
 
     private final RequestPolicies policies;
-    private final Set<String> charged;
-    private final Map<String, Long> costs = new HashMap<>();
+    private final List<Answer> charged;
+    private final @Nullable Long[] costs;
     private boolean complete;
 
-    /** @param charged the policies whose tokens the request took */
-    ReportedCosts(RequestPolicies policies, Set<String> charged) {
+    /** @param charged the tokens that the request took */
+    ReportedCosts(RequestPolicies policies, List<Answer> charged) {
         this.policies = policies;
         this.charged = charged;
+        this.costs = new Long[charged.size()];
     }
 
     @Override
     public boolean settle(String policy, long cost) {
         RequestPolicy settled = policies.settledByCode(policy);
-        if (!charged.contains(policy)) {
+        int charge = indexOf(policy);
+        if (charge < 0) {
             return false;
         }
         if (cost < 0 || cost > Throttlers.MAX_SETTLED_COST) {
             policies.unsettled(settled, "it must be between 0 and " + Throttlers.MAX_SETTLED_COST);
             return false;
         }
-        if (!put(policy, cost)) {
+        if (!put(charge, cost)) {
             policies.unsettled(settled, "the response was complete before");
             return false;
         }
         return true;
     }
 
-    private synchronized boolean put(String policy, long cost) {
+    private int indexOf(String policy) {
+        int i = charged.size() - 1;
+        while (i >= 0 && !charged.get(i).policy().name().equals(policy)) {
+            i--;
+        }
+        return i;
+    }
+
+    private synchronized boolean put(int charge, long cost) {
         if (!complete) {
-            costs.put(policy, cost);
+            costs[charge] = cost;
         }
         return !complete;
     }
 
-    /** Returns the costs by policy. No cost can be set any more. */
-    synchronized Map<String, Long> complete() {
+    /** Keeps the costs as they are: none can be set any more. */
+    synchronized void complete() {
         complete = true;
-        return costs;
+    }
+
+    /** Returns the cost that was set for one of the charges, or null if there is none. */
+    synchronized @Nullable Long of(Answer taken) {
+        int charge = charged.indexOf(taken);
+        return charge < 0 ? null : costs[charge];
     }
 }

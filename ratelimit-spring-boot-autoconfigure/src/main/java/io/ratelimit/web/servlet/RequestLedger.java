@@ -1,29 +1,28 @@
 package io.ratelimit.web.servlet;
 
+import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Throttlers;
 import io.ratelimit.policy.Phase;
-import io.ratelimit.policy.Settle;
-import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.LimitHeaders;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
-import io.ratelimit.web.servlet.rejection.Rejections;
+import jakarta.servlet.AsyncEvent;
+import jakarta.servlet.AsyncListener;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.web.filter.ServerHttpObservationFilter;
 
 /**
- * The charges of one request over both phases. Kept in an attribute of the request, and used by one thread at a time.
+ * One request and its charges over both phases: it {@linkplain #enter enters} a phase, {@linkplain #decide decides}, and is
+ * {@linkplain #complete completed} by the filter that it entered first. Kept in an attribute of the request, and used by
+ * one thread at a time.
  *
  * <p>A request is charged once for each phase, however often and wherever the filters are registered.
  */
@@ -31,80 +30,133 @@ final class RequestLedger {
 
     private static final String ATTRIBUTE = RequestLedger.class.getName();
 
+    private final ServerLimits limits;
+    private @Nullable Phase first;
+    private boolean enteredByError;
+    private int enteredPhases;
     private List<Answer> taken = List.of(); // by the first phase that charged the request
     private List<Answer> takenLater = List.of();
-    private int enteredPhases;
-    private boolean enteredByError;
-    private boolean authenticated;
-    private boolean authenticationFailed;
     private boolean unhandled;
-    private boolean handledLater;
-    private boolean broken;
-    private boolean failedByRequest;
-    private @Nullable RequestPolicies policies;
+    private RequestCourse course = RequestCourse.UNKNOWN;
     private @Nullable ServletRequestFacts facts;
     private @Nullable Answer tightest;
     private @Nullable RuntimeException rejectedCall;
     private @Nullable ReportedCosts reportedCosts;
+
+    private RequestLedger(ServerLimits limits) {
+        this.limits = limits;
+    }
 
     /** Returns the ledger of a request, or null if no filter has seen the request. */
     static @Nullable RequestLedger find(HttpServletRequest request) {
         return request.getAttribute(ATTRIBUTE) instanceof RequestLedger ledger ? ledger : null;
     }
 
-    /** Returns the ledger of a request; creates it for a request without one. */
-    static RequestLedger of(HttpServletRequest request) {
+    /**
+     * Returns the ledger of a request; creates it for a request without one.
+     *
+     * @param limits the limits of the server
+     */
+    static RequestLedger of(HttpServletRequest request, ServerLimits.Late limits) {
         RequestLedger ledger = find(request);
         if (ledger == null) {
-            ledger = new RequestLedger();
+            ledger = new RequestLedger(limits.get());
             request.setAttribute(ATTRIBUTE, ledger);
         }
         return ledger;
     }
 
-    /** Returns whether the request has entered no phase yet. */
-    boolean isNew() {
-        return enteredPhases == 0;
-    }
-
-    /** Returns whether a filter has seen the request in another dispatch than an error dispatch. */
-    boolean isOfEarlierDispatch() {
-        return !isNew() && !enteredByError;
-    }
-
-    /** Enters a phase, and returns whether the request enters it for the first time. */
+    /** Enters a phase, and returns whether the phase decides about the request: for the first time, and where it may. */
     boolean enter(Phase phase, HttpServletRequest request) {
+        boolean error = request.getDispatcherType() == DispatcherType.ERROR;
+        if (error && !isChargedInErrorDispatch(phase, request)) {
+            return false;
+        }
+        if (phase == Phase.AFTER_AUTHENTICATION
+                && limits.policies().refunds()
+                && UserPrincipal.isAuthenticated(request)) {
+            course().noteAuthenticated();
+        }
+        if (first == null) {
+            first = phase;
+            enteredByError = error;
+        }
         int before = enteredPhases;
-        enteredByError |= isNew() && request.getDispatcherType() == DispatcherType.ERROR;
         enteredPhases |= 1 << phase.ordinal();
         return enteredPhases != before;
     }
 
+    /**
+     * Returns whether a phase charges the request in its error dispatch: only if no filter has seen the request before. After
+     * authentication only an authenticated request is charged: applications often permit error dispatches to all clients, and
+     * strangers must not drain a bucket that accounts share.
+     */
+    private boolean isChargedInErrorDispatch(Phase phase, HttpServletRequest request) {
+        boolean entersByError = first == null || enteredByError;
+        return entersByError && (phase == Phase.BEFORE_AUTHENTICATION || UserPrincipal.isAuthenticated(request));
+    }
+
+    /** Charges the request in a phase, and returns whether it may proceed. If not, its rejection has begun. */
+    boolean decide(Phase phase, HttpServletRequest request, HttpServletResponse response) throws IOException {
+        Decision decision;
+        try {
+            decision = limits.throttlers().acquire(charges(phase, request));
+        } catch (InterruptedException whileQueued) {
+            Thread.currentThread().interrupt();
+            limits.rejections().rejectInterrupted(request, response, () -> release(request));
+            return false;
+        }
+        if (decision.allowed()) {
+            add(decision);
+            showTightest(decision, response);
+            return true;
+        }
+        release(request);
+        limits.rejections().reject(request, response, decision);
+        return false;
+    }
+
+    private List<Charge> charges(Phase phase, HttpServletRequest request) {
+        RequestPolicies policies = limits.policies();
+        return policies.decideIn(phase) ? policies.charges(phase, facts(request)) : List.of();
+    }
+
     /** Returns the facts of the request, as the calling filter sees it. */
-    ServletRequestFacts facts(HttpServletRequest request, Endpoints endpoints, ClientIpResolver clientIps) {
-        facts = facts == null ? new ServletRequestFacts(request, endpoints, clientIps) : facts.seenAs(request);
+    ServletRequestFacts facts(HttpServletRequest request) {
+        facts = facts == null ? limits.policies().facts(request) : facts.seenAs(request);
         return facts;
     }
 
     /** Records the tokens that an allowed decision took, including those of policies in shadow mode. */
-    void add(Decision decision, RequestPolicies policies, LimitHeaders headers) {
-        this.policies = policies;
+    private void add(Decision decision) {
         if (taken.isEmpty()) {
             taken = decision.taken();
         } else {
             takenLater = decision.taken();
         }
+    }
+
+    /**
+     * Shows the client the limit with the smallest share of its bucket left, over both phases: among policies with headers
+     * that show their level.
+     */
+    private void showTightest(Decision decision, HttpServletResponse response) {
+        Answer before = tightest;
+        LimitHeaders headers = limits.rejections().headers();
         List<Answer> answers = decision.answers();
-        double smallest = tightest == null ? Double.MAX_VALUE : share(tightest);
+        double smallest = before == null ? Double.MAX_VALUE : share(before);
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
             double share = share(answer);
             if (share < smallest
-                    && policies.of(answer.charge()).showsLevel()
+                    && limits.policies().of(answer.charge()).showsLevel()
                     && headers.of(answer.policy()) != RateLimitHeaders.NONE) {
                 smallest = share;
                 tightest = answer;
             }
+        }
+        if (tightest != null && tightest != before) {
+            headers.replace(before, tightest, response);
         }
     }
 
@@ -113,106 +165,82 @@ final class RequestLedger {
     }
 
     /**
-     * Returns the answer with the smallest share of its bucket left, among policies with headers that show their level; null
-     * if there is none.
-     */
-    @Nullable
-    Answer tightest() {
-        return tightest;
-    }
-
-    /**
      * Gives back the tokens of a request that is rejected before its handler, except those of policies that keep them. There
      * is no actual cost of such a request.
      */
-    void giveBack(Throttlers throttlers) {
+    private void release(HttpServletRequest request) {
         unhandled = true;
-        throttlers.giveBack(remove(policy -> !policy.keepsCharges()));
-    }
-
-    /** Records that the request got past authentication with a principal. */
-    void noteAuthenticated() {
-        authenticated = true;
+        limits.throttlers().giveBack(remove(policy -> !policy.keepsCharges()));
+        observePattern(request);
     }
 
     /**
-     * Records that credentials were wrong. The request then counts as not authenticated, even with an authenticated
-     * session: the session's owner could otherwise try passwords of other accounts at no cost.
+     * Rejects the request if its exception is that of a denied or interrupted call, and returns whether it did. Keeps the
+     * tokens if the request may have reached its handler: work was done before the call was denied.
      */
-    void noteFailedAuthentication() {
-        authenticationFailed = true;
+    boolean rejectCall(HttpServletRequest request, HttpServletResponse response, Exception failure) throws IOException {
+        return limits.rejections().rejectCall(request, response, failure, () -> {
+            if (limits.policies().mayHaveReachedHandler(request)) {
+                observePattern(request);
+            } else {
+                release(request);
+            }
+        });
+    }
+
+    /** Returns the course of the request, to add notes to it. */
+    RequestCourse course() {
+        if (course == RequestCourse.UNKNOWN) {
+            course = new RequestCourse();
+        }
+        return course;
     }
 
     /** Returns whether a policy that charged the request refunds authenticated requests. */
     boolean refundsAuthenticated() {
-        RequestPolicies policies = this.policies;
-        if (policies != null) {
-            for (Answer answer : allTaken()) {
-                RefundOn refundOn = policies.of(answer.charge()).refundOn();
-                if (refundOn != null && refundOn.isAuthenticated()) {
-                    return true;
-                }
-            }
-        }
-        return false;
+        return allTaken().stream().anyMatch(answer -> {
+            RefundOn refundOn = limits.policies().of(answer.charge()).refundOn();
+            return refundOn != null && refundOn.isAuthenticated();
+        });
     }
 
     /**
-     * Records the end of an asynchronous dispatch: the handler had a result, and its response has been written. The status
-     * of a request that ends without one is that of no handler.
+     * Completes the request where a filter is left, if it is the first that the request entered: gives back refunded tokens
+     * and settles the other ones, at once or at the end of asynchronous work.
+     *
+     * @param failure the exception that ended the request, or null
      */
-    void noteHandledLater() {
-        handledLater = true;
-    }
-
-    /** Records that the time for asynchronous work ran out. */
-    void noteTimeout() {
-        broken = true;
-    }
-
-    /** Records an error of asynchronous work. Unless the handler's result has failed, it is one of the connection. */
-    void noteError(@Nullable Throwable failure) {
-        broken |= !handledLater || failure == null || failure instanceof IOException;
-    }
-
-    /** Records an exception that ended the request or its handler. */
-    void noteFailure(Throwable failure) {
-        broken |= RequestFailure.isDisconnect(failure);
-        failedByRequest |= RequestFailure.isByRequest(failure);
-    }
-
-    /** Gives back the tokens that a complete asynchronous request took, on a thread that may wait. */
-    void refundLater(Throttlers throttlers, HttpServletResponse response) {
-        if (handledLater || response.isCommitted()) {
-            throttlers.giveBackLater(refunded(response.getStatus()));
+    void complete(Phase phase, HttpServletRequest request, HttpServletResponse response, @Nullable Throwable failure) {
+        if (phase != first || !limits.policies().actOnCompletion()) {
+            return;
+        }
+        if (failure != null) {
+            course().noteFailure(failure);
+            int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
+            complete(response.isCommitted() ? response.getStatus() : status, request, response);
+        } else if (request.isAsyncStarted()) {
+            request.getAsyncContext().addListener(new Completion(request, response));
+        } else {
+            complete(response.getStatus(), request, response);
         }
     }
 
-    /** Gives back the tokens of the policies that refund a response with this status. */
-    void refund(Throttlers throttlers, int status) {
-        throttlers.giveBack(refunded(status));
+    private void complete(int status, HttpServletRequest request, HttpServletResponse response) {
+        limits.throttlers().giveBack(refunded(status));
+        settle(request, response, true);
     }
 
-    /**
-     * Removes the tokens that come back with a response. A broken request gives back none: its client may have ended it
-     * before its status was known. An error of the server that the client caused is no status of the server.
-     */
+    /** Completes an asynchronous request on a thread that must not wait: it can be any thread of the application. */
+    private void completeLater(HttpServletRequest request, HttpServletResponse response) {
+        if (course.isHandledLater() || response.isCommitted()) {
+            limits.throttlers().giveBackLater(refunded(response.getStatus()));
+        }
+        settle(request, response, false);
+    }
+
+    /** Removes the tokens that come back with a response. A broken request gives back none. */
     private List<Answer> refunded(int status) {
-        boolean passed = authenticated && !authenticationFailed;
-        int judged = failedByRequest && status >= HttpServletResponse.SC_INTERNAL_SERVER_ERROR ? 0 : status;
-        return broken ? List.of() : remove(policy -> policy.refunds(judged, passed));
-    }
-
-    /** Returns the actual costs that the request's handler sets. */
-    ReportedCosts reportedCosts(RequestPolicies policies) {
-        ReportedCosts current = reportedCosts;
-        if (current == null) {
-            current = new ReportedCosts(
-                    policies,
-                    allTaken().stream().map(answer -> answer.policy().name()).collect(Collectors.toUnmodifiableSet()));
-            reportedCosts = current;
-        }
-        return current;
+        return course.isBroken() ? List.of() : remove(policy -> course.isRefundedBy(policy, status));
     }
 
     /**
@@ -220,57 +248,39 @@ final class RequestLedger {
      *
      * @param mayWait whether this thread may wait for a remote store
      */
-    void settle(Throttlers throttlers, HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
-        RequestPolicies policies = this.policies;
-        if (policies == null || unhandled) {
+    private void settle(HttpServletRequest request, HttpServletResponse response, boolean mayWait) {
+        if (unhandled) {
             return;
         }
-        Map<String, Long> reported = reportedCosts == null ? Map.of() : reportedCosts.complete();
+        ReportedCosts reported = reportedCosts;
+        if (reported != null) {
+            reported.complete();
+        }
         for (Answer answer : allTaken()) {
-            RequestPolicy policy = policies.of(answer.charge());
-            Settle settle = policy.settle();
-            if (settle != null) {
-                Long cost = reported.get(answer.policy().name());
-                policy.cost()
-                        .settle(
-                                answer,
-                                () -> find(settle, request, response, cost),
-                                "its actual cost, " + settle,
-                                throttlers,
-                                mayWait,
-                                policy.failures());
-            }
+            Long cost = reported == null ? null : reported.of(answer);
+            limits.policies().of(answer.charge()).settle(answer, request, response, cost, limits.throttlers(), mayWait);
         }
         taken = List.of();
         takenLater = List.of();
     }
 
-    /**
-     * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
-     * such as that of an annotated method that the handler calls, are no costs.
-     *
-     * @param reported the cost that the application's code set
-     */
-    private static @Nullable Object find(
-            Settle settle, HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
-        return switch (settle.source()) {
-            case CODE -> reported;
-            case ATTRIBUTE -> request.getAttribute(settle.name());
-            case RESPONSE_HEADER -> Rejections.isRejected(request) ? null : response.getHeader(settle.name());
-        };
+    /** Returns the actual costs that the request's handler sets. */
+    ReportedCosts reportedCosts() {
+        ReportedCosts current = reportedCosts;
+        if (current == null) {
+            current = new ReportedCosts(limits.policies(), allTaken());
+            reportedCosts = current;
+        }
+        return current;
     }
 
     /** Removes and returns the tokens of some policies. */
     private List<Answer> remove(Predicate<RequestPolicy> returnsTokens) {
-        RequestPolicies policies = this.policies;
-        if (policies == null) {
-            return List.of();
-        }
         List<Answer> all = allTaken();
         List<Answer> returned = new ArrayList<>(all.size());
         List<Answer> kept = new ArrayList<>(all.size());
         for (Answer answer : all) {
-            (returnsTokens.test(policies.of(answer.charge())) ? returned : kept).add(answer);
+            (returnsTokens.test(limits.policies().of(answer.charge())) ? returned : kept).add(answer);
         }
         taken = kept;
         takenLater = List.of();
@@ -278,6 +288,9 @@ final class RequestLedger {
     }
 
     private List<Answer> allTaken() {
+        if (takenLater.isEmpty()) {
+            return taken;
+        }
         List<Answer> all = new ArrayList<>(taken);
         all.addAll(takenLater);
         return all;
@@ -303,6 +316,39 @@ final class RequestLedger {
                 ServerHttpObservationFilter.findObservationContext(request).orElse(null);
         if (observation != null && observation.getPathPattern() == null) {
             observation.setPathPattern(facts == null ? null : facts.pattern());
+        }
+    }
+
+    /** Completes the request at the end of its asynchronous work. */
+    private final class Completion implements AsyncListener {
+
+        private final HttpServletRequest request;
+        private final HttpServletResponse response;
+
+        Completion(HttpServletRequest request, HttpServletResponse response) {
+            this.request = request;
+            this.response = response;
+        }
+
+        @Override
+        public void onComplete(AsyncEvent event) {
+            completeLater(request, response);
+        }
+
+        /** Registers again: the container drops listeners when a dispatched request starts asynchronous work again. */
+        @Override
+        public void onStartAsync(AsyncEvent event) {
+            event.getAsyncContext().addListener(this);
+        }
+
+        @Override
+        public void onTimeout(AsyncEvent event) {
+            course().noteTimeout();
+        }
+
+        @Override
+        public void onError(AsyncEvent event) {
+            course().noteError(event.getThrowable());
         }
     }
 }

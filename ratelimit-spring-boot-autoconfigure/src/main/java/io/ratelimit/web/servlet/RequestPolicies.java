@@ -4,6 +4,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import jakarta.servlet.http.HttpServletRequest;
@@ -35,6 +36,11 @@ public final class RequestPolicies {
      * @param listener is notified of requests that an exempt endpoint frees
      */
     public RequestPolicies(
+            List<RequestPolicy> policies, Endpoints endpoints, ClientIp clientIp, ThrottleListener listener) {
+        this(policies, endpoints, new ClientIpResolver(clientIp), listener);
+    }
+
+    private RequestPolicies(
             List<RequestPolicy> policies, Endpoints endpoints, ClientIpResolver clientIps, ThrottleListener listener) {
         List<RequestPolicy> sorted = new ArrayList<>(policies);
         sorted.sort(RequestPolicies::compare);
@@ -77,14 +83,20 @@ public final class RequestPolicies {
         return all;
     }
 
+    /** Returns the facts of a request. */
+    ServletRequestFacts facts(HttpServletRequest request) {
+        return new ServletRequestFacts(request, endpoints, clientIps);
+    }
+
+    /** Returns whether any policy decides in a phase. */
+    boolean decideIn(Phase phase) {
+        return !Objects.requireNonNull(byPhase.get(phase)).policies().isEmpty();
+    }
+
     /** Returns the charges of a request by the policies of a phase that cover it. */
-    List<Charge> charges(Phase phase, HttpServletRequest request, RequestLedger ledger) {
+    List<Charge> charges(Phase phase, ServletRequestFacts facts) {
         PolicyPaths paths = Objects.requireNonNull(byPhase.get(phase));
         List<RequestPolicy> policies = paths.policies();
-        if (policies.isEmpty()) {
-            return List.of();
-        }
-        ServletRequestFacts facts = ledger.facts(request, endpoints, clientIps);
         boolean exempt = endpoints.hasExempt() && facts.isExempt();
         List<Charge> charges = new ArrayList<>(Math.min(policies.size(), 4));
         if (paths.isEmpty()) {
@@ -111,12 +123,17 @@ public final class RequestPolicies {
         }
     }
 
+    /** Returns these policies for recorded requests: without a listener, and without warnings of addresses. */
+    public RequestPolicies forRecordedRequests() {
+        return new RequestPolicies(all, endpoints, clientIps.withoutWarning(), ThrottleListener.NONE);
+    }
+
     /**
      * Returns the charge of a recorded request by one policy, as the filter makes it for a request that no exemption
      * frees; null if the policy doesn't cover the request. Reads only the facts that the policy needs.
      */
     public @Nullable Charge charge(RequestPolicy policy, HttpServletRequest request) {
-        ServletRequestFacts facts = new ServletRequestFacts(request, endpoints, clientIps);
+        ServletRequestFacts facts = facts(request);
         PolicyPaths paths = Objects.requireNonNull(byPhase.get(policy.phase()));
         int i = paths.policies().indexOf(policy);
         return i >= 0 && (paths.isEmpty() || paths.covering(facts.paths()).get(i)) ? policy.charge(facts) : null;
@@ -162,9 +179,9 @@ public final class RequestPolicies {
         return refunds;
     }
 
-    /** Returns whether any policy may settle requests when the response is complete. */
-    boolean settles() {
-        return settles;
+    /** Returns whether any policy may give tokens back, or settle requests, when the response is complete. */
+    boolean actOnCompletion() {
+        return refunds || settles;
     }
 
     /**

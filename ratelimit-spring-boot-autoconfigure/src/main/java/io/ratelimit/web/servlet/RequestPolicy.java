@@ -1,14 +1,19 @@
 package io.ratelimit.web.servlet;
 
 import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCondition;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.Settle;
+import io.ratelimit.web.servlet.rejection.Rejections;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -153,6 +158,44 @@ public final class RequestPolicy {
      */
     public boolean refunds(int status, boolean authenticated) {
         return refundOn != null && refundOn.covers(status, authenticated);
+    }
+
+    /**
+     * Settles a request by its actual cost, if the policy finds one.
+     *
+     * @param reported the cost that the application's code set; null for none
+     * @param mayWait whether this thread may wait for a remote store
+     */
+    void settle(
+            Answer taken,
+            HttpServletRequest request,
+            HttpServletResponse response,
+            @Nullable Long reported,
+            Throttlers throttlers,
+            boolean mayWait) {
+        Settle settle = this.settle;
+        if (settle != null) {
+            cost.settle(
+                    taken,
+                    () -> actualCost(settle, request, response, reported),
+                    "its actual cost, " + settle,
+                    throttlers,
+                    mayWait,
+                    failures);
+        }
+    }
+
+    /**
+     * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
+     * such as that of an annotated method that the handler calls, are no costs.
+     */
+    private static @Nullable Object actualCost(
+            Settle settle, HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
+        return switch (settle.source()) {
+            case CODE -> reported;
+            case ATTRIBUTE -> request.getAttribute(settle.name());
+            case RESPONSE_HEADER -> Rejections.isRejected(request) ? null : response.getHeader(settle.name());
+        };
     }
 
     private boolean coversMethod(ServletRequestFacts request) {

@@ -2,23 +2,50 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.ThrottleListener;
+import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import io.ratelimit.web.servlet.rejection.LimitHeaders;
+import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
+import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 
 class BoundRequestTests {
 
-    private final Endpoints endpoints = new Endpoints("dispatcherServlet", "", List.of());
-    private final BoundRequest bound =
-            new BoundRequest(() -> endpoints, new ClientIpResolver(new ClientIp(List.of(), "x-forwarded-for", 64)));
+    private final BoundRequest bound = new BoundRequest(limits());
+
+    private static ServerLimits.Late limits() {
+        Endpoints endpoints = new Endpoints("dispatcherServlet", "", List.of());
+        ClientIp clientIp = new ClientIp(List.of(), "x-forwarded-for", 64);
+        Throttlers throttlers = Throttlers.local(List.of());
+        LimitHeaders headers = new LimitHeaders(RateLimitHeaders.NONE, Map.of());
+        StaticListableBeanFactory beans = new StaticListableBeanFactory();
+        beans.addBean("throttlers", throttlers);
+        beans.addBean("policies", new RequestPolicies(List.of(), endpoints, clientIp, ThrottleListener.NONE));
+        beans.addBean(
+                "rejections",
+                Rejections.of(
+                        (request, response, decision) -> {},
+                        headers,
+                        Map.of(),
+                        TimeSource.system(),
+                        ThrottleListener.NONE,
+                        endpoints,
+                        request -> null));
+        return new ServerLimits.Late(beans);
+    }
 
     @AfterEach
     void unbind() {

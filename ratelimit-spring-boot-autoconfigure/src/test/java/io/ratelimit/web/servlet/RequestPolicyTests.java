@@ -26,8 +26,7 @@ import org.springframework.web.util.pattern.PathPatternParser;
 class RequestPolicyTests {
 
     private static final Endpoints ENDPOINTS = new Endpoints("", "", List.of());
-    private static final ClientIpResolver ADDRESSES =
-            new ClientIpResolver(new ClientIp(List.of(), "x-forwarded-for", 64));
+    private static final ClientIp ADDRESSES = new ClientIp(List.of(), "x-forwarded-for", 64);
 
     private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
         return RequestPolicy.builder(
@@ -57,7 +56,7 @@ class RequestPolicyTests {
 
     private static boolean charges(RequestPolicy policy, MockHttpServletRequest request) {
         RequestPolicies policies = new RequestPolicies(List.of(policy), ENDPOINTS, ADDRESSES, ThrottleListener.NONE);
-        return !policies.charges(Phase.BEFORE_AUTHENTICATION, request, new RequestLedger())
+        return !policies.charges(Phase.BEFORE_AUTHENTICATION, policies.facts(request))
                 .isEmpty();
     }
 
@@ -68,7 +67,7 @@ class RequestPolicyTests {
     }
 
     private static List<String> readings(String path, String pathOfContainer) {
-        return new ServletRequestFacts(request(path, pathOfContainer), ENDPOINTS, ADDRESSES)
+        return new ServletRequestFacts(request(path, pathOfContainer), ENDPOINTS, new ClientIpResolver(ADDRESSES))
                 .paths().stream().map(reading -> reading.parsed().value()).toList();
     }
 

@@ -22,6 +22,7 @@ public final class Endpoints {
 
     private final String servletName;
     private final PathContainer servletPath;
+    private final List<? extends HandlerMapping> mappings;
     private final EndpointIndex index;
     private final @Nullable AbstractHandlerMapping ant;
 
@@ -33,8 +34,14 @@ public final class Endpoints {
     public Endpoints(String servletName, String servletPath, List<? extends HandlerMapping> mappings) {
         this.servletName = servletName;
         this.servletPath = PathContainer.parsePath(servletPath);
+        this.mappings = List.copyOf(mappings);
         this.index = EndpointIndex.of(mappings);
         this.ant = MappedEndpoints.withAntPathMatcher(mappings);
+    }
+
+    /** Returns the handler mappings in the {@code DispatcherServlet}'s order. */
+    public List<? extends HandlerMapping> mappings() {
+        return mappings;
     }
 
     /** Returns the parser of the application's patterns: that of Spring MVC, or one that ignores case as a mapping does. */

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -25,17 +24,17 @@ public final class ErrorPages {
 
     private static final Log logger = LogFactory.getLog(ErrorPages.class);
 
-    private final Supplier<List<ErrorViewResolver>> pages;
-    private final Supplier<List<ViewResolver>> views;
+    private final List<ErrorViewResolver> pages;
+    private final List<ViewResolver> views;
     private final AtomicBoolean failed = new AtomicBoolean();
 
     /**
-     * @param pages supplies the resolvers of error pages at the first rejection of a browser's request
-     * @param views supplies the resolvers of the names of views, in order
+     * @param pages the resolvers of error pages, in order
+     * @param views the resolvers of the names of views, in order
      */
-    public ErrorPages(Supplier<List<ErrorViewResolver>> pages, Supplier<List<ViewResolver>> views) {
-        this.pages = pages;
-        this.views = views;
+    public ErrorPages(List<ErrorViewResolver> pages, List<ViewResolver> views) {
+        this.pages = List.copyOf(pages);
+        this.views = List.copyOf(views);
     }
 
     /**
@@ -69,7 +68,7 @@ public final class ErrorPages {
     private boolean write(
             HttpServletRequest request, HttpServletResponse response, HttpStatus status, Map<String, Object> model)
             throws Exception {
-        for (ErrorViewResolver resolver : pages.get()) {
+        for (ErrorViewResolver resolver : pages) {
             ModelAndView page = resolver.resolveErrorView(request, status, model);
             View view = page == null ? null : view(page, request.getLocale());
             if (page != null && view != null) {
@@ -85,7 +84,7 @@ public final class ErrorPages {
         if (name == null) {
             return page.getView();
         }
-        for (ViewResolver resolver : views.get()) {
+        for (ViewResolver resolver : views) {
             View view = resolver.resolveViewName(name, locale);
             if (view != null) {
                 return view;

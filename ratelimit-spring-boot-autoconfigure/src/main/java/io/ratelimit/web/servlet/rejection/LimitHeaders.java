@@ -6,6 +6,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The response headers that show clients their limits, by policy.
@@ -22,6 +23,15 @@ public record LimitHeaders(RateLimitHeaders common, Map<String, RateLimitHeaders
     /** Returns the headers of a policy. */
     public RateLimitHeaders of(ThrottlePolicy policy) {
         return ofPolicies.isEmpty() ? common : ofPolicies.getOrDefault(policy.name(), common);
+    }
+
+    /** Shows the limit of an answer on an allowed response, in place of that of another answer. */
+    public void replace(@Nullable Answer before, Answer shown, HttpServletResponse response) {
+        RateLimitHeaders headers = of(shown.policy());
+        if (before != null && of(before.policy()) != headers) {
+            of(before.policy()).remove(response);
+        }
+        headers.write(shown, response);
     }
 
     /** Sets the headers for the policies of these answers. Policies with the same headers share them. */

@@ -91,7 +91,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
      * @see #ProblemRejectionHandler(LimitHeaders, Map, ErrorPages)
      */
     public ProblemRejectionHandler(RateLimitHeaders headers, Map<String, Integer> statuses) {
-        this(new LimitHeaders(headers, Map.of()), statuses, new ErrorPages(List::of, List::of));
+        this(new LimitHeaders(headers, Map.of()), statuses, new ErrorPages(List.of(), List.of()));
     }
 
     /**

@@ -11,9 +11,7 @@ import java.util.Collections;
 import java.util.Enumeration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -33,14 +31,10 @@ import org.springframework.web.util.UriComponentsBuilder;
  * <p>A rejection is written before Spring MVC or Spring Security process the request. For a request with {@code Origin}, and
  * only then, this class finds the configuration as MVC would. The bean {@code corsConfigurationSource} is the fallback.
  *
- * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
- * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
- * @param fallback supplies the configuration for requests without one in Spring MVC
+ * @param endpoints the endpoints, which decide whether Spring MVC handles a request
+ * @param fallback the configuration for requests without one in Spring MVC
  */
-record RejectionCors(
-        Supplier<Endpoints> endpoints,
-        Supplier<? extends List<? extends HandlerMapping>> mappings,
-        Supplier<CorsConfigurationSource> fallback) {
+record RejectionCors(Endpoints endpoints, CorsConfigurationSource fallback) {
 
     /** The longest query string whose parameters are parsed, because a rejection has to stay cheap. */
     private static final int MAX_QUERY_LENGTH = 2_000;
@@ -98,14 +92,14 @@ record RejectionCors(
     }
 
     private @Nullable CorsConfiguration configuration(HttpServletRequest request) {
-        CorsConfiguration configuration = endpoints.get().targetsDispatcher(request) ? mvcConfiguration(request) : null;
-        return configuration != null ? configuration : fallback.get().getCorsConfiguration(request);
+        CorsConfiguration configuration = endpoints.targetsDispatcher(request) ? mvcConfiguration(request) : null;
+        return configuration != null ? configuration : fallback.getCorsConfiguration(request);
     }
 
     private @Nullable CorsConfiguration mvcConfiguration(HttpServletRequest request) {
         try {
             ServletRequestPathUtils.parseAndCache(request);
-            for (HandlerMapping mapping : mappings.get()) {
+            for (HandlerMapping mapping : endpoints.mappings()) {
                 HandlerExecutionChain chain = mapping.getHandler(request);
                 if (chain != null) {
                     return configuration(chain, request);

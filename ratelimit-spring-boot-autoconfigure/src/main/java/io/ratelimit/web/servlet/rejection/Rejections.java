@@ -9,17 +9,11 @@ import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.policy.RejectionDelay;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
-import jakarta.servlet.Filter;
-import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.BiConsumer;
-import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.i18n.LocaleContextHolder;
 import org.springframework.http.HttpHeaders;
@@ -28,7 +22,6 @@ import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.filter.ServerHttpObservationFilter;
-import org.springframework.web.servlet.HandlerMapping;
 
 /**
  * The responses to rejected requests: removes the headers of an allowed request, adds the headers of CORS, and has the
@@ -64,12 +57,11 @@ public final class Rejections {
     /**
      * Returns the rejections of the application's own server.
      *
-     * @param headers the headers to remove from a response that began as that of an allowed request
+     * @param headers the headers of responses, which are removed from one that began as that of an allowed request
      * @param delays the delay of each policy, by name; policies that are missing have none
      * @param listener is notified of delayed rejections
-     * @param endpoints supplies the endpoints, which decide whether Spring MVC handles a request
-     * @param mappings supplies the handler mappings in the {@code DispatcherServlet}'s order
-     * @param cors supplies the CORS configuration for requests without one in Spring MVC
+     * @param endpoints the endpoints, which decide whether Spring MVC handles a request
+     * @param cors the CORS configuration for requests without one in Spring MVC
      */
     public static Rejections of(
             RejectionHandler handler,
@@ -77,24 +69,20 @@ public final class Rejections {
             Map<String, RejectionDelay> delays,
             TimeSource time,
             ThrottleListener listener,
-            Supplier<Endpoints> endpoints,
-            Supplier<? extends List<? extends HandlerMapping>> mappings,
-            Supplier<CorsConfigurationSource> cors) {
-        return new Rejections(
-                handler,
-                headers,
-                listener,
-                new DelayedRejections(delays, time),
-                new RejectionCors(endpoints, mappings, cors));
+            Endpoints endpoints,
+            CorsConfigurationSource cors) {
+        DelayedRejections delayed = new DelayedRejections(delays, time);
+        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, cors));
     }
 
     /** Returns the rejections of another server. Both share the limit of delayed rejections. */
-    public Rejections forServer(
-            RejectionHandler handler,
-            Supplier<Endpoints> endpoints,
-            Supplier<? extends List<? extends HandlerMapping>> mappings,
-            Supplier<CorsConfigurationSource> cors) {
-        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, mappings, cors));
+    public Rejections forServer(RejectionHandler handler, Endpoints endpoints, CorsConfigurationSource cors) {
+        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, cors));
+    }
+
+    /** Returns the headers that show clients their limits. */
+    public LimitHeaders headers() {
+        return headers;
     }
 
     /** Returns whether the response is a rejection, with headers that aren't those of the request's handler. */
@@ -125,12 +113,19 @@ public final class Rejections {
         }
     }
 
-    /** Writes a delayed rejection, unless the response has been committed in the meantime. */
-    void writeDelayed(DelayedRejection rejection, HttpServletResponse response) throws IOException {
-        if (!response.isCommitted()) {
+    /**
+     * Writes the delayed rejection of a request that is dispatched again, unless its response has been committed in the
+     * meantime.
+     *
+     * @return false if the request has no delayed rejection
+     */
+    public boolean writeDelayed(HttpServletRequest dispatched, HttpServletResponse response) throws IOException {
+        DelayedRejection rejection = DelayedRejection.claim(dispatched);
+        if (rejection != null && !response.isCommitted()) {
             response.resetBuffer();
             write(rejection.request(), response, delayed.decision(rejection));
         }
+        return rejection != null;
     }
 
     private void write(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
@@ -233,41 +228,6 @@ public final class Rejections {
                 Thread.currentThread().interrupt();
             }
         }
-    }
-
-    /**
-     * Returns the filter for all dispatches of a request but the first and includes. It writes delayed rejections when their
-     * requests are dispatched again, and passes none of these requests on. It stands before Spring Security: the request
-     * has passed everything behind it once.
-     *
-     * <p>It also rejects requests whose dispatch ends with a denied or interrupted call, as after a forward to a servlet
-     * that isn't Spring MVC's. The container would log the exception with its stack trace before other filters see it.
-     *
-     * @param dispatched receives each request at the end of its dispatch, with the exception that ended it, or null
-     */
-    public Filter dispatchFilter(BiConsumer<HttpServletRequest, @Nullable Throwable> dispatched) {
-        return (request, response, chain) -> {
-            DelayedRejection rejection = DelayedRejection.claim(request);
-            if (rejection != null) {
-                writeDelayed(rejection, (HttpServletResponse) response);
-                dispatched.accept((HttpServletRequest) request, null);
-                return;
-            }
-            Throwable failure = null;
-            try {
-                chain.doFilter(request, response);
-            } catch (ServletException | RuntimeException thrown) {
-                failure = thrown;
-                if (!rejectCall((HttpServletRequest) request, (HttpServletResponse) response, thrown, () -> {})) {
-                    throw thrown;
-                }
-            } catch (IOException | Error thrown) {
-                failure = thrown;
-                throw thrown;
-            } finally {
-                dispatched.accept((HttpServletRequest) request, failure);
-            }
-        };
     }
 
     /** Returns the lifecycle that writes all delayed rejections when the application stops. */

@@ -1,0 +1,39 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.web.servlet.rejection.Rejections;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactory;
+
+/**
+ * The limits of one server: the application's, or that of a management server with a port of its own.
+ *
+ * @param policies the policies, which find the charges of a request
+ * @param rejections writes the responses to rejected requests
+ */
+record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections rejections) {
+
+    /** The limits for beans that are created before them, such as filters. Looked up once, with the first request. Thread-safe. */
+    static final class Late {
+
+        private final BeanFactory beans;
+        private volatile @Nullable ServerLimits found;
+
+        /** @param beans the context of the server */
+        Late(BeanFactory beans) {
+            this.beans = beans;
+        }
+
+        ServerLimits get() {
+            ServerLimits limits = found;
+            if (limits == null) {
+                limits = new ServerLimits(
+                        beans.getBean(Throttlers.class),
+                        beans.getBean(RequestPolicies.class),
+                        beans.getBean(Rejections.class));
+                found = limits;
+            }
+            return limits;
+        }
+    }
+}
