@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
@@ -34,6 +35,8 @@ class DocumentationTests {
     private static final Path EXAMPLES = ROOT.resolve("docs/examples.md");
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```(\\w+(?: \\w+)?)$\\R(.*?)^```$");
     private static final Pattern HEADING = Pattern.compile("(?m)^## (.*)$");
+    private static final Pattern ANY_HEADING = Pattern.compile("(?m)^#+ (.*)$");
+    private static final Pattern LINK = Pattern.compile("\\]\\((?!https?:)([^)#\\s]*)(?:#([^)\\s]+))?\\)");
     private static final Pattern VERSION =
             Pattern.compile("[-:>](\\d+\\.\\d+\\.\\d+(?:-SNAPSHOT)?)(?:</version>|\"\\)|\\.jar)");
     private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z-]+)` \\|");
@@ -144,6 +147,38 @@ class DocumentationTests {
                         .allMatch(heading -> contents.contains("](#" + anchor(heading) + ")"));
             }
         }
+    }
+
+    @Test
+    void everyLinkLeadsToAFileAndAHeading() throws IOException {
+        try (Stream<Path> files = Files.walk(ROOT.resolve("docs"))) {
+            for (Path page : Stream.concat(files, Stream.of(ROOT.resolve("README.md"), ROOT.resolve("CONTRIBUTING.md")))
+                    .filter(file -> file.toString().endsWith(".md"))
+                    .toList()) {
+                for (MatchResult link :
+                        LINK.matcher(withoutCode(page)).results().toList()) {
+                    Path target = link.group(1).isEmpty() ? page : page.resolveSibling(link.group(1));
+                    assertThat(target).as("%s: %s", page, link.group()).exists();
+                    if (link.group(2) != null && target.toString().endsWith(".md")) {
+                        assertThat(headings(target))
+                                .as("%s: %s", page, link.group())
+                                .contains(link.group(2));
+                    }
+                }
+            }
+        }
+    }
+
+    private static List<String> headings(Path page) throws IOException {
+        return ANY_HEADING
+                .matcher(withoutCode(page))
+                .results()
+                .map(heading -> anchor(heading.group(1)))
+                .toList();
+    }
+
+    private static String withoutCode(Path page) throws IOException {
+        return Files.readString(page).replaceAll("(?ms)^```.*?^```", "");
     }
 
     /** Returns the anchor that GitHub gives a heading. */
