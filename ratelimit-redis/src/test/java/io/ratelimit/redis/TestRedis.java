@@ -12,11 +12,8 @@ import io.ratelimit.remote.Deadline;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.assertj.core.api.Condition;
@@ -42,10 +39,6 @@ public final class TestRedis implements AutoCloseable {
             failure -> failure instanceof BackendException backend && backend.isMisconfiguration(),
             "a misconfiguration");
 
-    private static final int MIN_PORT = 12_000;
-    private static final int PORT_COUNT = 10_000;
-    private static final AtomicInteger PORTS =
-            new AtomicInteger(ThreadLocalRandom.current().nextInt(PORT_COUNT));
     private static final AtomicInteger PREFIXES = new AtomicInteger();
 
     private final RedisServer server;
@@ -108,21 +101,9 @@ public final class TestRedis implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns a port below the ephemeral ones, like the second port of a cluster node, which is 10,000 higher. No two calls
-     * of a JVM return the same port, because some servers are started later, or stopped and started again.
-     */
+    /** Returns a port that no other server of these tests has, in this or another JVM. */
     public static int freePort() {
-        int port = MIN_PORT + Math.floorMod(PORTS.getAndIncrement(), PORT_COUNT);
-        return isFree(port) && isFree(port + 10_000) ? port : freePort();
-    }
-
-    private static boolean isFree(int port) {
-        try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-            return socket.isBound();
-        } catch (IOException taken) {
-            return false;
-        }
+        return TestPorts.next();
     }
 
     /** Returns a deadline for calls outside a request: each has the whole time. */
