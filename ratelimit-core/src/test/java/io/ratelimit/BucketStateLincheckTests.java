@@ -4,11 +4,13 @@ import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A state answers in any interleaving as if the calls were sequential. Public, because Lincheck calls it. */
 @Param(name = "tokens", gen = IntGen.class, conf = "1:3")
 @Param(name = "millis", gen = IntGen.class, conf = "0:3")
+@Tag("slow")
 public class BucketStateLincheckTests {
 
     private final BucketState state =

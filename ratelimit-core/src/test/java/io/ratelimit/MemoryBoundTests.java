@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A flood of keys in a separate process with little memory: it neither fills the memory nor refills a drained key. */
+@Tag("slow")
 class MemoryBoundTests {
 
     private static final int KEYS = 10_000_000;

@@ -13,9 +13,11 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Policies that change very often while many threads take. */
+@Tag("slow")
 class ReconfigurationLoadTests {
 
     private static final int THREADS = 4;

@@ -4,6 +4,7 @@ import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -11,6 +12,7 @@ import org.junit.jupiter.api.Test;
  * wait from the start, and cancel. Public, because Lincheck calls it.
  */
 @Param(name = "tokens", gen = IntGen.class, conf = "1:2")
+@Tag("slow")
 public class ReservationLincheckTests {
 
     private static final long TOKEN = 1_000_000;

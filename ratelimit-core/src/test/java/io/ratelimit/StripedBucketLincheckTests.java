@@ -4,6 +4,7 @@ import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -12,6 +13,7 @@ import org.junit.jupiter.api.Test;
  */
 @Param(name = "stripe", gen = IntGen.class, conf = "0:1")
 @Param(name = "size", gen = IntGen.class, conf = "0:3")
+@Tag("slow")
 public class StripedBucketLincheckTests {
 
     private static final int[] COSTS = {1, 1, 40, 90};

@@ -6,8 +6,10 @@ import java.time.Duration;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 
 /** Compares the striped bucket with an ordinary one, over random specs of the whole domain. */
+@Tag("slow")
 class StripedBucketModelTests {
 
     private static final int STEPS = 2_000;

@@ -6,6 +6,7 @@ import io.ratelimit.benchmarks.DemandBenchmark.Measured;
 import io.ratelimit.benchmarks.OwnLimitBenchmark.Limits;
 import java.nio.file.Path;
 import java.util.Collection;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.openjdk.jmh.annotations.Mode;
@@ -16,6 +17,7 @@ import org.openjdk.jmh.runner.RunnerException;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
+@Tag("slow")
 class BenchmarkTests {
 
     @TempDir

@@ -18,11 +18,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.cache.annotation.EnableCaching;
 import org.springframework.context.annotation.Import;
 
 /** The examples of {@code docs/migrating/bucket4j.md}; those in code on one clock. */
+@Tag("slow")
 class Bucket4jMigrationTests {
 
     private static final MigrationPage PAGE = MigrationPage.of("bucket4j");

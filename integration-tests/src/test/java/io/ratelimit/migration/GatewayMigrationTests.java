@@ -11,6 +11,7 @@ import java.net.ServerSocket;
 import java.net.http.HttpResponse;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.WebApplicationType;
@@ -22,6 +23,7 @@ import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
 
 /** The example of {@code docs/migrating/spring-cloud-gateway.md}: both gateways, one Redis and one service behind them. */
+@Tag("slow")
 class GatewayMigrationTests {
 
     private static final MigrationPage PAGE = MigrationPage.of("spring-cloud-gateway");

@@ -11,9 +11,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The examples of {@code docs/migrating/nginx.md}. */
+@Tag("slow")
 class NginxMigrationTests {
 
     private static final MigrationPage PAGE = MigrationPage.of("nginx");

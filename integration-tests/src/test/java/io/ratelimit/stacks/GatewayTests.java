@@ -15,12 +15,14 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 
 /** Spring Cloud Gateway Server WebMVC, before a service on another port. */
+@Tag("slow")
 class GatewayTests {
 
     private final List<String> arrived = new CopyOnWriteArrayList<>();

@@ -8,6 +8,7 @@ import io.ratelimit.migration.RunningApplication;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.swagger.v3.oas.annotations.responses.ApiResponse;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,6 +23,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** The responses to rejected requests in the OpenAPI document of springdoc. */
+@Tag("slow")
 class OpenApiTests {
 
     private static final String YAML = """

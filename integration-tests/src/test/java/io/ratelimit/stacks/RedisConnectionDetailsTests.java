@@ -7,6 +7,7 @@ import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -16,6 +17,7 @@ import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
 
 /** The connection that Docker Compose and {@code @ServiceConnection} give: a bean in place of {@code spring.data.redis.*}. */
+@Tag("slow")
 class RedisConnectionDetailsTests {
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.autoconfigure.test.AutoConfigureRateLimit;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.resttestclient.autoconfigure.AutoConfigureRestTestClient;
@@ -23,6 +24,7 @@ import org.springframework.test.web.servlet.client.RestTestClient;
 @AutoConfigureRestTestClient
 @AutoConfigureWebTestClient
 @AutoConfigureRateLimit
+@Tag("slow")
 class ApplicationWithLimitsTests {
 
     @Autowired

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.Throttlers;
 import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.resttestclient.autoconfigure.AutoConfigureRestTestClient;
@@ -13,6 +14,7 @@ import org.springframework.test.web.servlet.client.RestTestClient;
 /** Tests of something else than limits: {@code ratelimit.mode: off} in the properties of the tests suffices. */
 @SpringBootTest
 @AutoConfigureRestTestClient
+@Tag("slow")
 class LimitsOffTests {
 
     @Autowired

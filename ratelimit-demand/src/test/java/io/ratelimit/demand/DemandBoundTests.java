@@ -8,9 +8,11 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The memory of meters through which a flood of keys went, in a separate process. */
+@Tag("slow")
 class DemandBoundTests {
 
     private static final int METERS = 20;

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -19,6 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * A limit that one day's clients suggest is held against other clients of the same kinds: most are people in sessions,
  * others poll, retry, share the address of an office, or read the whole site.
  */
+@Tag("slow")
 class SuggestionTests {
 
     private static final int SEEDS = 100;

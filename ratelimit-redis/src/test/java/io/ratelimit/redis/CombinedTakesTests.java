@@ -26,9 +26,11 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Takes that share calls of a real Redis. The connection sends a command only when a test flushes it. */
+@Tag("slow")
 class CombinedTakesTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("10/1d"));

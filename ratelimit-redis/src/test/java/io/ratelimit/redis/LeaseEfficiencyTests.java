@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -24,6 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * The price of leases: how many of the calls that one exact bucket allows are allowed by several instances on a real Redis, and
  * how many calls of Redis they make. Calls arrive at random on a clock of the test, which stands still during a call of Redis.
  */
+@Tag("slow")
 class LeaseEfficiencyTests {
 
     private final AtomicLong micros = new AtomicLong(1_795_000_000_000_000L);

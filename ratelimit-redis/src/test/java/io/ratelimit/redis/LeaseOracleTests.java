@@ -27,6 +27,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -34,6 +35,7 @@ import org.junit.jupiter.api.Test;
  * wrong by up to 900 ppm. Some instances have a shorter lease or none, as during a deployment. The number of a history is its
  * seed. With {@code -Dratelimit.test.steps=4000000} there are 20,000 histories.
  */
+@Tag("slow")
 class LeaseOracleTests {
 
     private static final int HISTORY = 200;

@@ -21,9 +21,11 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Calendar refill in Redis, by script and by transaction. */
+@Tag("slow")
 class RedisCalendarTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);

@@ -23,11 +23,13 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Instances whose clocks differ in time and speed: all use the clock of the server. */
+@Tag("slow")
 class RedisClocksTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);

@@ -25,10 +25,12 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The documented rights suffice on a cluster, also for a key whose slot is being moved to another node. */
+@Tag("slow")
 class RedisClusterRightsTests {
 
     private static final String PREFIX = "ratelimit:shop";

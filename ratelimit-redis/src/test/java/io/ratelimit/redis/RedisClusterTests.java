@@ -23,6 +23,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,6 +32,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** A cluster of one node, which rejects scripts with keys of several slots as any cluster does. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class RedisClusterTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);

@@ -21,12 +21,14 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import redis.embedded.RedisServer;
 
 /** Servers that fail in different ways, with the connections of an application. */
+@Tag("slow")
 class RedisFailureTests {
 
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("api", BucketSpec.of("1/h"), "user");

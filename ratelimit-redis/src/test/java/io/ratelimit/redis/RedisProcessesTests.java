@@ -10,12 +10,14 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Instances as in production: processes that share nothing but Redis. */
+@Tag("slow")
 class RedisProcessesTests {
 
     private static Process start(Class<?> main, String... arguments) throws IOException {

@@ -21,11 +21,13 @@ import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Both stores on the clock of the server. */
+@Tag("slow")
 class RedisServerTests {
 
     private static final BucketSpec SPEC = BucketSpec.of("1/h").withCapacity(500);

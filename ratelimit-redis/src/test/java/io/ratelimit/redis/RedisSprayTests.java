@@ -12,9 +12,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A client that invents a million keys leaves small values that all expire. */
+@Tag("slow")
 class RedisSprayTests {
 
     private static final int KEYS = 1_000_000;

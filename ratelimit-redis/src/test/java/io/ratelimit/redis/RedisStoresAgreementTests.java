@@ -20,9 +20,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Random calls under random specs of the whole domain: doubles in Lua, longs in its model and the core count the same. */
+@Tag("slow")
 class RedisStoresAgreementTests {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);

@@ -30,6 +30,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,6 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
  * replies and values on both, and their beginning on a real Redis. With {@code -Dratelimit.test.steps=1000000} there are so
  * many steps. The environment variables {@code RATELIMIT_TEST_LUA51} and {@code RATELIMIT_TEST_LUA54} name interpreters.
  */
+@Tag("slow")
 class ScriptPortabilityTests {
 
     private static final int RUN = 100;

@@ -20,6 +20,7 @@ import java.util.Random;
 import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,6 +29,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Runs the command on logs as they are, and on bad ones. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class ReplayCommandTests {
 
     private static final String ONE_A_MINUTE = "{ key: ip, rate: 1/1m }";

@@ -13,9 +13,11 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The memory of a replay, in a separate process with a small heap. */
+@Tag("slow")
 class ReplayMemoryTests {
 
     private static final int LINES = 20_000;

@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -24,6 +25,7 @@ import org.springframework.web.bind.annotation.RestController;
 import redis.embedded.RedisServer;
 
 /** The demand of policies, as the actuator endpoint shows it. */
+@Tag("slow")
 class DemandEndpointTests {
 
     private static final String EXPOSED = """

@@ -24,11 +24,13 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Changes for all instances, with replies at the moments that the test chooses. */
+@Tag("slow")
 class LimitChangesTests {
 
     private static final BucketSpec CONFIGURED = BucketSpec.of("3/1d");

@@ -15,12 +15,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.aot.agent.RuntimeHintsAgent;
 import redis.embedded.RedisServer;
 
 /** The sample application, processed ahead of time and run on the JVM, with buckets in memory and in Redis. */
+@Tag("slow")
 class AheadOfTimeTests {
 
     private static List<String> lines = List.of();

@@ -6,6 +6,7 @@ import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
 import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -19,6 +20,7 @@ import org.springframework.test.context.DynamicPropertySource;
 /** The dashboard in a browser where a policy rejects one of its files: the page states what happened, whichever it is. */
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
 @Import(StandingTime.class)
+@Tag("slow")
 class DashboardRejectedTests {
 
     @RegisterExtension

@@ -14,6 +14,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.openqa.selenium.Keys;
@@ -28,6 +29,7 @@ import org.springframework.test.context.DynamicPropertySource;
 /** The dashboard in a browser, with the policies of the sample and forty more. */
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
 @Import(StandingTime.class)
+@Tag("slow")
 class DashboardTests {
 
     @RegisterExtension

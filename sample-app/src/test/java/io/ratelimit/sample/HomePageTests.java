@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -20,6 +21,7 @@ import org.springframework.web.client.RestClient;
 /** The home page in a browser: what its buttons send, and what it shows of the answers. */
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
 @Import(StandingTime.class)
+@Tag("slow")
 class HomePageTests {
 
     @RegisterExtension

@@ -31,6 +31,7 @@ import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -56,6 +57,7 @@ import org.yaml.snakeyaml.Yaml;
             "ratelimit.policies.shared.applies-to=annotated",
         })
 @Import(StandingTime.class)
+@Tag("slow")
 class MonitoringFilesTests {
 
     private static final Path GRAFANA = Path.of("../docs/grafana/ratelimit.json");

@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;
@@ -38,6 +39,7 @@ import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
 
 /** An application on the oldest Spring Boot: its requests, its methods, its buckets in Redis, and its actuator. */
+@Tag("slow")
 class OldestSpringBootTests {
 
     private static RedisServer redis;

@@ -15,6 +15,7 @@ import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.runBlocking
 import org.assertj.core.api.Assertions.assertThat
 import org.junit.jupiter.api.BeforeEach
+import org.junit.jupiter.api.Tag
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.ValueSource
@@ -53,6 +54,7 @@ import org.springframework.context.annotation.Bean
         "ratelimit.policies.requests.rate=2/1h",
         "ratelimit.policies.requests.paths=/filtered",
         "ratelimit.policies.requests.refund-on=5xx"])
+@Tag("slow")
 internal class CoroutinesTests(
     @Autowired val time: ManualTimeSource,
     @Autowired val throttlers: Throttlers,

@@ -8,6 +8,7 @@ import kotlin.reflect.KClass
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flowOf
 import org.assertj.core.api.Assertions.assertThat
+import org.junit.jupiter.api.Tag
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.Arguments
 import org.junit.jupiter.params.provider.MethodSource
@@ -15,6 +16,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations
 import org.springframework.boot.test.context.runner.ApplicationContextRunner
 
 /** Mistakes of annotations on suspend functions stop the start, and the messages have the functions without continuations. */
+@Tag("slow")
 internal class SuspendMistakesTests {
 
     private val runner = ApplicationContextRunner().withConfiguration(

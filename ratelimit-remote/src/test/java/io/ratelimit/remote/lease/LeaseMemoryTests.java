@@ -13,9 +13,11 @@ import io.ratelimit.ThrottlePolicy;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** A flood of keys with leases in a separate process with little memory. */
+@Tag("slow")
 class LeaseMemoryTests {
 
     @Test

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +23,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** A client that can write to Redis, and isn't an instance of the application, changes limits with HSET. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class ForeignChangesTests {
 
     private static final String KEY = "ratelimit:shop:changes";

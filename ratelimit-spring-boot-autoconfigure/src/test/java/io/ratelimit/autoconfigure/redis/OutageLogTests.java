@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.Backend.Condition;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -13,6 +14,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** The log of an application while Redis is gone. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class OutageLogTests {
 
     private final RedisProcess redis = RedisProcess.started();

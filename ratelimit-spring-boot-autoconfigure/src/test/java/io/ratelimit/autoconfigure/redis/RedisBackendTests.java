@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +22,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Limits on a healthy Redis. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class RedisBackendTests {
 
     private static final RedisProcess redis = RedisProcess.started();

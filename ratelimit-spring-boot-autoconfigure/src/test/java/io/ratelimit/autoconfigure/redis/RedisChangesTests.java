@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,6 +31,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Changes of limits for all instances: several applications on one Redis. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class RedisChangesTests {
 
     private static final String YAML = """

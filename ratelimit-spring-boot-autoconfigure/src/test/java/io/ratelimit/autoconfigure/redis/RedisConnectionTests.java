@@ -10,10 +10,12 @@ import java.io.IOException;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Connections that have become useless, or lead to the wrong server, without being closed. */
+@Tag("slow")
 class RedisConnectionTests {
 
     /** It takes less than two seconds on an idle machine. */

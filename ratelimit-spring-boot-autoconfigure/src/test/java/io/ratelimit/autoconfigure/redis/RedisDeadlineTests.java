@@ -13,11 +13,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** G3: all Redis calls of a request together end in time, whatever happens to the replies. */
+@Tag("slow")
 class RedisDeadlineTests {
 
     private static final int CLIENTS = 50;

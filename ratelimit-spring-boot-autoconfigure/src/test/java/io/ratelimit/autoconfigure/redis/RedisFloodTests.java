@@ -18,6 +18,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -33,6 +34,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  * without a free processor. This is a failed call and no congestion, so it is no part of the bound. It must be rare: at most one call
  * in a hundred. Under the other rules no call is granted this way.
  */
+@Tag("slow")
 class RedisFloodTests {
 
     private static final int LIMIT = 2_000;

@@ -8,6 +8,7 @@ import io.ratelimit.Backend.Condition;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,6 +19,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Leases over HTTP, from an application.yml. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class RedisLeaseTests {
 
     private static final String YAML = """

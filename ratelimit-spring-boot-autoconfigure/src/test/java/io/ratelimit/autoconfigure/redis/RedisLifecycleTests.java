@@ -5,11 +5,13 @@ import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.Backend.Condition;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** An application that is stopped and started again, as for a CRaC checkpoint or a paused context of a test. */
+@Tag("slow")
 class RedisLifecycleTests {
 
     private static final RedisProcess redis = RedisProcess.started();

@@ -10,10 +10,12 @@ import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A Redis that no enabled policy uses gets no connection. */
+@Tag("slow")
 class RedisOffTests {
 
     private static final String YAML = """

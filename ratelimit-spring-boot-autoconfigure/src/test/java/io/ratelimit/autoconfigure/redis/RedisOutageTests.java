@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +22,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Limits on a Redis that becomes unavailable and available again, over HTTP. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class RedisOutageTests {
 
     private static final int CLIENTS = 50;

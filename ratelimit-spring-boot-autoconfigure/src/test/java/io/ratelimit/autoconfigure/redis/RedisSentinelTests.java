@@ -12,12 +12,14 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import redis.embedded.RedisSentinel;
 
 /** Limits on a master that Sentinel returns, and on another one after a failover. */
+@Tag("slow")
 class RedisSentinelTests {
 
     private static final String NAME = "shop";

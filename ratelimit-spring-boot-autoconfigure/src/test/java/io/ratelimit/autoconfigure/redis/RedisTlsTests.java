@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,6 +29,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Limits on a Redis with TLS and a password, both configured by the properties of Spring Boot. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class RedisTlsTests {
 
     private static final String PASSWORD = "changeit";

@@ -4,11 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Response;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** The property {@code ratelimit.headers}, and the headers of allowed responses. */
+@Tag("slow")
 class HeadersTests {
 
     private static final String YAML = """

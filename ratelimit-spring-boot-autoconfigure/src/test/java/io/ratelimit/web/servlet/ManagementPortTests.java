@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.beans.factory.ObjectProvider;
@@ -30,6 +31,7 @@ import org.springframework.web.servlet.HandlerMapping;
 
 /** Policies on the management server's own port. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class ManagementPortTests {
 
     private static final String MANAGEMENT = """

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -16,6 +17,7 @@ import org.springframework.web.bind.annotation.RestController;
 import redis.embedded.RedisServer;
 
 /** Requests that are settled, with buckets in Redis, by both strategies. */
+@Tag("slow")
 class SettleOnRedisTests {
 
     private static final int PORT = TestRedis.freePort();

@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -11,6 +12,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Requests that are settled, with buckets in memory. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class SettleTests extends SettleContract {
 
     @RegisterExtension

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.web.servlet.RawHttp.Connection;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -16,6 +17,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** The proxies are 127.0.0.1 and 10.0.0.0/8. Every other address of this machine is a client. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class TrustedProxyTests {
 
     private static final String YAML = """

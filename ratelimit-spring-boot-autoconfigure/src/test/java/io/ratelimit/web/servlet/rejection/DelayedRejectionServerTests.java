@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -35,6 +36,7 @@ import org.springframework.web.context.request.RequestContextHolder;
 
 /** Delayed rejections over HTTP, each test on its own server. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class DelayedRejectionServerTests {
 
     private static final String YAML = """

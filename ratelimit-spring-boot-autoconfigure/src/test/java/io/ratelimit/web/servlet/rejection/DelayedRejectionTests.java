@@ -23,6 +23,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -42,6 +43,7 @@ import org.springframework.web.context.request.async.DeferredResult;
 
 /** Delayed rejections over HTTP. */
 @ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
 class DelayedRejectionTests {
 
     private static final String YAML = """
