@@ -29,7 +29,7 @@ function element(name, className, text) {
   return made;
 }
 
-const noCounts = () => ({ allowed: 0, refused: 0, other: 0, failed: 0 });
+const noCounts = () => ({ allowed: 0, rejected: 0, other: 0, failed: 0 });
 const number = n => n.toLocaleString('en');
 
 /* ---- sending ---- */
@@ -43,12 +43,10 @@ class Run {
     this.name = name;
     this.started = performance.now();
     this.answers = noCounts();
-    this.refusedBy = new Map();
+    this.rejectedBy = new Map();
     this.open = 0;
     this.complete = false;
     say(`${name} …`);
-    const { top, bottom } = byId('status').getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) byId('users').scrollIntoView();
   }
 
   send(who, request, { login = USERS[who].login, body } = {}) {
@@ -61,8 +59,8 @@ class Run {
   answered(answer) {
     this.open--;
     this.answers[answer.outcome]++;
-    if (answer.outcome === 'refused') {
-      for (const policy of answer.policies) this.refusedBy.set(policy.name, (this.refusedBy.get(policy.name) ?? 0) + 1);
+    if (answer.outcome === 'rejected') {
+      for (const policy of answer.policies) this.rejectedBy.set(policy.name, (this.rejectedBy.get(policy.name) ?? 0) + 1);
     }
     this.endIfDone();
   }
@@ -74,10 +72,10 @@ class Run {
 
   endIfDone() {
     if (!this.complete || this.open > 0) return;
-    const { allowed, refused, other, failed } = this.answers;
-    const by = [...this.refusedBy].map(([policy, count]) => `${policy} (${number(count)})`).join(', ');
+    const { allowed, rejected, other, failed } = this.answers;
+    const by = [...this.rejectedBy].map(([policy, count]) => `${policy} (${number(count)})`).join(', ');
     const seconds = ((performance.now() - this.started) / 1000).toFixed(1);
-    const counts = [[allowed, 'allowed'], [other, 'without success'], [refused, `refused by ${by}`], [failed, 'without an answer']]
+    const counts = [[allowed, 'allowed'], [other, 'without success'], [rejected, `rejected by ${by}`], [failed, 'without an answer']]
         .filter(([count]) => count > 0)
         .map(([count, what]) => `${number(count)} ${what}`);
     say(`${this.name}: ${counts.join(', ') || 'none sent'}, in ${seconds} s.`);
@@ -125,17 +123,17 @@ function parse(header) {
 }
 
 function read(response, body) {
-  const outcome = response.ok ? 'allowed' : response.status === 429 || response.status === 503 ? 'refused' : 'other';
+  const outcome = response.ok ? 'allowed' : response.status === 429 || response.status === 503 ? 'rejected' : 'other';
   const quotas = parse(response.headers.get('RateLimit-Policy'));
   const left = parse(response.headers.get('RateLimit'));
-  const names = quotas.size > 0 || outcome !== 'refused' ? [...quotas.keys()] : violated(body);
+  const names = quotas.size > 0 || outcome !== 'rejected' ? [...quotas.keys()] : violated(body);
   return {
     outcome,
     status: response.status,
     policies: names.map(name => ({ name, ...quotas.get(name), ...left.get(name) })),
     retryAfter: response.headers.get('Retry-After') ?? '',
     retryAfterMs: response.headers.get('X-RetryAfterMs') ?? '',
-    raw: outcome === 'refused' ? asSent(response, body) : '',
+    raw: outcome === 'rejected' ? asSent(response, body) : '',
   };
 }
 
@@ -156,7 +154,7 @@ function asSent(response, body) {
 /* ---- showing ---- */
 
 const cards = new Map();
-const refusedBy = new Map();
+const rejectedBy = new Map();
 let rows = [];
 let last = null;
 let drawing = false;
@@ -171,17 +169,17 @@ function draw() {
   requestAnimationFrame(() => {
     drawing = false;
     cards.forEach(card => card.draw());
-    drawRefusedBy();
+    drawRejectedBy();
     drawStream();
     byId('last').hidden = last === null;
-    byId('last-refusal').textContent = last ?? '';
+    byId('last-rejection').textContent = last ?? '';
   });
 }
 
 function show(answer) {
   cards.get(answer.who).add(answer);
-  if (answer.outcome === 'refused') {
-    for (const { name } of answer.policies) refusedBy.set(name, (refusedBy.get(name) ?? 0) + 1);
+  if (answer.outcome === 'rejected') {
+    for (const { name } of answer.policies) rejectedBy.set(name, (rejectedBy.get(name) ?? 0) + 1);
     last = answer.raw;
   }
   merge(answer);
@@ -209,7 +207,7 @@ function drawStream() {
 
 function fill(row) {
   const { answer, count } = row;
-  const sign = answer.outcome === 'refused' ? '✕' : answer.outcome === 'allowed' ? '✓' : '·';
+  const sign = answer.outcome === 'rejected' ? '✕' : answer.outcome === 'allowed' ? '✓' : '·';
   const status = element('td', 'status');
   status.append(element('b', '', `${sign} ${answer.status}`));
   if (count > 1) status.append(element('small', '', ` × ${number(count)}`));
@@ -233,9 +231,9 @@ function labelled(label, text) {
   return cell;
 }
 
-function drawRefusedBy() {
-  const most = [...refusedBy].sort((a, b) => b[1] - a[1]);
-  byId('refused-by').replaceChildren(...most.map(([policy, count]) => {
+function drawRejectedBy() {
+  const most = [...rejectedBy].sort((a, b) => b[1] - a[1]);
+  byId('rejected-by').replaceChildren(...most.map(([policy, count]) => {
     const item = element('li', '', policy);
     item.append(element('b', '', number(count)));
     return item;
@@ -250,10 +248,10 @@ class Card {
     const heading = element('h3', '', name);
     heading.append(element('small', '', plan));
     this.allowed = element('b', '', '0');
-    this.refused = element('b', '', '0');
+    this.rejected = element('b', '', '0');
     const counts = element('p', 'counts');
     this.other = element('b', '', '0');
-    counts.append(count('allowed', '✓', this.allowed), count('refused', '✕', this.refused), count('other', '·', this.other));
+    counts.append(count('allowed', '✓', this.allowed), count('rejected', '✕', this.rejected), count('other', '·', this.other));
     this.chart = element('canvas');
     this.chart.setAttribute('aria-hidden', 'true');
     this.left = element('p', 'left', '\u00a0');
@@ -279,7 +277,7 @@ class Card {
 
   draw() {
     this.allowed.textContent = number(this.counts.allowed);
-    this.refused.textContent = number(this.counts.refused);
+    this.rejected.textContent = number(this.counts.rejected);
     this.other.textContent = number(this.counts.other);
     this.other.parentElement.hidden = this.counts.other === 0;
     drawSlots(this.chart, this.slots);
@@ -292,7 +290,7 @@ function count(name, sign, shown) {
   return text;
 }
 
-/** Bars of half a second each, the refused ones on top; half a minute in all. */
+/** Bars of half a second each, the rejected ones on top; half a minute in all. */
 function drawSlots(canvas, slots) {
   const now = Math.floor(performance.now() / SLOT_MILLIS);
   const ratio = window.devicePixelRatio || 1;
@@ -303,13 +301,13 @@ function drawSlots(canvas, slots) {
   pen.scale(ratio, ratio);
   const colors = getComputedStyle(canvas);
   for (const slot of slots.keys()) if (slot <= now - SLOTS) slots.delete(slot);
-  const most = Math.max(4, ...[...slots.values()].map(slot => slot.allowed + slot.refused + slot.other));
+  const most = Math.max(4, ...[...slots.values()].map(slot => slot.allowed + slot.rejected + slot.other));
   const bar = width / SLOTS;
   pen.fillStyle = colors.getPropertyValue('--line');
   pen.fillRect(0, height - 1, width, 1);
   for (const [slot, counts] of slots) {
     let top = height;
-    for (const kind of ['allowed', 'other', 'refused']) {
+    for (const kind of ['allowed', 'other', 'rejected']) {
       const tall = counts[kind] / most * height;
       pen.fillStyle = colors.getPropertyValue(`--${kind}`);
       pen.fillRect((SLOTS - 1 - (now - slot)) * bar, top -= tall, bar - 1, tall);
@@ -446,7 +444,7 @@ function play(button) {
 
 function clear() {
   rows = [];
-  refusedBy.clear();
+  rejectedBy.clear();
   last = null;
   cards.forEach(card => card.clear());
   draw();

@@ -48,14 +48,14 @@ class SampleApplicationTests {
     }
 
     @Test
-    void theSeventhQuickReportIsRefusedAndTheNextComesAfterTenSeconds() throws Exception {
+    void theSeventhQuickReportIsRejectedAndTheNextComesAfterTenSeconds() throws Exception {
         for (int i = 0; i < 6; i++) {
             assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
         }
-        HttpResponse<String> refused = get("/api/report", "alice");
-        assertThat(refused.statusCode()).isEqualTo(429);
-        assertThat(refused.headers().firstValue("Retry-After")).hasValue("10");
-        assertThat(refused.body()).contains("throttled by 'report' policy, please retry after 10000 ms.");
+        HttpResponse<String> rejected = get("/api/report", "alice");
+        assertThat(rejected.statusCode()).isEqualTo(429);
+        assertThat(rejected.headers().firstValue("Retry-After")).hasValue("10");
+        assertThat(rejected.body()).contains("throttled by 'report' policy, please retry after 10000 ms.");
         time.advance(Duration.ofSeconds(10));
 
         assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
@@ -76,9 +76,9 @@ class SampleApplicationTests {
         assertThat(translations("alice")).isEqualTo(20);
         assertThat(translations("bob")).isEqualTo(100);
         assertThat(translations("carol")).isEqualTo(5);
-        HttpResponse<String> refused = get("/api/translation", "alice");
-        assertThat(refused.headers().firstValue("RateLimit-Policy")).hasValue("\"translations\";q=20;w=60");
-        assertThat(refused.headers().firstValue("Retry-After")).hasValue("3");
+        HttpResponse<String> rejected = get("/api/translation", "alice");
+        assertThat(rejected.headers().firstValue("RateLimit-Policy")).hasValue("\"translations\";q=20;w=60");
+        assertThat(rejected.headers().firstValue("Retry-After")).hasValue("3");
 
         assertThat(plan("alice", "600/1m", "alice").statusCode()).isEqualTo(403);
         assertThat(plan("alice", "600", "admin").statusCode()).isEqualTo(400);
@@ -133,9 +133,9 @@ class SampleApplicationTests {
             assertThat(put("/api/items/7", i % 2 == 0 ? "alice" : "bob").statusCode())
                     .isEqualTo(200);
         }
-        HttpResponse<String> refused = put("/api/items/7", "alice");
-        assertThat(refused.statusCode()).isEqualTo(429);
-        assertThat(refused.body()).contains("throttled by 'item-changes' policy, please retry after 12000 ms.");
+        HttpResponse<String> rejected = put("/api/items/7", "alice");
+        assertThat(rejected.statusCode()).isEqualTo(429);
+        assertThat(rejected.body()).contains("throttled by 'item-changes' policy, please retry after 12000 ms.");
         assertThat(put("/api/items/8", "alice").statusCode()).isEqualTo(200);
     }
 
@@ -159,7 +159,7 @@ class SampleApplicationTests {
     }
 
     @Test
-    void theAdminChangesALimitAndWhoWasRefusedIsServedSooner() throws Exception {
+    void theAdminChangesALimitAndWhoWasRejectedIsServedSooner() throws Exception {
         while (get("/api/report", "alice").statusCode() == 200) {
             time.advance(Duration.ofMillis(1));
         }
@@ -169,15 +169,15 @@ class SampleApplicationTests {
                 .contains(
                         "\"now\":{\"rate\":\"600/1m\",\"capacity\":600,\"refill\":\"greedy\",\"changed\":{\"for\":\"instance\"");
 
-        HttpResponse<String> refused = get("/api/report", "alice");
-        assertThat(refused.headers().firstValue("Retry-After")).hasValue("1");
-        assertThat(refused.headers().firstValue("RateLimit-Policy")).hasValue("\"report\";q=600;w=60");
+        HttpResponse<String> rejected = get("/api/report", "alice");
+        assertThat(rejected.headers().firstValue("Retry-After")).hasValue("1");
+        assertThat(rejected.headers().firstValue("RateLimit-Policy")).hasValue("\"report\";q=600;w=60");
         time.advance(Duration.ofSeconds(1));
         assertThat(get("/api/report", "alice").statusCode()).isEqualTo(200);
     }
 
     @Test
-    void aLimitThatCannotBeIsRefused() throws Exception {
+    void aLimitThatCannotBeIsRejected() throws Exception {
         HttpResponse<String> unpayable = limit("report", "9/1m", "admin");
         assertThat(unpayable.statusCode()).isEqualTo(400);
         assertThat(unpayable.body()).contains("must be at least the cost of the policy, 10, but was 9");
@@ -204,7 +204,7 @@ class SampleApplicationTests {
     }
 
     @Test
-    void checkoutsWaitInLineForTheirTurnAndTheThirteenthIsRefused() throws Exception {
+    void checkoutsWaitInLineForTheirTurnAndTheThirteenthIsRejected() throws Exception {
         for (int i = 0; i < 2; i++) {
             assertThat(checkout().join().statusCode()).isEqualTo(200);
         }
@@ -214,9 +214,9 @@ class SampleApplicationTests {
             int inLine = i + 1;
             await().until(() -> time.waiting() == inLine);
         }
-        HttpResponse<String> refused = checkout().join();
-        assertThat(refused.statusCode()).isEqualTo(429);
-        assertThat(refused.headers().firstValue("Retry-After")).hasValue("6");
+        HttpResponse<String> rejected = checkout().join();
+        assertThat(rejected.statusCode()).isEqualTo(429);
+        assertThat(rejected.headers().firstValue("Retry-After")).hasValue("6");
 
         time.advance(Duration.ofMillis(500));
 
@@ -244,15 +244,15 @@ class SampleApplicationTests {
         for (int i = 0; i < 5; i++) {
             assertThat(get("/api/vouchers/guess" + i, "alice").body()).isEqualTo("{\"good\":false}");
         }
-        CompletableFuture<HttpResponse<String>> refused =
+        CompletableFuture<HttpResponse<String>> rejected =
                 client.sendAsync(request("/api/vouchers/tea-time"), HttpResponse.BodyHandlers.ofString());
         await().until(() -> time.waiting() == 1);
-        assertThat(refused).isNotDone();
+        assertThat(rejected).isNotDone();
 
         time.advance(Duration.ofSeconds(2));
 
-        assertThat(refused.join().statusCode()).isEqualTo(429);
-        assertThat(refused.join().headers().firstValue("Retry-After")).hasValue("10");
+        assertThat(rejected.join().statusCode()).isEqualTo(429);
+        assertThat(rejected.join().headers().firstValue("Retry-After")).hasValue("10");
     }
 
     @Test
