@@ -84,7 +84,7 @@ public final class RateLimitAutoConfiguration {
                 policies.all(),
                 CustomStore.isCustom(store) ? customStore.getObject() : store,
                 time,
-                ThrottleListener.of(Stream.concat(listeners.orderedStream(), PolicyLog.listeners(time).stream())
+                ThrottleListener.of(Stream.concat(listeners.orderedStream(), Stream.of(new PolicyLog(time)))
                         .toList()));
         policies.checkChanges(throttlers);
         return throttlers;

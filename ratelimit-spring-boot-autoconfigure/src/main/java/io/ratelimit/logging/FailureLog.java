@@ -50,12 +50,12 @@ final class FailureLog {
             lines.count();
         }
 
-        private void log(long failures) {
+        private void log(String requests) {
             LogFields.write(
                     policy,
                     null,
                     () -> logger.warn("Throttle policy '" + policy + "' could not determine " + latest
-                            + "; failures since it was last logged: " + failures));
+                            + ", for " + requests));
         }
     }
 }

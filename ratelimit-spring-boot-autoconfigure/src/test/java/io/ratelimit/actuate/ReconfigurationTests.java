@@ -166,7 +166,7 @@ class ReconfigurationTests {
         server.advance(Duration.ofSeconds(11));
         http.get("/mine", basic("bot"));
         assertThat(output.getAll().substring(logged))
-                .containsPattern("'mine' denied \\d+ since it was last logged; it is in shadow mode");
+                .containsPattern("'mine' denied .* requests?.*; it is in shadow mode");
     }
 
     @Test

@@ -169,7 +169,7 @@ class RateLimitAutoConfigurationTests {
             throttlers.get("api").reconfigure(BucketSpec.of("3/1s"));
         });
         assertThat(output)
-                .contains("Throttle policy 'api' denied 1 since it was last logged")
+                .contains("Throttle policy 'api' denied its first request")
                 .contains("Throttle policy 'api' was changed at runtime");
     }
 
@@ -181,7 +181,7 @@ class RateLimitAutoConfigurationTests {
         });
         assertThat(TwoListeners.calls)
                 .containsExactly("first ALLOWED", "second ALLOWED", "first NEVER_FITS", "second NEVER_FITS");
-        assertThat(output).contains("Throttle policy 'api' denied 1 since it was last logged");
+        assertThat(output).contains("Throttle policy 'api' denied its first request");
     }
 
     @Test

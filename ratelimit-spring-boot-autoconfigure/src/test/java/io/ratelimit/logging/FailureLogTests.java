@@ -28,12 +28,12 @@ class FailureLogTests {
 
         assertThat(lines(output))
                 .containsExactly(
-                        "WARN Throttle policy 'one' could not determine its cost, which counted as 1 (below 1); failures since"
-                                + " it was last logged: 1",
-                        "WARN Throttle policy 'two' could not determine its cost, which counted as 1 (below 1); failures since"
-                                + " it was last logged: 1",
+                        "WARN Throttle policy 'one' could not determine its cost, which counted as 1 (below 1), for its first"
+                                + " request",
+                        "WARN Throttle policy 'two' could not determine its cost, which counted as 1 (below 1), for its first"
+                                + " request",
                         "WARN Throttle policy 'one' could not determine its condition, so it applied (neither true nor"
-                                + " false); failures since it was last logged: 3");
+                                + " false), for 3 requests in the last 10 s");
     }
 
     private static List<String> lines(CapturedOutput output) {

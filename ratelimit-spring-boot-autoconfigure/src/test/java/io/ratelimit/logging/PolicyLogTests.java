@@ -27,7 +27,7 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 
 @ExtendWith(OutputCaptureExtension.class)
-class DenialLogTests {
+class PolicyLogTests {
 
     private static final ThrottlePolicy SLOW = ThrottlePolicy.of("slow", BucketSpec.of("1/1d"), "user");
     private static final ThrottlePolicy OTHER = ThrottlePolicy.of("other", BucketSpec.of("1/1d"), "user");
@@ -36,7 +36,7 @@ class DenialLogTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
     private final Throttlers throttlers = new Throttlers(
-            List.of(SLOW, OTHER, SHADOW), BucketStore.local(time), time, new DenialLog(new UpkeepTimeSource(time)));
+            List.of(SLOW, OTHER, SHADOW), BucketStore.local(time), time, new PolicyLog(new UpkeepTimeSource(time)));
 
     private CapturedOutput output;
 
@@ -59,21 +59,21 @@ class DenialLogTests {
         deny(SLOW, 999);
         time.advance(Duration.ofNanos(9_999_999_999L));
         deny(SLOW, 1);
-        assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied 1 since it was last logged");
+        assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied its first request");
 
         time.advance(Duration.ofNanos(1));
         assertThat(lines())
                 .as("without another denial")
                 .containsExactly(
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
-                        "INFO Throttle policy 'slow' denied 1000 since it was last logged");
+                        "INFO Throttle policy 'slow' denied its first request",
+                        "INFO Throttle policy 'slow' denied 1,000 requests in the last 10 s");
         deny(SLOW, 5);
         time.advance(Duration.ofHours(1));
         deny(SLOW, 1);
         assertThat(lines().subList(2, lines().size()))
                 .containsExactly(
-                        "INFO Throttle policy 'slow' denied 5 since it was last logged",
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged");
+                        "INFO Throttle policy 'slow' denied 5 requests in the last 10 s",
+                        "INFO Throttle policy 'slow' denied 1 request in the last 59 min");
     }
 
     @Test
@@ -92,7 +92,7 @@ class DenialLogTests {
     @Test
     void pendingDenialsAreLoggedWhenTheClockIsClosed() {
         SystemTimeSource clock = new SystemTimeSource();
-        PolicyListener log = new DenialLog(clock).added(throttlers.get("other"));
+        PolicyListener log = new PolicyLog(clock).added(throttlers.get("other"));
         Decision denied = throttlers.decide(List.of(Charge.of(OTHER, "mallory", 1)));
         IntStream.range(0, 4).forEach(i -> log.decided(denied, denied.decisiveDenial()));
 
@@ -100,15 +100,15 @@ class DenialLogTests {
 
         Awaitility.await().untilAsserted(() -> assertThat(lines())
                 .endsWith(
-                        "INFO Throttle policy 'other' denied 1 since it was last logged",
-                        "INFO Throttle policy 'other' denied 3 since it was last logged"));
+                        "INFO Throttle policy 'other' denied its first request",
+                        "INFO Throttle policy 'other' denied 3 requests in the last 1 s"));
     }
 
     /** The sampler counts all events of concurrent threads, with at most one line in ten seconds. */
     @RepeatedTest(20)
     void noEventOfConcurrentThreadsIsLost() throws InterruptedException {
         List<Long> counts = Collections.synchronizedList(new ArrayList<>());
-        LineSampler sampler = new LineSampler(time, counts::add);
+        LineSampler sampler = new LineSampler(time, requests -> counts.add(count(requests)));
         List<Thread> threads = IntStream.range(0, 3)
                 .mapToObj(i -> new Thread(() -> IntStream.range(0, 2_000).forEach(j -> sampler.count())))
                 .toList();
@@ -122,6 +122,22 @@ class DenialLogTests {
         assertThat(counts.size()).isLessThanOrEqualTo((int) (time.nanoTime() / 10_000_000_000L) + 1);
     }
 
+    private static long count(String requests) {
+        String digits = requests.replaceAll(" in the last .*|\\D", "");
+        return digits.isEmpty() ? 1 : Long.parseLong(digits);
+    }
+
+    @Test
+    void aChangeBackToTheConfiguredLimitIsNoted() {
+        throttlers.get("slow").reconfigure(BucketSpec.of("2/1d"));
+        throttlers.get("slow").reconfigure(BucketSpec.of("1/1d"));
+
+        assertThat(lines())
+                .containsExactly(
+                        "INFO Throttle policy 'slow' was changed at runtime: 2/1d, capacity 2; before: 1/1d, capacity 1",
+                        "INFO Throttle policy 'slow' is as configured again: 1/1d, capacity 1; before: 2/1d, capacity 2");
+    }
+
     @Test
     void aKeyInShadowModeHasALineOfItsOwn() {
         deny(SLOW, 1);
@@ -129,9 +145,9 @@ class DenialLogTests {
 
         assertThat(lines())
                 .containsExactly(
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged; it is in shadow mode, so no call"
-                                + " was rejected");
+                        "INFO Throttle policy 'slow' denied its first request",
+                        "INFO Throttle policy 'slow' denied its first request; it is in shadow mode, so none was"
+                                + " rejected");
     }
 
     @Test
@@ -141,8 +157,8 @@ class DenialLogTests {
 
         assertThat(lines())
                 .containsExactly(
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
-                        "INFO Throttle policy 'other' denied 1 since it was last logged");
+                        "INFO Throttle policy 'slow' denied its first request",
+                        "INFO Throttle policy 'other' denied its first request");
     }
 
     @Test
@@ -150,16 +166,16 @@ class DenialLogTests {
         deny(SLOW, 1);
         throttlers.decide(List.of(Charge.of(OTHER, "bob", 1), Charge.of(SLOW, "mallory", 1)));
 
-        assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied 1 since it was last logged");
+        assertThat(lines()).containsExactly("INFO Throttle policy 'slow' denied its first request");
     }
 
     @Test
-    void aLineOfAShadowPolicyStatesThatNoCallWasRejected() {
+    void aLineOfAShadowPolicyStatesThatNoneWasRejected() {
         deny(SHADOW, 1);
 
         assertThat(lines())
-                .containsExactly("INFO Throttle policy 'shadow' denied 1 since it was last logged; it is in shadow"
-                        + " mode, so no call was rejected");
+                .containsExactly("INFO Throttle policy 'shadow' denied its first request; it is in shadow"
+                        + " mode, so none was rejected");
     }
 
     @Test
@@ -169,8 +185,8 @@ class DenialLogTests {
 
         assertThat(lines())
                 .containsExactly(
-                        "INFO Throttle policy 'slow' denied 1 since it was last logged",
-                        "INFO Throttle policy 'other' denied 1 since it was last logged");
+                        "INFO Throttle policy 'slow' denied its first request",
+                        "INFO Throttle policy 'other' denied its first request");
     }
 
     @Test
@@ -187,7 +203,7 @@ class DenialLogTests {
     private List<String> lines() {
         return output.getOut()
                 .lines()
-                .filter(line -> line.contains("DenialLog"))
+                .filter(line -> line.contains("PolicyLog"))
                 .map(line -> line.replaceFirst("^\\S+\\s+(\\S+) .*? : ", "$1 "))
                 .toList();
     }
