@@ -34,7 +34,15 @@ final class RedisFailures {
         Throwable last = innermost;
         return QUEUE_FULL.stream().anyMatch(words -> startsWith(last, words))
                 ? new CongestedException("too many commands were on their way to Redis", last)
-                : new BackendException("Redis failed: " + last, last);
+                : new BackendException("Redis failed: " + text(last), last);
+    }
+
+    /** Returns the message of a failure, without the types of Lettuce and Netty, which operators don't know. */
+    private static String text(Throwable failure) {
+        String type = failure.getClass().getName();
+        String message = failure.getMessage();
+        boolean library = type.startsWith("io.lettuce.") || type.startsWith("io.netty.");
+        return library && message != null ? message : failure.toString();
     }
 
     /** Returns the cause of a failure. If no node of a cluster returns the topology, each has its own suppressed failure. */

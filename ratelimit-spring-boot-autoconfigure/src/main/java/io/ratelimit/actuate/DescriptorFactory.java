@@ -20,10 +20,12 @@ import io.ratelimit.actuate.Descriptors.PoliciesDescriptor;
 import io.ratelimit.actuate.Descriptors.PolicyDescriptor;
 import io.ratelimit.actuate.Descriptors.ResetDescriptor;
 import io.ratelimit.change.LimitChanges;
+import io.ratelimit.change.LimitChanges.Changed;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -56,7 +58,8 @@ record DescriptorFactory(
                 limit(policy, policy.spec(), null),
                 tiers,
                 scopes.of(policy),
-                policy.lease().isZero() ? null : Rate.format(policy.lease()),
+                scopes.outage(policy),
+                lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),
                 deniedKeys.top(policy.name()).stream()
@@ -79,13 +82,14 @@ record DescriptorFactory(
         return ChangedDescriptor.of(changes.difference(policy, tier));
     }
 
-    ChangeDescriptor change(String policy, @Nullable String tier, BucketSpec before, BucketSpec now, String holds) {
+    ChangeDescriptor change(String policy, @Nullable String tier, Changed changed) {
         return new ChangeDescriptor(
                 policy,
                 tier,
-                LimitDescriptor.of(before),
-                LimitDescriptor.of(now).with(changed(policy, tier)),
-                holds);
+                LimitDescriptor.of(changed.before()),
+                LimitDescriptor.of(changed.after()).with(changed(policy, tier)),
+                Descriptors.instances(changed.forAll()),
+                Objects.toString(changed.until(), null));
     }
 
     /** Returns a limit with the state of the bucket, or without it if the backend fails. */
@@ -121,21 +125,21 @@ record DescriptorFactory(
     }
 
     ResetDescriptor reset(ThrottlePolicy policy, Charge charge, boolean showKeys) {
-        return new ResetDescriptor(policy.name(), key(policy, charge, showKeys), limit(charge), holds(policy));
+        boolean forAll = isOnBackend(policy);
+        return new ResetDescriptor(
+                policy.name(),
+                key(policy, charge, showKeys),
+                limit(charge),
+                Descriptors.instances(forAll),
+                forAll ? lease(policy) : null);
     }
 
     private boolean isOnBackend(ThrottlePolicy policy) {
         return throttlers.get(policy.name()).backend() != null;
     }
 
-    private String holds(ThrottlePolicy policy) {
-        if (!isOnBackend(policy)) {
-            return "for this instance";
-        }
-        return policy.lease().isZero()
-                ? "for all instances"
-                : "for all instances; each other instance may use the tokens that it has leased, for "
-                        + Rate.format(policy.lease()) + " at most";
+    private static @Nullable String lease(ThrottlePolicy policy) {
+        return policy.lease().isZero() ? null : Rate.format(policy.lease());
     }
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {

@@ -2,15 +2,19 @@ package io.ratelimit.actuate;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import io.ratelimit.Backend;
+import io.ratelimit.Backend.Condition;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Keys;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.actuate.DeniedKeys.DeniedKey;
 import io.ratelimit.change.LimitChanges;
+import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
@@ -23,6 +27,14 @@ import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 public final class Descriptors {
 
     private Descriptors() {}
+
+    static final String ALL = "all";
+    static final String INSTANCE = "instance";
+
+    /** Returns the word for the instances that a change or a reset applies to. */
+    static String instances(boolean forAll) {
+        return forAll ? ALL : INSTANCE;
+    }
 
     /** Returns a constant as application.yml spells it, such as {@code before-authentication}. */
     public static String text(Enum<?> constant) {
@@ -46,6 +58,7 @@ public final class Descriptors {
      * @param key the names of the key parts; empty for a global policy
      * @param limit the policy's own limit; for a global policy with the state of its bucket
      * @param tiers the limits of the tiers by name; for a global policy with the states of their buckets
+     * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
      * @param lease the time for which the instance takes tokens from the backend ahead; null if it doesn't
      * @param buckets the number of buckets in this instance
      * @param waiting the number of queued calls
@@ -58,6 +71,7 @@ public final class Descriptors {
             LimitDescriptor limit,
             Map<String, LimitDescriptor> tiers,
             ScopeDescriptor scope,
+            @Nullable OutageDescriptor outage,
             @Nullable String lease,
             long buckets,
             int waiting,
@@ -87,6 +101,35 @@ public final class Descriptors {
             @Nullable String limitBy,
             String backend,
             @Nullable String onBackendFailure) {}
+
+    /**
+     * The decisions of a policy while its backend is unavailable.
+     *
+     * @param rule local, allow or deny, as {@code on-backend-failure}; deny also if the share of the limit is no token
+     * @param share the share of the limit that this instance grants by itself; null unless the rule is local
+     */
+    public record OutageDescriptor(String rule, @Nullable Double share) {
+
+        /**
+         * Returns the decisions of a policy at present; null if its backend is up, or its buckets are in memory.
+         *
+         * @param rule the rule of the configuration
+         * @param localShare the share of the limit that this instance would grant by itself
+         */
+        public static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double localShare) {
+            Backend backend = throttler.backend();
+            ThrottlePolicy policy = throttler.policy();
+            if (backend == null || policy.mode() == Mode.OFF || backend.state().condition() == Condition.UP) {
+                return null;
+            }
+            if (rule != FailureRule.LOCAL) {
+                return new OutageDescriptor(text(rule), null);
+            }
+            return FailoverBucketStore.isNone(localShare, policy.spec())
+                    ? new OutageDescriptor(text(FailureRule.DENY), null)
+                    : new OutageDescriptor(text(rule), localShare);
+        }
+    }
 
     /**
      * The rate and the capacity of buckets, and the state of the bucket if there is a single one.
@@ -147,15 +190,12 @@ public final class Descriptors {
             String rate,
             long capacity) {
 
-        static final String ALL = "all";
-        static final String INSTANCE = "instance";
-
         /** Returns the description of a difference; null for null. */
         public static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
             return difference == null
                     ? null
                     : new ChangedDescriptor(
-                            difference.forAll() ? ALL : INSTANCE,
+                            instances(difference.forAll()),
                             difference.since() == null
                                     ? null
                                     : difference.since().toString(),
@@ -194,10 +234,16 @@ public final class Descriptors {
      *
      * @param tier the changed tier; null for the policy's own limit
      * @param now the limit after the change
-     * @param holds where and how long the change is valid
+     * @param instances the instances that the change applies to: all or instance
+     * @param until the time at which the change ends, in ISO-8601, UTC; null for none
      */
     record ChangeDescriptor(
-            String policy, @Nullable String tier, LimitDescriptor before, LimitDescriptor now, String holds)
+            String policy,
+            @Nullable String tier,
+            LimitDescriptor before,
+            LimitDescriptor now,
+            @JsonProperty("for") String instances,
+            @Nullable String until)
             implements OperationResponseBody {}
 
     /**
@@ -205,9 +251,15 @@ public final class Descriptors {
      *
      * @param key null for the bucket of a global policy
      * @param limit the limit with the state of the bucket; a bucket that several keys share is unchanged
-     * @param holds the instances that the reset applies to
+     * @param instances the instances that the reset applies to: all or instance
+     * @param lease the time for which each other instance may still use tokens that it has leased; null for none
      */
-    record ResetDescriptor(String policy, @Nullable KeyDescriptor key, LimitDescriptor limit, String holds)
+    record ResetDescriptor(
+            String policy,
+            @Nullable KeyDescriptor key,
+            LimitDescriptor limit,
+            @JsonProperty("for") String instances,
+            @Nullable String lease)
             implements OperationResponseBody {}
 
     /**

@@ -2,6 +2,7 @@ package io.ratelimit.actuate;
 
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.Descriptors.ScopeDescriptor;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.policy.ConfiguredPolicies;
@@ -45,6 +46,13 @@ record PolicyScopes(
                 limitBy(policy.name()),
                 backend,
                 backend.equals("local") ? null : Descriptors.text(policies.failureRule(policy)));
+    }
+
+    /** Returns the decisions of a policy while its backend is unavailable; null while it isn't. */
+    @Nullable
+    OutageDescriptor outage(ThrottlePolicy policy) {
+        return OutageDescriptor.of(
+                throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare());
     }
 
     private String appliesTo(String policy) {

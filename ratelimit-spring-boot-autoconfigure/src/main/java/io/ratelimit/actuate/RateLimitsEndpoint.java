@@ -1,6 +1,5 @@
 package io.ratelimit.actuate;
 
-import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
@@ -9,7 +8,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
 import io.ratelimit.actuate.Descriptors.BucketDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangeDescriptor;
-import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.KeyDescriptor;
 import io.ratelimit.actuate.Descriptors.PoliciesDescriptor;
 import io.ratelimit.actuate.Descriptors.PolicyDescriptor;
@@ -153,43 +151,31 @@ public class RateLimitsEndpoint {
             @Nullable String until) {
         checkTier(throttler(policy).policy(), tier);
         if (isForAll(target)) {
-            Changed changed = changes.changeForAll(policy, tier, rate, capacity, until);
-            return changed(
-                    security,
-                    policy,
-                    tier,
-                    changed,
-                    "for all instances, until " + (changed.until() == null ? "it is taken back" : changed.until()));
+            return changed(security, policy, tier, changes.changeForAll(policy, tier, rate, capacity, until));
         }
         if (until != null) {
             throw new IllegalArgumentException("'until' needs \"for\": \"all\"; a change of one instance has no end");
         }
-        return changed(
-                security,
-                policy,
-                tier,
-                changes.changeHere(policy, tier, rate, capacity),
-                "for this instance, until it stops");
+        return changed(security, policy, tier, changes.changeHere(policy, tier, rate, capacity));
     }
 
     private ChangeDescriptor changed(
-            SecurityContext security, String policy, @Nullable String tier, Changed changed, String holds) {
-        BucketSpec before = changed.before();
-        BucketSpec now = changed.after();
-        audit(
-                security,
-                "RATE_LIMIT_CHANGED",
-                policy,
-                tier,
-                Map.of("before", before.toString(), "now", now.toString(), "holds", holds));
-        return descriptors.change(policy, tier, before, now, holds);
+            SecurityContext security, String policy, @Nullable String tier, Changed changed) {
+        ChangeDescriptor change = descriptors.change(policy, tier, changed);
+        Map<String, Object> details = new TreeMap<>(Map.of(
+                "before", changed.before().toString(), "now", changed.after().toString(), "for", change.instances()));
+        if (change.until() != null) {
+            details.put("until", change.until());
+        }
+        audit(security, "RATE_LIMIT_CHANGED", policy, tier, details);
+        return change;
     }
 
     private static boolean isForAll(@Nullable String target) {
-        if (target == null || target.equals(ChangedDescriptor.INSTANCE)) {
+        if (target == null || target.equals(Descriptors.INSTANCE)) {
             return false;
         }
-        if (target.equals(ChangedDescriptor.ALL)) {
+        if (target.equals(Descriptors.ALL)) {
             return true;
         }
         throw new IllegalArgumentException("'for' must be 'all' or 'instance'");
@@ -213,8 +199,7 @@ public class RateLimitsEndpoint {
         if (!reverted.forAll() && reverted.after().equals(reverted.before())) {
             throw new RateLimitsProblems.NotFoundException("the limit is that of the configuration");
         }
-        String instances = reverted.forAll() ? "for all instances" : "for this instance";
-        return changed(security, policy, tier, reverted, instances + ", as configured");
+        return changed(security, policy, tier, reverted);
     }
 
     /** Resets a bucket, so that the next call with its key finds it full. */

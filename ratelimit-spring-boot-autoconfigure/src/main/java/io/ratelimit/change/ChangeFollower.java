@@ -207,7 +207,7 @@ final class ChangeFollower {
                 end,
                 () -> board.remove(limit.text()),
                 () -> drop(limit.text()),
-                "the change may be taken back nevertheless");
+                "the change may be reverted nevertheless");
         synchronized (this) {
             if (!followed.containsKey(limit.text())) { // otherwise a later change for all instances is in force
                 limits.revert(limit);
@@ -303,7 +303,7 @@ final class ChangeFollower {
         Latest seen = latest.get(limit);
         if (seen != null && seen.precludes(since)) {
             throw new IllegalArgumentException(
-                    "it was made " + since + " and has been replaced or taken back since, so it"
+                    "it was made " + since + " and has been replaced or reverted since, so it"
                             + " was written to Redis again: send the change to the actuator if it is wanted");
         }
         latest.put(limit, new Latest(since, false));

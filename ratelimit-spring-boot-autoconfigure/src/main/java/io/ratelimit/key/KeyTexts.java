@@ -123,8 +123,8 @@ public final class KeyTexts {
             throw new IllegalArgumentException(
                     parts.isEmpty()
                             ? "the policy is global: it has one bucket and no 'key'"
-                            : "the number of 'key's must be " + parts.size() + ", one for each part in this order: "
-                                    + String.join(", ", parts) + "; but was " + size);
+                            : "pass " + parts.size() + (parts.size() == 1 ? " 'key' (" : " 'key's (")
+                                    + String.join(", ", parts) + "), not " + size);
         }
     }
 

@@ -126,6 +126,11 @@ public final class ConfiguredPolicies {
         return own == null ? properties.onBackendFailure() : own;
     }
 
+    /** Returns the share of a limit that this instance grants from memory while the backend is unavailable. */
+    public double localShare() {
+        return properties.redis().localShare();
+    }
+
     /** Returns whether a policy gives tokens back. */
     public boolean refunds(ThrottlePolicy policy) {
         ConfiguredPolicy configured = policies.get(policy.name());

@@ -56,8 +56,8 @@ class AuditTests {
                                     "4/1d, capacity 4",
                                     "now",
                                     "3/1d, capacity 3",
-                                    "holds",
-                                    "for this instance, until it stops"),
+                                    "for",
+                                    "instance"),
                             Map.of(
                                     "policy",
                                     "all",
@@ -65,12 +65,12 @@ class AuditTests {
                                     "6/1m, capacity 6",
                                     "now",
                                     "6/1m, capacity 9",
-                                    "holds",
-                                    "for this instance, until it stops"));
+                                    "for",
+                                    "instance"));
             delete(server, "/all/change");
             assertThat(events(server, "RATE_LIMIT_CHANGED").get(2).getData())
                     .containsEntry("now", "6/1m, capacity 6")
-                    .containsEntry("holds", "for this instance, as configured");
+                    .containsEntry("for", "instance");
         }
     }
 

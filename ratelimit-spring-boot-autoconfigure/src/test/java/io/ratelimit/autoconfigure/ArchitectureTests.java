@@ -89,7 +89,7 @@ class ArchitectureTests {
         holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE));
         holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
-        holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, CHANGE, POLICY, ACTUATE));
+        holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, REMOTE, CHANGE, POLICY, ACTUATE));
         holds(importsOfOursOnly(LOGGING, CORE, DEMAND, KEY, POLICY));
     }
 

@@ -89,7 +89,7 @@ class KeyTextsTests {
     void aKeyHasATextForEachPart() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> parse(64, true, "ip user", "a"))
-                .withMessage("the number of 'key's must be 2, one for each part in this order: ip, user; but was 1");
+                .withMessage("pass 2 'key's (ip, user), not 1");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyTexts.checkSize(List.of(), 1))
                 .withMessage("the policy is global: it has one bucket and no 'key'");

@@ -12,13 +12,13 @@ import io.ratelimit.actuate.Descriptors;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Kind;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.change.LimitChanges;
-import io.ratelimit.demand.DemandListener;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -26,8 +26,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
-import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -40,13 +40,11 @@ final class DashboardReader {
     private final DecisionHistory history;
     private final DeniedKeysCache deniedKeys;
     private final @Nullable Backend backend;
-    private final @Nullable DemandListener demand;
-    private final Predicate<ThrottlePolicy> refunds;
+    private final Function<PolicyThrottler, @Nullable OutageDescriptor> outages;
 
     /**
      * @param backend the remote backend; null if there is none
-     * @param demand the demand of all policies; null if it isn't measured
-     * @param refunds whether a policy gives tokens back, which the demand counts as used
+     * @param outages returns the decisions of a policy while its backend is unavailable; null while it isn't
      */
     DashboardReader(
             Throttlers throttlers,
@@ -54,21 +52,13 @@ final class DashboardReader {
             DecisionHistory history,
             DeniedKeys deniedKeys,
             @Nullable Backend backend,
-            @Nullable DemandListener demand,
-            Predicate<ThrottlePolicy> refunds) {
+            Function<PolicyThrottler, @Nullable OutageDescriptor> outages) {
         this.throttlers = throttlers;
         this.changes = changes;
         this.history = history;
         this.deniedKeys = new DeniedKeysCache(deniedKeys, System::nanoTime);
         this.backend = backend;
-        this.demand = demand;
-        this.refunds = refunds;
-    }
-
-    /** Returns the demand of all policies; null if it isn't measured. */
-    @Nullable
-    DemandData demand() {
-        return demand == null ? null : DemandData.of(throttlers, demand, refunds);
+        this.outages = outages;
     }
 
     /** Returns the present state, and the counts of the steps after the given second. */
@@ -103,6 +93,7 @@ final class DashboardReader {
                 differences(policy),
                 policy.isGlobal() ? available(throttler, lastSeen) : null,
                 lastSeen,
+                outages.apply(throttler),
                 policy.lease().isZero() ? null : throttlers.leased(policy.name()),
                 throttlers.waiting(policy.name()),
                 policy.maxWait().isZero() ? 0 : policy.queueLimit(),
@@ -222,6 +213,7 @@ final class DashboardReader {
          * @param differences the limits that differ from the configuration, the policy's own first
          * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies
          * @param lastSeen whether {@code available} is the result of the last decision, not the present state
+         * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
          * @param leased the tokens that this instance has taken ahead; null if the policy has no lease
          * @param waiting the number of queued calls
          * @param queueLimit the maximum number of queued calls; 0 if calls may not wait
@@ -236,6 +228,7 @@ final class DashboardReader {
                 List<Difference> differences,
                 @Nullable Long available,
                 boolean lastSeen,
+                @Nullable OutageDescriptor outage,
                 @Nullable Long leased,
                 int waiting,
                 int queueLimit,

@@ -46,13 +46,22 @@ final class RateLimitDashboard implements EnvironmentAware {
 
     private final DashboardFiles files = new DashboardFiles();
     private final DashboardReader reader;
+    private final Supplier<@Nullable DemandData> demand;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
     private Identity identity = new Identity(null, null, null);
 
-    /** @param showsKeys whether a caller sees the texts of keys instead of hashes */
-    RateLimitDashboard(DashboardReader reader, EndpointPaths paths, Predicate<SecurityContext> showsKeys) {
+    /**
+     * @param demand returns the demand of all policies; null if it isn't measured
+     * @param showsKeys whether a caller sees the texts of keys instead of hashes
+     */
+    RateLimitDashboard(
+            DashboardReader reader,
+            Supplier<@Nullable DemandData> demand,
+            EndpointPaths paths,
+            Predicate<SecurityContext> showsKeys) {
         this.reader = reader;
+        this.demand = demand;
         this.paths = paths;
         this.showsKeys = showsKeys;
     }
@@ -86,9 +95,9 @@ final class RateLimitDashboard implements EnvironmentAware {
                     showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
-        DemandData demand = file.equals(DEMAND) ? reader.demand() : null;
-        if (demand != null) {
-            return new WebEndpointResponse<>(demand, MimeTypeUtils.APPLICATION_JSON);
+        DemandData measured = file.equals(DEMAND) ? demand.get() : null;
+        if (measured != null) {
+            return new WebEndpointResponse<>(measured, MimeTypeUtils.APPLICATION_JSON);
         }
         DashboardFile found = files.get(file);
         return found == null

@@ -4,6 +4,7 @@ import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.MeasuringConfiguration;
 import io.ratelimit.actuate.RateLimitsEndpointProperties;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard.EndpointPaths;
@@ -47,7 +48,6 @@ public final class RateLimitDashboardAutoConfiguration {
             DecisionHistory history,
             DeniedKeys deniedKeys,
             ObjectProvider<Backend> backend,
-            ObjectProvider<DemandListener> demand,
             ConfiguredPolicies policies) {
         return new DashboardReader(
                 throttlers,
@@ -55,18 +55,31 @@ public final class RateLimitDashboardAutoConfiguration {
                 history,
                 deniedKeys,
                 backend.getIfAvailable(),
-                demand.getIfAvailable(),
-                policies::refunds);
+                throttler -> OutageDescriptor.of(
+                        throttler,
+                        policies.failureRule(throttler.policy()),
+                        policies.localShare()));
+    }
+
+    @Bean
+    EndpointPaths rateLimitEndpointPaths(
+            ObjectProvider<PathMappedEndpoints> endpoints, EndpointAccessResolver access, LimitChanges changes) {
+        return new EndpointPaths(endpoints::getObject, access, changes.isShared());
     }
 
     @Bean
     RateLimitDashboard rateLimitDashboard(
             DashboardReader reader,
-            LimitChanges changes,
-            ObjectProvider<PathMappedEndpoints> endpoints,
-            EndpointAccessResolver access,
-            RateLimitsEndpointProperties properties) {
+            Throttlers throttlers,
+            ObjectProvider<DemandListener> demand,
+            ConfiguredPolicies policies,
+            EndpointPaths paths,
+            RateLimitsEndpointProperties endpointProperties) {
+        DemandListener listener = demand.getIfAvailable();
         return new RateLimitDashboard(
-                reader, new EndpointPaths(endpoints::getObject, access, changes.isShared()), properties::showsKeys);
+                reader,
+                () -> listener == null ? null : DemandData.of(throttlers, listener, policies::refunds),
+                paths,
+                endpointProperties::showsKeys);
     }
 }

@@ -217,7 +217,8 @@ class Policy {
   show() {
     const { data } = this;
     this.card.className = ['policy', data.mode, this.last('denied') + this.last('failed') > 0 ? 'denying' : ''].join(' ').trim();
-    write(this.mode, { enforce: 'enforced', shadow: 'shadow: denies nothing', off: 'off' }[data.mode]);
+    const outage = data.outage && data.mode === 'enforce';
+    write(this.mode, outage ? outageText(data.outage) : { enforce: 'enforced', shadow: 'shadow: denies nothing', off: 'off' }[data.mode]);
     write(this.facts, this.factsText());
     this.differences.hidden = data.differences.length === 0;
     write(this.differences, data.differences.map(differenceText).join('\n'));
@@ -261,14 +262,14 @@ class Policy {
   }
 
   factsText() {
-    const { key, rate, capacity, tiers, lastSeen: elsewhere } = this.data;
+    const { key, rate, capacity, tiers, outage, lastSeen: elsewhere } = this.data;
     const plans = Object.entries(tiers).map(([tier, spec]) => `${tier}: ${spec}`);
     return [
       key.length ? `a bucket for each ${key.join(' and ')}` : 'one bucket',
       rate,
       `capacity ${number(capacity)}`,
       ...plans,
-      ...(elsewhere ? ['shared by all instances'] : []),
+      ...(elsewhere ? [outage ? 'not shared at present' : 'shared by all instances'] : []),
     ].join(' · ');
   }
 
@@ -463,6 +464,12 @@ function differenceText({ tier, changed }) {
   ].join(' · ');
 }
 
+/** Returns the decisions of a policy while its backend is unavailable. */
+function outageText({ rule, share }) {
+  const part = share === 1 ? 'the whole' : `${Math.round(share * 1000) / 10} % of the`;
+  return { local: `local, with ${part} limit`, deny: 'rejects all', allow: 'allows all' }[rule];
+}
+
 function agoText(ago) {
   return ago < 60 ? `${ago} s` : `${Math.floor(ago / 60)} min${ago % 60 ? ` ${ago % 60} s` : ''}`;
 }
@@ -510,16 +517,26 @@ function base() {
 function showBackends(backends) {
   const list = byId('backends');
   list.replaceChildren(...backends.map(({ name, condition, since, cause }) => {
-    const item = element('li', condition === 'UP' ? '' : 'failing');
-    const from = new Date(since).toLocaleString();
-    item.append(element('b', '', `${name} is ${condition.toLowerCase()}`),
-        ` since ${from}${cause ? `: ${cause}` : ''}`);
-    if (condition !== 'UP') {
-      item.append(element('p', '', `Until ${condition === 'DOWN' ? 'it is back' : 'that is mended'}, on-backend-failure decides`
-          + ` ${condition === 'DOWN' ? 'for each policy' : 'for what it refuses'}.`));
-    }
+    const up = condition === 'UP';
+    const item = element('li', up ? '' : 'failing');
+    item.append(element('b', '', `${name} is ${{ UP: 'up', DOWN: 'unavailable', MISCONFIGURED: 'misconfigured' }[condition]}`),
+        ` since ${new Date(since).toLocaleString()}${cause ? `: ${cause}` : ''}`);
+    if (!up) item.append(element('p', '', `Until ${condition === 'DOWN' ? 'it is back' : 'that is mended'}: ${effectsText()}.`));
     return item;
   }));
+}
+
+/** Returns what the enforced policies of an unavailable backend do, by their number. */
+function effectsText() {
+  const counts = new Map();
+  for (const { data } of policies.values()) {
+    if (data.outage && data.mode === 'enforce') {
+      const effect = outageText(data.outage);
+      counts.set(effect, (counts.get(effect) ?? 0) + 1);
+    }
+  }
+  const effects = [...counts].map(([effect, n]) => `${n} ${n === 1 ? 'policy' : 'policies'}: ${effect}`);
+  return effects.join('; ') || 'no enforced policy needs it';
 }
 
 const NEVER = -Infinity;

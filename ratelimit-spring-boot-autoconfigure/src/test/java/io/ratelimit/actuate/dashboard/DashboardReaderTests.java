@@ -19,6 +19,7 @@ import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
+import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
@@ -26,6 +27,7 @@ import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
 import io.ratelimit.actuate.dashboard.DashboardReader.DeniedKeysCache;
 import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.change.LimitChanges;
+import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -192,6 +194,21 @@ class DashboardReaderTests {
                         new BackendDescriptor("Redis", "DOWN", "2026-01-02T03:04:05Z", "no answer within 100 ms"));
     }
 
+    @Test
+    void aPolicyStatesItsDecisionsDuringAnOutage() {
+        ThrottlePolicy one = ThrottlePolicy.of("one", BucketSpec.of("1/1d"));
+        Backend up = new FixedBackend(Backend.State.up());
+        Throttlers before = throttlers(new NoSnapshotStore(BucketStore.local(time), up), ALL);
+        assertThat(policy(read(before, 0), "all").outage()).isNull();
+
+        Backend down = new FixedBackend(Backend.State.failed(new BackendException("no answer")));
+        NoSnapshotStore store = new NoSnapshotStore(BucketStore.local(time), down);
+        DashboardData data = read(throttlers(store, ALL, one, USERS.withMode(Mode.OFF)), 0);
+        assertThat(policy(data, "all").outage()).isEqualTo(new OutageDescriptor("local", 0.5));
+        assertThat(policy(data, "one").outage()).as("half a token").isEqualTo(new OutageDescriptor("deny", null));
+        assertThat(policy(data, "users").outage()).isNull();
+    }
+
     /** The clock advances by 0.3 ms with each reading, so a refresh of 1 ms covers three policies. */
     @Test
     void aRefreshStopsAfterAMillisecondAndTheNextOneContinues() {
@@ -229,7 +246,13 @@ class DashboardReaderTests {
 
     private DashboardReader reader(Throttlers throttlers, @Nullable Backend backend) {
         LimitChanges changes = new LimitChanges(throttlers, time, null);
-        return new DashboardReader(throttlers, changes, history, deniedKeys, backend, null, policy -> false);
+        return new DashboardReader(
+                throttlers,
+                changes,
+                history,
+                deniedKeys,
+                backend,
+                throttler -> OutageDescriptor.of(throttler, FailureRule.LOCAL, 0.5));
     }
 
     private static PolicyData policy(DashboardData data, String name) {

@@ -132,7 +132,8 @@ class RedisChangesTests {
             Map<String, Object> reply =
                     JsonPath.read(change(one, "shared", "{\"capacity\": 7, \"for\": \"all\"}"), "$");
             assertThat(reply)
-                    .containsEntry("holds", "for all instances, until it is taken back")
+                    .containsEntry("for", "all")
+                    .doesNotContainKey("until")
                     .containsEntry("before", Map.of("rate", "3/1d", "capacity", 3, "refill", "greedy"));
             change(other, "here", "{\"rate\": \"5/1d\", \"for\": \"all\"}");
             change(other, "plans", "{\"capacity\": 6, \"tier\": \"pro\", \"for\": \"all\"}");
@@ -167,7 +168,7 @@ class RedisChangesTests {
                 HttpResponse<String> back = takeBack(later, "shared?");
                 assertThat(back.statusCode()).isEqualTo(200);
                 assertThat(JsonPath.<Map<String, Object>>read(back.body(), "$"))
-                        .containsEntry("holds", "for all instances, as configured")
+                        .containsEntry("for", "all")
                         .containsEntry("now", Map.of("rate", "3/1d", "capacity", 3, "refill", "greedy"));
                 takeBack(later, "plans?tier=pro");
                 awaitSpec("shared", SHARED, one, other, later);
@@ -185,7 +186,8 @@ class RedisChangesTests {
                 RedisApplication other = start()) {
             String reply = change(one, "shared", "{\"capacity\": 7, \"for\": \"all\", \"until\": \"4s\"}");
             Instant until = Instant.parse(JsonPath.read(reply, "$.now.changed.until"));
-            assertThat(JsonPath.<String>read(reply, "$.holds")).isEqualTo("for all instances, until " + until);
+            assertThat(JsonPath.<String>read(reply, "$.for")).isEqualTo("all");
+            assertThat(JsonPath.<String>read(reply, "$.until")).isEqualTo(until.toString());
             awaitSpec("shared", SHARED.withCapacity(7), one, other);
             redis.kill();
 
@@ -258,7 +260,7 @@ class RedisChangesTests {
             awaitSpec("here", BucketSpec.of("2/1d"), one, other);
             assertThat(spec(one, "shared")).isEqualTo(SHARED);
             assertThat(spec(other, "shared")).isEqualTo(SHARED.withCapacity(5));
-            assertThat(takeBack(other, "shared?").body()).contains("for this instance, as configured");
+            assertThat(takeBack(other, "shared?").body()).contains("\"for\":\"instance\"");
             assertThat(spec(other, "shared")).isEqualTo(SHARED);
         }
     }
@@ -418,7 +420,7 @@ class RedisChangesTests {
                             + " 'ratelimit.backend: redis', or 'backend: redis' for a policy, and don't set"
                             + " 'ratelimit.redis.changes: false'");
             change(one, "shared", "{\"capacity\": 9}");
-            assertThat(takeBack(one, "shared?").body()).contains("for this instance, as configured");
+            assertThat(takeBack(one, "shared?").body()).contains("\"for\":\"instance\"");
             assertThat(spec(one, "shared")).isEqualTo(SHARED);
         }
     }
