@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Demand {
 
+    private static final int MIN_KEYS = 30;
+    private static final Duration MIN_MEASURED = Duration.ofMinutes(10);
     private static final Duration MAX_WITHIN = Duration.ofDays(30);
     private static final int MAX_LENGTH = 32;
 
@@ -316,6 +318,15 @@ public final class Demand {
             }
         }
         return tightest;
+    }
+
+    /**
+     * Returns whether the traffic is too little to suggest a limit from it: less than ten minutes, or fewer than 30 keys.
+     *
+     * @param global whether all calls have one key, so that ten minutes are enough
+     */
+    public boolean isTooLittle(boolean global) {
+        return measured.compareTo(MIN_MEASURED) < 0 || !global && keys < MIN_KEYS;
     }
 
     private @Nullable BucketSpec spec(Rate rate, double capacity) {

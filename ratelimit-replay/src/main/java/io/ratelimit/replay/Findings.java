@@ -3,6 +3,8 @@ package io.ratelimit.replay;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.demand.Demand;
+import io.ratelimit.demand.Demand.Suggestion;
 import io.ratelimit.policy.RateLimitProperties;
 import java.time.Duration;
 import java.time.Instant;
@@ -12,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** The figures and sentences that the reports of a replay share. */
 record Findings(
@@ -161,6 +164,12 @@ record Findings(
                 .filter(result -> !isDecided(result))
                 .forEach(result -> reasons.put(result.policy.name(), "the log lacks " + result.lacks()));
         return reasons;
+    }
+
+    /** Returns the limit for the share of keys of the command line; null if there is none, or the traffic is too little. */
+    @Nullable
+    Suggestion suggestion(ThrottlePolicy policy, Demand demand) {
+        return demand.isTooLittle(policy.isGlobal()) ? null : demand.suggest(options.touch(), options.within());
     }
 
     /** Returns whether the demand, which is measured for greedy refill, is that of a policy with another refill. */

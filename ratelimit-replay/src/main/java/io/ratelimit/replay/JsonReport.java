@@ -132,8 +132,8 @@ final class JsonReport {
         tree.put("refunds", findings.refunds(policy));
         tree.put("calendar", isCalendar(policy));
         tree.put("touch", findings.options().touch());
-        Suggestion suggestion =
-                demand.suggest(findings.options().touch(), findings.options().within());
+        tree.put("tooLittle", demand.isTooLittle(policy.isGlobal()));
+        Suggestion suggestion = findings.suggestion(policy, demand);
         if (suggestion != null) {
             tree.put("suggestedRate", suggestion.spec().rate().toString());
             tree.put("suggestedCapacity", suggestion.spec().capacity());

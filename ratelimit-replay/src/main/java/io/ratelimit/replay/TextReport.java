@@ -97,16 +97,20 @@ final class TextReport {
 
     private void printSuggestion(PrintWriter out, ThrottlePolicy policy, @Nullable String tier) {
         Demand demand = findings.replay().demand(policy.name(), tier);
-        Suggestion suggestion = demand == null
-                ? null
-                : demand.suggest(findings.options().touch(), findings.options().within());
         if (demand != null && demand.sample() > 0) {
+            Suggestion suggestion = findings.suggestion(policy, demand);
             String aim = policy.isGlobal()
                     ? "to deny nothing"
                     : "to touch at most "
                             + percent(Math.round(findings.options().touch() * 1e6), 1_000_000) + " of the keys";
             out.printf("  %s%s: ", tier == null ? "" : tier + ", ", aim);
-            if (suggestion == null) {
+            if (demand.isTooLittle(policy.isGlobal())) {
+                out.printf(
+                        "too little traffic, %sin %s of the log (a limit is suggested after ten minutes%s)%n",
+                        policy.isGlobal() ? "" : count(demand.keys(), "key") + " ",
+                        duration(demand.measured()),
+                        policy.isGlobal() ? "" : " with at least 30 keys");
+            } else if (suggestion == null) {
                 out.printf(
                         "none yet, since each limit takes longer from empty to full than the %s of the log%n",
                         duration(demand.measured()));

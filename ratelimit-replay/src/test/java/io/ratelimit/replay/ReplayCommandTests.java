@@ -349,21 +349,46 @@ class ReplayCommandTests {
     }
 
     @Test
-    void aShortLogSuggestsNoLimitThatTakesLongerToFull() throws IOException {
+    void aShortLogSuggestsNoLimit() throws IOException {
         Files.writeString(
                 log,
                 line("10.0.0.1", "22/Nov/2026:10:00:00 +0000").repeat(3)
-                        + line("10.0.0.1", "22/Nov/2026:10:00:03 +0000"));
+                        + line("10.0.0.1", "22/Nov/2026:10:09:59 +0000"));
 
+        run("--json", directory.resolve("report.json").toString());
+        assertThat(report())
+                .contains("of the keys: too little traffic, 1 key in 9m of the log (a limit is suggested after ten"
+                        + " minutes with at least 30 keys)");
+        assertThat(directory.resolve("report.json")).content().contains("\"tooLittle\":true");
+
+        policy("{ rate: 1/1s }");
+        run();
+        assertThat(report())
+                .contains("to deny nothing: too little traffic, in 9m of the log (a limit is suggested after ten minutes)");
+    }
+
+    @Test
+    void aLogSuggestsNoLimitThatTakesLongerToFull() throws IOException {
+        thirtyKeysInTenMinutes();
+        policy("{ key: ip, rate: 1/1d }");
         run();
         assertThat(report())
                 .contains(
-                        "of the keys: none yet, since each limit takes longer from empty to full than the 3s of the log");
+                        "of the keys: none yet, since each limit takes longer from empty to full than the 10m of the log");
 
         policy("{ key: ip, rate: 1/1s, refund-on: 5xx }");
         run();
         assertThat(report())
-                .contains("of the keys: rate: 1/1s, capacity: 3 (touches 0 of 1 key; an upper bound, since");
+                .contains("of the keys: rate: 1/16s, capacity: 3 (touches 0 of 30 keys; a rate beyond the measured ones"
+                        + " may fit better; an upper bound, since");
+    }
+
+    private void thirtyKeysInTenMinutes() throws IOException {
+        StringBuilder lines = new StringBuilder();
+        for (int key = 1; key <= 30; key++) {
+            lines.append(line("10.0.0." + key, "22/Nov/2026:10:00:00 +0000").repeat(3));
+        }
+        Files.writeString(log, lines + line("10.0.0.1", "22/Nov/2026:10:10:00 +0000"));
     }
 
     @Test
@@ -381,7 +406,7 @@ class ReplayCommandTests {
     @Test
     void aGlobalPolicyHasNoKeys() throws IOException {
         policy("{ rate: 1/1s }");
-        Files.writeString(log, line("10.0.0.1") + line("10.0.0.1", "22/Nov/2026:10:01:00 +0000"));
+        Files.writeString(log, line("10.0.0.1") + line("10.0.0.1", "22/Nov/2026:10:10:00 +0000"));
 
         run();
 
@@ -393,7 +418,8 @@ class ReplayCommandTests {
     @Test
     void theSuggestionForACalendarQuotaSaysThatItIsForAnotherRefill() throws IOException {
         policy("{ key: ip, rate: 5/day, refill: calendar }");
-        Files.writeString(log, line("10.0.0.1").repeat(9) + line("10.0.0.1", "23/Nov/2026:10:00:00 +0000"));
+        thirtyKeysInTenMinutes();
+        Files.writeString(log, Files.readString(log) + line("10.0.0.1", "23/Nov/2026:10:00:00 +0000"));
 
         run("--html", directory.resolve("report.html").toString());
 

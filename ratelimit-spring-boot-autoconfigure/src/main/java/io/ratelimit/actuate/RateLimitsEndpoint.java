@@ -6,6 +6,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.Throttlers.UnknownPolicyException;
+import io.ratelimit.actuate.DemandReader.PolicyDemandDescriptor;
 import io.ratelimit.actuate.Descriptors.BucketDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangeDescriptor;
 import io.ratelimit.actuate.Descriptors.KeyDescriptor;

@@ -75,7 +75,7 @@ class DemandEndpointTests {
     }
 
     private void showsTheDemand() {
-        for (int client = 2; client <= 20; client++) {
+        for (int client = 2; client <= 40; client++) {
             for (int i = 0; i < client; i++) {
                 get("/named?name=" + client);
             }
@@ -85,31 +85,32 @@ class DemandEndpointTests {
         }
         assertThat(JsonPath.<String>read(
                         get("/actuator/ratelimits/named/demand?touch=10%25").body(), "$.demand.noSuggestion"))
-                .contains("longer from empty to full than the measured time");
-        server.advance(Duration.ofMinutes(30));
+                .isEqualTo(
+                        "too little traffic yet: a limit is suggested after ten minutes with requests of at least 30 keys");
+        server.advance(Duration.ofMinutes(60));
         get("/named?name=1");
         Response answer = get("/actuator/ratelimits/named/demand?touch=10%25&within=1m");
         assertThat(answer.status()).as(answer.body()).isEqualTo(200);
         Map<String, Object> demand = JsonPath.read(answer.body(), "$.demand");
-        assertThat(demand).containsEntry("keys", 20).containsEntry("sample", 20).containsEntry("requests", 210);
-        assertThat(demand).containsEntry("measuredMs", 1_800_000).doesNotContainKey("noSuggestion");
+        assertThat(demand).containsEntry("keys", 40).containsEntry("sample", 40).containsEntry("requests", 820);
+        assertThat(demand).containsEntry("measuredMs", 3_600_000).doesNotContainKey("noSuggestion");
         assertThat(demand.get("touched").toString()).doesNotContain("requestsAtMost");
         assertThat(JsonPath.<Map<String, Object>>read(demand, "$.suggestion.touched"))
                 .doesNotContainKey("requests");
         assertThat(JsonPath.<Number>read(demand, "$.suggestion.touched.requestsAtMost")
                         .doubleValue())
-                .isGreaterThan(3.0 / 210);
-        assertThat(JsonPath.<Integer>read(demand, "$.touched.keys")).isEqualTo(10);
-        assertThat(JsonPath.<Double>read(demand, "$.touched.share")).isEqualTo(0.5);
-        assertThat(JsonPath.<Double>read(demand, "$.touched.requests")).isEqualTo(55.0 / 210);
+                .isGreaterThan(10.0 / 820);
+        assertThat(JsonPath.<Integer>read(demand, "$.touched.keys")).isEqualTo(30);
+        assertThat(JsonPath.<Double>read(demand, "$.touched.share")).isEqualTo(0.75);
+        assertThat(JsonPath.<Double>read(demand, "$.touched.requests")).isEqualTo(465.0 / 820);
         assertThat(JsonPath.<List<String>>read(demand, "$.curves[*].rate"))
                 .containsExactly("5/8m", "5/4m", "5/2m", "5/1m", "10/1m", "20/1m", "40/1m", "80/1m", "160/1m");
         assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.p50.capacity"))
-                .isEqualTo(10);
-        assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.max.capacity"))
                 .isEqualTo(20);
-        assertThat(JsonPath.<Integer>read(demand, "$.suggestion.capacity")).isEqualTo(18);
-        assertThat(JsonPath.<Integer>read(demand, "$.suggestion.touched.keys")).isEqualTo(2);
+        assertThat(JsonPath.<Integer>read(demand, "$.curves[4].capacities.max.capacity"))
+                .isEqualTo(40);
+        assertThat(JsonPath.<Integer>read(demand, "$.suggestion.capacity")).isEqualTo(36);
+        assertThat(JsonPath.<Integer>read(demand, "$.suggestion.touched.keys")).isEqualTo(4);
         assertThat(JsonPath.<Boolean>read(demand, "$.suggestion.outermost")).isTrue();
         assertThat(JsonPath.<Integer>read(answer.body(), "$.tiers.pro.curves[4].capacities.max.capacity"))
                 .isEqualTo(30);
@@ -163,21 +164,27 @@ class DemandEndpointTests {
     @Test
     void theDashboardsDataHasASuggestionForEachShareAndTheStepOfThePresentLimit() {
         start("management.endpoints.web.exposure.include: ratelimitdashboard\n", POLICIES);
-        for (int client = 2; client <= 20; client++) {
+        for (int client = 2; client <= 40; client++) {
             for (int i = 0; i < client; i++) {
                 get("/named?name=" + client);
             }
         }
-        server.advance(Duration.ofMinutes(30));
+        assertThat(JsonPath.<List<Boolean>>read(
+                        get("/actuator/ratelimitdashboard/demand").body(), "$.policies.named[*].tooLittle"))
+                .containsExactly(true, true);
+        server.advance(Duration.ofMinutes(70));
         get("/named?name=1");
         String answer = get("/actuator/ratelimitdashboard/demand").body();
+        assertThat(JsonPath.<List<Boolean>>read(answer, "$.policies.named[*].tooLittle"))
+                .as("the tier has no clients")
+                .containsExactly(false, true);
         assertThat(JsonPath.<List<Integer>>read(answer, "$.policies.named[0].suggestions[*].capacity"))
-                .containsExactly(20, 20, 20, 19, 18);
+                .containsExactly(40, 40, 40, 38, 36);
         assertThat(JsonPath.<Integer>read(answer, "$.policies.named[0].measuredSeconds"))
-                .isEqualTo(1800);
+                .isEqualTo(4200);
         assertThat(JsonPath.<List<Double>>read(answer, "$.policies.named[0].rates[8].steps[?(@[0] == 10)][2]"))
                 .as("a looser limit denies at most what the present one denies")
-                .containsOnly(55.0 / 210);
+                .containsOnly(465.0 / 820);
     }
 
     @Test

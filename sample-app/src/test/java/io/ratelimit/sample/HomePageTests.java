@@ -246,7 +246,7 @@ class HomePageTests {
                         .headers(headers -> headers.setBasicAuth("admin", "admin"))
                         .retrieve()
                         .body(String.class))
-                .contains("\"suggestion\":{");
+                .contains("\"noSuggestion\":\"too little traffic yet");
         browser.nothingSticksOut();
     }
 

@@ -70,6 +70,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
      * @param global whether all requests have one key
      * @param refunds whether the policy gives tokens back, which the demand counts as used
      * @param calendar whether the limit's refill is that of a calendar; the rates and suggestions are for greedy refill
+     * @param tooLittle whether the traffic is too little for suggestions
      * @param suggestions the tightest limits for 100, 99.9, 99, 95 and 90 % of the keys; null where there is none
      */
     record LimitDemand(
@@ -82,10 +83,12 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
             boolean global,
             boolean refunds,
             boolean calendar,
+            boolean tooLittle,
             List<RateDemand> rates,
             List<@Nullable LimitData> suggestions) {
 
         static LimitDemand of(@Nullable String tier, boolean global, boolean refunds, boolean calendar, Demand demand) {
+            boolean tooLittle = demand.isTooLittle(global);
             return new LimitDemand(
                     tier,
                     demand.spec().capacity(),
@@ -96,11 +99,12 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
                     global,
                     refunds,
                     calendar,
+                    tooLittle,
                     IntStream.range(0, demand.rates().size())
                             .mapToObj(rate -> RateDemand.of(demand, rate))
                             .toList(),
                     DoubleStream.of(TOUCHED)
-                            .mapToObj(touch -> suggestion(demand, touch))
+                            .mapToObj(touch -> tooLittle ? null : suggestion(demand, touch))
                             .toList());
         }
 

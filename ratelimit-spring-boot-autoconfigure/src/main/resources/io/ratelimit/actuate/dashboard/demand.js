@@ -227,7 +227,7 @@ class DemandChart {
   }
 
   write(limit) {
-    const { sample, keys, rates, tier, global } = this.data;
+    const { sample, keys, rates, tier, global, tooLittle } = this.data;
     const { suggestion } = this;
     const rate = rates[limit.rate].rate;
     const spec = `${rate}, capacity ${demandNumber(limit.capacity)}`;
@@ -241,8 +241,12 @@ class DemandChart {
     this.sentence.textContent = text;
     this.hint.hidden = sample === 0;
     const measured = demandTime(this.data.measuredSeconds);
-    this.share.hidden = global;
-    this.hintText.textContent = (global ? 'all requests: ' : ' clients: ') + (suggestion
+    this.share.hidden = global || tooLittle;
+    this.hint.firstChild.data = tooLittle ? 'Too little traffic yet: ' : 'The tightest limit for ';
+    const clients = `${demandNumber(keys)} ${keys === 1 ? 'client' : 'clients'}`;
+    this.hintText.textContent = tooLittle
+        ? `${global ? '' : `${clients}, `}${measured}. A limit is suggested after ten minutes${global ? '' : ' with at least 30 clients'}.`
+        : (global ? 'all requests: ' : ' clients: ') + (suggestion
         ? `${rates[suggestion.rate].rate}, capacity ${demandNumber(suggestion.capacity)}`
             + `${suggestion.outermost ? '; a rate beyond those of this chart may fit better' : ''}.`
         : `none yet, since each takes longer than ${measured} from empty to full.`)
