@@ -155,7 +155,7 @@ public final class RequestPolicies {
         PathContainer path = endpoints.path(pattern);
         boolean exempt = endpoints.isExempt(method, pattern);
         return all.stream()
-                .filter(policy -> (!exempt || policy.keepsCharges()) && policy.covers(method, path))
+                .filter(policy -> (!exempt || policy.keepsCharges()) && policy.mayCover(method, path))
                 .map(RequestPolicy::policy)
                 .toList();
     }

@@ -11,6 +11,7 @@ import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.Settle;
+import io.ratelimit.web.servlet.endpoint.RequestPath;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -18,54 +19,73 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
-import org.springframework.http.server.PathContainer.Separator;
 import org.springframework.web.util.pattern.PathPattern;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /**
  * A policy as the filter enforces it: the requests that it covers, and the bucket and cost of each. Immutable.
  *
- * <p>Made by {@link #builder}.
+ * @param throttler answers for the policy
+ * @param key selects the bucket of a request
+ * @param cost the tokens that a request takes
+ * @param failures is notified when the cost or the condition can't be evaluated
+ * @param phase the phase in which the policy decides
+ * @param keepsCharges whether the policy keeps the tokens of a request that a later policy denies
+ * @param selection the covered requests
+ * @param refundOn the responses that give the tokens back, or null if there are none
+ * @param settle the place of the actual cost, or null if the cost is final
  */
-public final class RequestPolicy {
-
-    private final PolicyThrottler throttler;
-    private final RequestKey key;
-    private final FailureListener failures;
-    private final RequestCost cost;
-    private final Phase phase;
-    private final boolean keepsCharges;
-    private final List<PathPattern> paths;
-    private final List<PathPattern> excludePaths;
-    private final Set<String> methods;
-    private final @Nullable RequestCondition condition;
-    private final @Nullable RefundOn refundOn;
-    private final @Nullable Settle settle;
-
-    private RequestPolicy(Builder builder) {
-        this.throttler = builder.throttler;
-        this.key = builder.key;
-        this.failures = builder.failures;
-        this.cost = builder.cost;
-        this.phase = builder.phase;
-        this.keepsCharges = builder.keepsCharges;
-        this.paths = builder.paths;
-        this.excludePaths = builder.excludePaths;
-        this.methods = builder.methods;
-        this.condition = builder.condition;
-        this.refundOn = builder.refundOn;
-        this.settle = builder.settle;
-    }
+public record RequestPolicy(
+        PolicyThrottler throttler,
+        RequestKey key,
+        RequestCost cost,
+        FailureListener failures,
+        Phase phase,
+        boolean keepsCharges,
+        Selection selection,
+        @Nullable RefundOn refundOn,
+        @Nullable Settle settle) {
 
     /**
-     * Returns a builder of a policy that charges each request one token, after authentication.
+     * The requests that a policy covers.
      *
-     * @param throttler answers for the policy
-     * @param key selects the bucket of a request
-     * @param failures is notified when the cost or the condition can't be evaluated
+     * @param paths the covered paths, below the context path; empty for all paths
+     * @param excludePaths the paths that the policy doesn't cover
+     * @param methods the covered methods, where GET includes HEAD; empty for all methods
+     * @param condition the condition of covered requests, or null if there is none
      */
-    public static Builder builder(PolicyThrottler throttler, RequestKey key, FailureListener failures) {
-        return new Builder(throttler, key, failures);
+    public record Selection(
+            List<PathPattern> paths,
+            List<PathPattern> excludePaths,
+            Set<String> methods,
+            @Nullable RequestCondition condition) {
+
+        public Selection {
+            paths = List.copyOf(paths);
+            excludePaths = List.copyOf(excludePaths);
+            methods = Set.copyOf(methods);
+        }
+
+        boolean covers(String method) {
+            return methods.isEmpty() || methods.contains(method) || method.equals("HEAD") && methods.contains("GET");
+        }
+
+        /**
+         * Returns whether a path is covered. A filter behind this one may drop a trailing slash, so it is ignored for
+         * included paths. Exclusions match literally. Tries each pattern: a request's policies are found by an index.
+         */
+        boolean covers(RequestPath path) {
+            return !isExcluded(path)
+                    && (paths.isEmpty() || matches(paths, path) || matches(paths, path.withoutTrailingSlash()));
+        }
+
+        boolean isExcluded(RequestPath path) {
+            return matches(excludePaths, path);
+        }
+
+        private static boolean matches(List<PathPattern> patterns, RequestPath path) {
+            return patterns.stream().anyMatch(pattern -> pattern.matches(path.parsed()));
+        }
     }
 
     /** Returns the limit as it is now. */
@@ -73,9 +93,24 @@ public final class RequestPolicy {
         return throttler.policy();
     }
 
-    /** Returns the key, which selects the bucket of a request. */
-    public RequestKey key() {
-        return key;
+    /** Returns the covered paths, below the context path. Empty for all paths. */
+    public List<PathPattern> paths() {
+        return selection.paths();
+    }
+
+    /** Returns the paths that the policy doesn't cover. */
+    public List<PathPattern> excludePaths() {
+        return selection.excludePaths();
+    }
+
+    /** Returns the covered methods, where GET includes HEAD. Empty for all methods. */
+    public Set<String> methods() {
+        return selection.methods();
+    }
+
+    /** Returns the condition of covered requests, or null if there is none. */
+    public @Nullable RequestCondition condition() {
+        return selection.condition();
     }
 
     /**
@@ -84,56 +119,6 @@ public final class RequestPolicy {
      */
     boolean showsLevel() {
         return key.isPerClient() && (refundOn == null || !refundOn.coversSuccess());
-    }
-
-    /** Returns the tokens that a request takes. */
-    public RequestCost cost() {
-        return cost;
-    }
-
-    /** Returns the phase in which the policy decides. */
-    public Phase phase() {
-        return phase;
-    }
-
-    /** Returns whether the policy keeps the tokens of a request that a later policy denies. */
-    public boolean keepsCharges() {
-        return keepsCharges;
-    }
-
-    /** Returns the covered paths, below the context path. Empty for all paths. */
-    public List<PathPattern> paths() {
-        return paths;
-    }
-
-    /** Returns the paths that the policy doesn't cover. */
-    public List<PathPattern> excludePaths() {
-        return excludePaths;
-    }
-
-    /** Returns the covered methods, where GET includes HEAD. Empty for all methods. */
-    public Set<String> methods() {
-        return methods;
-    }
-
-    /** Returns the condition of covered requests, or null if there is none. */
-    public @Nullable RequestCondition condition() {
-        return condition;
-    }
-
-    /** Returns the responses that give the tokens back, or null if there are none. */
-    public @Nullable RefundOn refundOn() {
-        return refundOn;
-    }
-
-    /** Returns the place of the actual cost, or null if the cost is final. */
-    public @Nullable Settle settle() {
-        return settle;
-    }
-
-    /** Returns the listener for what can't be evaluated. */
-    FailureListener failures() {
-        return failures;
     }
 
     /** Returns the charge for a request to a covered path, or null if the policy doesn't cover the request. */
@@ -147,6 +132,7 @@ public final class RequestPolicy {
 
     /** Returns whether the policy covers a request by its method and the condition. */
     boolean concerns(ServletRequestFacts request, ThrottlePolicy policy) {
+        RequestCondition condition = selection.condition();
         return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
     }
 
@@ -199,123 +185,25 @@ public final class RequestPolicy {
     }
 
     private boolean coversMethod(ServletRequestFacts request) {
-        return request.isPreflight() ? methods.contains("OPTIONS") : covers(request.method());
-    }
-
-    private boolean covers(String method) {
-        return methods.isEmpty() || methods.contains(method) || method.equals("HEAD") && methods.contains("GET");
+        return request.isPreflight() ? methods().contains("OPTIONS") : selection.covers(request.method());
     }
 
     /** Returns whether the policy may cover requests to an endpoint. The condition is not considered. */
-    boolean covers(String method, PathContainer pattern) {
-        return covers(method)
-                && !matches(excludePaths, pattern)
-                && (isIncluded(pattern) || paths.stream().anyMatch(path -> isBelow(path, pattern)));
+    boolean mayCover(String method, PathContainer endpoint) {
+        RequestPath path = RequestPath.of(endpoint);
+        return selection.covers(method)
+                && (selection.covers(path) || !selection.isExcluded(path) && hasPathBelow(endpoint));
     }
 
-    /** Returns whether a path, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
-    private static boolean isBelow(PathPattern path, PathContainer endpoint) {
-        return PathPatternParser.defaultInstance
-                .parse(endpoint.value())
-                .matches(PathContainer.parsePath(path.getPatternString()));
+    /** Returns whether one of the paths, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
+    private boolean hasPathBelow(PathContainer endpoint) {
+        PathPattern pattern = PathPatternParser.defaultInstance.parse(endpoint.value());
+        return paths().stream()
+                .anyMatch(path -> pattern.matches(PathContainer.parsePath(path.getPatternString())));
     }
 
-    /**
-     * Returns whether the policy covers a path. Exclusions match literally, also for a trailing slash. Tries each pattern: a
-     * request's policies are found by an index.
-     */
+    /** Returns whether the policy covers a path. */
     public boolean covers(PathContainer path) {
-        return isIncluded(path) && !matches(excludePaths, path);
-    }
-
-    /** Returns whether a path is included. A filter behind this one may drop a trailing slash, so it is ignored. */
-    private boolean isIncluded(PathContainer path) {
-        return paths.isEmpty() || matches(paths, path) || matches(paths, withoutTrailingSlash(path));
-    }
-
-    private static boolean matches(List<PathPattern> patterns, PathContainer path) {
-        for (int i = 0; i < patterns.size(); i++) {
-            if (patterns.get(i).matches(path)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private static PathContainer withoutTrailingSlash(PathContainer path) {
-        int last = path.elements().size() - 1;
-        return last > 0 && path.elements().get(last) instanceof Separator ? path.subPath(0, last) : path;
-    }
-
-    /** A builder of {@link RequestPolicy}. */
-    public static final class Builder {
-
-        private final PolicyThrottler throttler;
-        private final RequestKey key;
-        private final FailureListener failures;
-        private RequestCost cost = RequestCost.of(1);
-        private Phase phase = Phase.AFTER_AUTHENTICATION;
-        private boolean keepsCharges;
-        private List<PathPattern> paths = List.of();
-        private List<PathPattern> excludePaths = List.of();
-        private Set<String> methods = Set.of();
-        private @Nullable RequestCondition condition;
-        private @Nullable RefundOn refundOn;
-        private @Nullable Settle settle;
-
-        private Builder(PolicyThrottler throttler, RequestKey key, FailureListener failures) {
-            this.throttler = throttler;
-            this.key = key;
-            this.failures = failures;
-        }
-
-        /** Sets the tokens that a request takes; by default 1. */
-        public Builder cost(RequestCost cost) {
-            this.cost = cost;
-            return this;
-        }
-
-        /** Sets the phase, and whether the policy keeps the tokens of a request that a later policy denies. */
-        public Builder phase(Phase phase, boolean keepsCharges) {
-            this.phase = phase;
-            this.keepsCharges = keepsCharges;
-            return this;
-        }
-
-        /** Sets the covered paths, below the context path (none for all), and the exceptions. */
-        public Builder paths(List<PathPattern> paths, List<PathPattern> excludePaths) {
-            this.paths = List.copyOf(paths);
-            this.excludePaths = List.copyOf(excludePaths);
-            return this;
-        }
-
-        /** Sets the covered methods, where GET includes HEAD; none for all. */
-        public Builder methods(Set<String> methods) {
-            this.methods = Set.copyOf(methods);
-            return this;
-        }
-
-        /** Sets the condition of covered requests; null for none. */
-        public Builder condition(@Nullable RequestCondition condition) {
-            this.condition = condition;
-            return this;
-        }
-
-        /** Sets the responses that give the tokens back; null for none. */
-        public Builder refundOn(@Nullable RefundOn refundOn) {
-            this.refundOn = refundOn;
-            return this;
-        }
-
-        /** Sets the place of the actual cost; null for a final cost. */
-        public Builder settle(@Nullable Settle settle) {
-            this.settle = settle;
-            return this;
-        }
-
-        /** Returns the policy. */
-        public RequestPolicy build() {
-            return new RequestPolicy(this);
-        }
+        return selection.covers(RequestPath.of(path));
     }
 }

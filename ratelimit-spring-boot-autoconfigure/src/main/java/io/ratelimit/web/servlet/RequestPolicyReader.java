@@ -67,20 +67,21 @@ record RequestPolicyReader(
         if (!keepsCharges) {
             excluded.addAll(excludedForAll);
         }
-        return RequestPolicy.builder(
-                        throttlers.get(configured.name()),
-                        policies.key(configured, throttlers.listener()),
-                        policies.failures())
-                .cost(policies.cost(configured))
-                .phase(
-                        PolicyPhase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
-                        keepsCharges)
-                .paths(withoutTrailingSlash(patterns(configured.property("paths"), policy.paths())), excluded)
-                .methods(methods(configured.property("methods"), policy.methods()))
-                .condition(policies.condition(configured))
-                .settle(policy.settle())
-                .refundOn(refundOn(configured.property("refund-on"), policy.refundOn()))
-                .build();
+        RequestPolicy.Selection selection = new RequestPolicy.Selection(
+                withoutTrailingSlash(patterns(configured.property("paths"), policy.paths())),
+                excluded,
+                methods(configured.property("methods"), policy.methods()),
+                policies.condition(configured));
+        return new RequestPolicy(
+                throttlers.get(configured.name()),
+                policies.key(configured, throttlers.listener()),
+                policies.cost(configured),
+                policies.failures(),
+                PolicyPhase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
+                keepsCharges,
+                selection,
+                refundOn(configured.property("refund-on"), policy.refundOn()),
+                policy.settle());
     }
 
     private static void checkTier(ConfiguredPolicy policy) {

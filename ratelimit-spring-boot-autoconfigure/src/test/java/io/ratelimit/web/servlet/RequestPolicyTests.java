@@ -6,6 +6,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.GlobalThrottler;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
 import io.ratelimit.key.ip.ClientIp;
@@ -13,6 +14,7 @@ import io.ratelimit.policy.Phase;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.endpoint.RequestPath;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.RepeatedTest;
@@ -29,13 +31,16 @@ class RequestPolicyTests {
     private static final ClientIp ADDRESSES = new ClientIp(List.of(), "x-forwarded-for", 64);
 
     private static RequestPolicy policy(List<String> paths, List<String> excludePaths) {
-        return RequestPolicy.builder(
-                        new GlobalThrottler(ThrottlePolicy.of("policy", BucketSpec.of("1/1s"))),
-                        new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed, ThrottleListener.NONE),
-                        RequestPolicyTests::failed)
-                .phase(Phase.BEFORE_AUTHENTICATION, false)
-                .paths(patterns(paths), patterns(excludePaths))
-                .build();
+        return new RequestPolicy(
+                new GlobalThrottler(ThrottlePolicy.of("policy", BucketSpec.of("1/1s"))),
+                new RequestKey(List.of(), MissingKey.DENY, RequestPolicyTests::failed, ThrottleListener.NONE),
+                RequestCost.of(1),
+                RequestPolicyTests::failed,
+                Phase.BEFORE_AUTHENTICATION,
+                false,
+                new RequestPolicy.Selection(patterns(paths), patterns(excludePaths), Set.of(), null),
+                null,
+                null);
     }
 
     private static void failed(String policy, String what, String why) {
