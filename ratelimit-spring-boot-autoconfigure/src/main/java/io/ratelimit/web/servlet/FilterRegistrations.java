@@ -2,13 +2,9 @@ package io.ratelimit.web.servlet;
 
 import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.RateLimitProperties;
-import io.ratelimit.web.servlet.rejection.LimitHeaders;
-import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import java.util.EnumSet;
-import java.util.HashMap;
-import java.util.Map;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.core.env.Environment;
@@ -51,17 +47,6 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
 
     FilterRegistrationBean<DispatchFilter> dispatches(ServerLimits.Late limits) {
         return registration(new DispatchFilter(limits), DISPATCHES, beforeSecurity(), LATER);
-    }
-
-    /** Returns the headers of each policy. */
-    static LimitHeaders headers(RateLimitProperties properties) {
-        Map<String, RateLimitHeaders> ofPolicies = new HashMap<>();
-        properties.policies().forEach((name, policy) -> {
-            if (policy.headers() != null) {
-                ofPolicies.put(name, RateLimitHeaders.valueOf(policy.headers().name()));
-            }
-        });
-        return new LimitHeaders(RateLimitHeaders.valueOf(properties.headers().name()), ofPolicies);
     }
 
     private static <T extends Filter> FilterRegistrationBean<T> registration(

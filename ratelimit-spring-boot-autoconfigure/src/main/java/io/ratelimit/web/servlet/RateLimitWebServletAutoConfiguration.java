@@ -7,16 +7,14 @@ import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.PolicyPhase;
 import io.ratelimit.policy.RateLimitProperties;
-import io.ratelimit.policy.RejectionDelay;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import io.ratelimit.web.servlet.rejection.ErrorPages;
+import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import io.ratelimit.web.servlet.rejection.ProblemRejectionHandler;
+import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import io.swagger.v3.oas.models.OpenAPI;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springdoc.core.customizers.GlobalOpenApiCustomizer;
@@ -72,14 +70,23 @@ public final class RateLimitWebServletAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     RejectionHandler rateLimitRejectionHandler(
-            ObjectProvider<ErrorViewResolver> pages, ObjectProvider<ViewResolver> views) {
-        Map<String, Integer> statuses = new HashMap<>();
-        properties.policies().forEach((name, policy) -> statuses.put(name, policy.status()));
+            PolicyResponses responses, ObjectProvider<ErrorViewResolver> pages, ObjectProvider<ViewResolver> views) {
         return new ProblemRejectionHandler(
-                FilterRegistrations.headers(properties),
-                statuses,
-                new ErrorPages(
-                        pages.orderedStream().toList(), views.orderedStream().toList()));
+                responses, pages.orderedStream().toList(), views.orderedStream().toList());
+    }
+
+    @Bean
+    PolicyResponses rateLimitPolicyResponses() {
+        PolicyResponses responses = new PolicyResponses(headers(properties.headers()));
+        properties.policies().forEach((name, policy) -> {
+            RateLimitHeaders own = policy.headers() == null ? null : headers(policy.headers());
+            responses.add(name, policy.status(), policy.rejectionDelay(), own);
+        });
+        return responses;
+    }
+
+    private static RateLimitHeaders headers(Enum<?> written) {
+        return RateLimitHeaders.valueOf(written.name());
     }
 
     @Bean
@@ -92,15 +99,13 @@ public final class RateLimitWebServletAutoConfiguration {
     Rejections rateLimitRejections(
             Throttlers throttlers,
             RejectionHandler handler,
+            PolicyResponses responses,
             TimeSource time,
             Endpoints endpoints,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
-        Map<String, RejectionDelay> delays = new HashMap<>();
-        properties.policies().forEach((name, policy) -> delays.put(name, policy.rejectionDelay()));
         return Rejections.of(
                 handler,
-                FilterRegistrations.headers(properties),
-                delays,
+                responses,
                 time,
                 throttlers.listener(),
                 endpoints,

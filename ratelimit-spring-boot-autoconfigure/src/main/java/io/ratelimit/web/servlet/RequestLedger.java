@@ -4,8 +4,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.policy.Phase;
-import io.ratelimit.web.servlet.rejection.LimitHeaders;
-import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
+import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
 import jakarta.servlet.DispatcherType;
@@ -142,7 +141,7 @@ final class RequestLedger {
      */
     private void showTightest(Decision decision, HttpServletResponse response) {
         Answer before = tightest;
-        LimitHeaders headers = limits.rejections().headers();
+        PolicyResponses responses = limits.rejections().responses();
         List<Answer> answers = decision.answers();
         double smallest = before == null ? Double.MAX_VALUE : share(before);
         for (int i = 0; i < answers.size(); i++) {
@@ -150,13 +149,13 @@ final class RequestLedger {
             double share = share(answer);
             if (share < smallest
                     && limits.policies().of(answer.charge()).showsLevel()
-                    && headers.of(answer.policy()) != RateLimitHeaders.NONE) {
+                    && responses.show(answer)) {
                 smallest = share;
                 tightest = answer;
             }
         }
         if (tightest != null && tightest != before) {
-            headers.replace(before, tightest, response);
+            responses.replace(before, tightest, response);
         }
     }
 

@@ -198,8 +198,12 @@ public record RequestPolicy(
     /** Returns whether one of the paths, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
     private boolean hasPathBelow(PathContainer endpoint) {
         PathPattern pattern = PathPatternParser.defaultInstance.parse(endpoint.value());
-        return paths().stream()
-                .anyMatch(path -> pattern.matches(PathContainer.parsePath(path.getPatternString())));
+        for (PathPattern path : paths()) {
+            if (pattern.matches(PathContainer.parsePath(path.getPatternString()))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns whether the policy covers a path. */

@@ -8,13 +8,12 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import io.ratelimit.web.servlet.rejection.LimitHeaders;
+import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.support.StaticListableBeanFactory;
@@ -30,7 +29,6 @@ class BoundRequestTests {
         Endpoints endpoints = new Endpoints("dispatcherServlet", "", List.of());
         ClientIp clientIp = new ClientIp(List.of(), "x-forwarded-for", 64);
         Throttlers throttlers = Throttlers.local(List.of());
-        LimitHeaders headers = new LimitHeaders(RateLimitHeaders.NONE, Map.of());
         StaticListableBeanFactory beans = new StaticListableBeanFactory();
         beans.addBean("throttlers", throttlers);
         beans.addBean("policies", new RequestPolicies(List.of(), endpoints, clientIp, ThrottleListener.NONE));
@@ -38,8 +36,7 @@ class BoundRequestTests {
                 "rejections",
                 Rejections.of(
                         (request, response, decision) -> {},
-                        headers,
-                        Map.of(),
+                        new PolicyResponses(RateLimitHeaders.NONE),
                         TimeSource.system(),
                         ThrottleListener.NONE,
                         endpoints,

@@ -4,12 +4,9 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
-import io.ratelimit.policy.RejectionDelay;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
@@ -37,28 +34,17 @@ final class DelayedRejections implements SmartLifecycle {
 
     private static final Log logger = LogFactory.getLog(DelayedRejections.class);
 
-    private final Map<String, Long> delayNanos = new HashMap<>();
+    private final PolicyResponses responses;
     private final TimeSource time;
     private final Semaphore permits = new Semaphore(MAX_WAITING);
     private final Set<DelayedRejection> waiting = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean warned = new AtomicBoolean();
     private volatile boolean running = true;
 
-    /**
-     * @param delays the delay of each policy, by name; policies that are missing have none
-     */
-    DelayedRejections(Map<String, RejectionDelay> delays, TimeSource time) {
-        delays.forEach((policy, delay) -> {
-            if (!delay.isNone()) {
-                delayNanos.put(policy, delay.time().toNanos());
-            }
-        });
+    /** @param responses the delay of each policy */
+    DelayedRejections(PolicyResponses responses, TimeSource time) {
+        this.responses = responses;
         this.time = time;
-    }
-
-    /** Returns whether no policy has a delay. */
-    boolean isEmpty() {
-        return delayNanos.isEmpty();
     }
 
     /**
@@ -67,7 +53,7 @@ final class DelayedRejections implements SmartLifecycle {
      * @return false if the caller must write the response now
      */
     boolean defer(HttpServletRequest request, Decision decision) {
-        long delay = isEmpty() ? 0 : delayOf(decision);
+        long delay = responses.anyDelay() ? delayOf(decision) : 0;
         if (delay == 0 || !running || !isPossible(request) || !permits.tryAcquire()) {
             return false;
         }
@@ -85,7 +71,7 @@ final class DelayedRejections implements SmartLifecycle {
 
     /** Returns whether rejections by a policy are delayed where possible. */
     boolean delays(ThrottlePolicy policy) {
-        return delayNanos.containsKey(policy.name());
+        return responses.of(policy).delayNanos > 0;
     }
 
     private void schedule(AsyncContext async, HttpServletRequest request, Decision decision, long delay) {
@@ -107,7 +93,7 @@ final class DelayedRejections implements SmartLifecycle {
     private long delayOf(Decision decision) {
         long longest = 0;
         for (Answer denial : decision.denials()) {
-            longest = Math.max(longest, delayNanos.getOrDefault(denial.policy().name(), 0L));
+            longest = Math.max(longest, responses.of(denial.policy()).delayNanos);
         }
         return longest;
     }

@@ -20,7 +20,7 @@ import org.springframework.web.servlet.ViewResolver;
  *
  * <p>The views are rendered outside of Spring MVC's servlet, since a rejected request doesn't reach it.
  */
-public final class ErrorPages {
+final class ErrorPages {
 
     private static final Log logger = LogFactory.getLog(ErrorPages.class);
 
@@ -32,7 +32,7 @@ public final class ErrorPages {
      * @param pages the resolvers of error pages, in order
      * @param views the resolvers of the names of views, in order
      */
-    public ErrorPages(List<ErrorViewResolver> pages, List<ViewResolver> views) {
+    ErrorPages(List<ErrorViewResolver> pages, List<ViewResolver> views) {
         this.pages = List.copyOf(pages);
         this.views = List.copyOf(views);
     }

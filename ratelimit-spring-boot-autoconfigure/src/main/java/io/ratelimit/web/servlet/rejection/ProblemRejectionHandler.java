@@ -3,6 +3,9 @@ package io.ratelimit.web.servlet.rejection;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.policy.RejectionDelay;
+import io.ratelimit.web.servlet.rejection.PolicyResponses.PolicyResponse;
+import io.ratelimit.web.servlet.rejection.PolicyResponses.Status;
 import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -12,10 +15,11 @@ import java.util.Date;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.springframework.boot.webmvc.autoconfigure.error.ErrorViewResolver;
 import org.springframework.http.HttpHeaders;
-import org.springframework.http.HttpStatus;
+import org.springframework.web.servlet.ViewResolver;
 
 /**
  * The built-in handler: writes a problem (RFC 9457) of a type that the RateLimit headers draft registers, one line of text
@@ -29,80 +33,31 @@ public final class ProblemRejectionHandler implements RejectionHandler {
     private static final String QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded";
     private static final String REDUCED_CAPACITY =
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+    private static final String RETRY = ",\"retryAfterMs\":";
     private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
 
-    private final LimitHeaders headers;
-    private final Map<String, Status> statuses = new HashMap<>();
+    private final PolicyResponses responses;
     private final ErrorPages pages;
-    private final Map<String, Template> templates = new ConcurrentHashMap<>();
-
-    /** A status code and its name. */
-    private record Status(int code, String title) {
-
-        private static final Status TOO_MANY_REQUESTS = of(HttpStatus.TOO_MANY_REQUESTS.value());
-        private static final Status FORBIDDEN = of(HttpStatus.FORBIDDEN.value());
-        private static final Status UNAVAILABLE = of(HttpStatus.SERVICE_UNAVAILABLE.value());
-
-        static Status of(int code) {
-            HttpStatus status = HttpStatus.resolve(code);
-            return new Status(code, status == null ? "Request Rejected" : status.getReasonPhrase());
-        }
-    }
-
-    /** A problem that is encoded except for its two numbers, the milliseconds until a retry. */
-    private record Template(byte[] beforeDetail, byte[] beforeMember) {
-
-        private static final String DETAIL = "retry after ";
-        private static final String MEMBER = "\"retryAfterMs\":";
-
-        static Template of(String problem) {
-            int detail = problem.indexOf(DETAIL) + DETAIL.length();
-            int member = problem.lastIndexOf(MEMBER) + MEMBER.length();
-            String rest = problem.substring(problem.indexOf(' ', detail), member);
-            return new Template(
-                    problem.substring(0, detail).getBytes(StandardCharsets.UTF_8),
-                    rest.getBytes(StandardCharsets.UTF_8));
-        }
-
-        byte[] withMillis(String millis) {
-            byte[] problem = new byte[beforeDetail.length + beforeMember.length + 2 * millis.length() + 1];
-            int end = append(problem, 0, beforeDetail);
-            end = append(problem, append(problem, end, millis), beforeMember);
-            problem[append(problem, end, millis)] = '}';
-            return problem;
-        }
-
-        private static int append(byte[] to, int end, byte[] bytes) {
-            System.arraycopy(bytes, 0, to, end, bytes.length);
-            return end + bytes.length;
-        }
-
-        private static int append(byte[] to, int end, String digits) {
-            for (int i = 0; i < digits.length(); i++) {
-                to[end + i] = (byte) digits.charAt(i);
-            }
-            return end + digits.length();
-        }
-    }
 
     /**
      * Creates a handler that doesn't use the application's own error pages.
      *
-     * @see #ProblemRejectionHandler(LimitHeaders, Map, ErrorPages)
+     * @param headers the headers in addition to {@code Retry-After} and {@code X-RetryAfterMs}
+     * @param statuses the response status of each policy, by name; 429 for policies that are missing
      */
     public ProblemRejectionHandler(RateLimitHeaders headers, Map<String, Integer> statuses) {
-        this(new LimitHeaders(headers, Map.of()), statuses, new ErrorPages(List.of(), List.of()));
+        this(new PolicyResponses(headers), List.of(), List.of());
+        statuses.forEach((policy, status) -> responses.add(policy, status, RejectionDelay.NONE, null));
     }
 
     /**
-     * @param headers the headers in addition to {@code Retry-After} and {@code X-RetryAfterMs}
-     * @param statuses the response status of each policy, by name; 429 for policies that are missing
-     * @param pages the application's own error pages
+     * @param responses the status and the headers of each policy
+     * @param pages the resolvers of the application's own error pages, in order
+     * @param views the resolvers of the names of views, in order
      */
-    public ProblemRejectionHandler(LimitHeaders headers, Map<String, Integer> statuses, ErrorPages pages) {
-        this.headers = headers;
-        this.pages = pages;
-        statuses.forEach((policy, status) -> this.statuses.put(policy, Status.of(status)));
+    public ProblemRejectionHandler(PolicyResponses responses, List<ErrorViewResolver> pages, List<ViewResolver> views) {
+        this.responses = responses;
+        this.pages = new ErrorPages(pages, views);
     }
 
     @Override
@@ -120,7 +75,7 @@ public final class ProblemRejectionHandler implements RejectionHandler {
         }
         boolean isQuota = decision.outcome() != Outcome.MISSING_KEY && decision.outcome() != Outcome.BACKEND_FAILED;
         if (isQuota && !denials.isEmpty()) {
-            headers.write(denials, response);
+            responses.write(denials, response);
         }
         Form form = Form.of(request);
         if (form == Form.PROBLEM && decision.outcome() == Outcome.DENIED && denials.size() == 1) {
@@ -143,11 +98,11 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
     /** Returns the problem of requests that one policy denies for now. */
     private Template template(Decision decision, List<Answer> denials, Status status) {
-        String policy = denials.get(0).policy().name();
-        Template template = templates.get(policy);
+        PolicyResponse policy = responses.of(denials.get(0).policy());
+        Template template = policy.problem;
         if (template == null) {
-            template = Template.of(problem(decision, denials, status, decision.describe("request"), ""));
-            templates.put(policy, template);
+            template = Template.of(beforeDetail(decision, status), decision, afterDetail(denials));
+            policy.problem = template;
         }
         return template;
     }
@@ -180,36 +135,67 @@ public final class ProblemRejectionHandler implements RejectionHandler {
             default ->
                 decision.answers().isEmpty()
                         ? Status.TOO_MANY_REQUESTS
-                        : statuses.getOrDefault(
-                                decision.decisiveDenial().policy().name(), Status.TOO_MANY_REQUESTS);
+                        : responses.of(decision.decisiveDenial().policy()).status;
         };
     }
 
     private static String problem(
             Decision decision, List<Answer> denials, Status status, String detail, String millis) {
-        StringBuilder json = new StringBuilder(320).append('{');
-        if (decision.outcome() != Outcome.MISSING_KEY) {
-            String type = decision.outcome() == Outcome.BACKEND_FAILED ? REDUCED_CAPACITY : QUOTA_EXCEEDED;
-            json.append("\"type\":\"").append(type).append("\",");
-        }
-        json.append("\"title\":\"")
-                .append(status.title())
-                .append("\",\"status\":")
-                .append(status.code());
-        json.append(",\"detail\":\"").append(detail).append("\",\"violated-policies\":[");
-        for (int i = 0; i < denials.size(); i++) {
-            json.append(i == 0 ? "\"" : ",\"")
-                    .append(denials.get(i).policy().name())
-                    .append('"');
-        }
-        json.append(']');
-        if (decision.outcome().isTemporary()) {
-            json.append(",\"retryAfterMs\":").append(millis);
-        }
-        return json.append('}').toString();
+        String retry = decision.outcome().isTemporary() ? RETRY + millis : "";
+        return beforeDetail(decision, status) + detail + afterDetail(denials) + retry + "}";
+    }
+
+    private static String beforeDetail(Decision decision, Status status) {
+        String type = decision.outcome() == Outcome.BACKEND_FAILED ? REDUCED_CAPACITY : QUOTA_EXCEEDED;
+        return (decision.outcome() == Outcome.MISSING_KEY ? "{" : "{\"type\":\"" + type + "\",")
+                + "\"title\":\"" + status.title() + "\",\"status\":" + status.code() + ",\"detail\":\"";
+    }
+
+    private static String afterDetail(List<Answer> denials) {
+        return denials.stream()
+                .map(denial -> '"' + denial.policy().name() + '"')
+                .collect(Collectors.joining(",", "\",\"violated-policies\":[", "]"));
     }
 
     private static long millis(Decision decision) {
         return (decision.retryNanos() - 1) / MILLISECOND + 1;
+    }
+
+    /**
+     * A problem that is encoded except for its two numbers, the milliseconds until a retry. It makes a rejection as cheap as
+     * copying its bytes.
+     */
+    record Template(byte[] start, byte[] middle) {
+
+        /** The end of the sentence that describes a denial: its milliseconds stand before it. */
+        private static final String END = " ms.";
+
+        static Template of(String beforeDetail, Decision decision, String afterDetail) {
+            String detail = decision.describe("request");
+            int end = detail.length() - END.length() - Long.toString(millis(decision)).length();
+            return new Template(
+                    (beforeDetail + detail.substring(0, end)).getBytes(StandardCharsets.UTF_8),
+                    (END + afterDetail + RETRY).getBytes(StandardCharsets.UTF_8));
+        }
+
+        byte[] withMillis(String millis) {
+            byte[] problem = new byte[start.length + middle.length + 2 * millis.length() + 1];
+            int end = append(problem, 0, start);
+            end = append(problem, append(problem, end, millis), middle);
+            problem[append(problem, end, millis)] = '}';
+            return problem;
+        }
+
+        private static int append(byte[] to, int end, byte[] bytes) {
+            System.arraycopy(bytes, 0, to, end, bytes.length);
+            return end + bytes.length;
+        }
+
+        private static int append(byte[] to, int end, String digits) {
+            for (int i = 0; i < digits.length(); i++) {
+                to[end + i] = (byte) digits.charAt(i);
+            }
+            return end + digits.length();
+        }
     }
 }

@@ -6,14 +6,12 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
-import io.ratelimit.policy.RejectionDelay;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.Locale;
-import java.util.Map;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.i18n.LocaleContextHolder;
 import org.springframework.http.HttpHeaders;
@@ -36,19 +34,19 @@ public final class Rejections {
                     + "\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"" + INTERRUPTED + "\"}";
 
     private final RejectionHandler handler;
-    private final LimitHeaders headers;
+    private final PolicyResponses responses;
     private final ThrottleListener listener;
     private final DelayedRejections delayed;
     private final RejectionCors cors;
 
     private Rejections(
             RejectionHandler handler,
-            LimitHeaders headers,
+            PolicyResponses responses,
             ThrottleListener listener,
             DelayedRejections delayed,
             RejectionCors cors) {
         this.handler = handler;
-        this.headers = headers;
+        this.responses = responses;
         this.listener = listener;
         this.delayed = delayed;
         this.cors = cors;
@@ -57,32 +55,30 @@ public final class Rejections {
     /**
      * Returns the rejections of the application's own server.
      *
-     * @param headers the headers of responses, which are removed from one that began as that of an allowed request
-     * @param delays the delay of each policy, by name; policies that are missing have none
+     * @param responses the headers and the delay of each policy
      * @param listener is notified of delayed rejections
      * @param endpoints the endpoints, which decide whether Spring MVC handles a request
      * @param cors the CORS configuration for requests without one in Spring MVC
      */
     public static Rejections of(
             RejectionHandler handler,
-            LimitHeaders headers,
-            Map<String, RejectionDelay> delays,
+            PolicyResponses responses,
             TimeSource time,
             ThrottleListener listener,
             Endpoints endpoints,
             CorsConfigurationSource cors) {
-        DelayedRejections delayed = new DelayedRejections(delays, time);
-        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, cors));
+        DelayedRejections delayed = new DelayedRejections(responses, time);
+        return new Rejections(handler, responses, listener, delayed, new RejectionCors(endpoints, cors));
     }
 
     /** Returns the rejections of another server. Both share the limit of delayed rejections. */
     public Rejections forServer(RejectionHandler handler, Endpoints endpoints, CorsConfigurationSource cors) {
-        return new Rejections(handler, headers, listener, delayed, new RejectionCors(endpoints, cors));
+        return new Rejections(handler, responses, listener, delayed, new RejectionCors(endpoints, cors));
     }
 
-    /** Returns the headers that show clients their limits. */
-    public LimitHeaders headers() {
-        return headers;
+    /** Returns the responses of the policies. */
+    public PolicyResponses responses() {
+        return responses;
     }
 
     /** Returns whether the response is a rejection, with headers that aren't those of the request's handler. */
@@ -102,7 +98,7 @@ public final class Rejections {
 
     private void begin(HttpServletRequest request, HttpServletResponse response) {
         request.setAttribute(REJECTED, true);
-        headers.remove(response);
+        responses.remove(response);
     }
 
     private void reportDelayed(Decision decision) {
