@@ -88,7 +88,7 @@ final class LocalBucketStore implements BucketStore {
             buckets.keep(charge, bucket, 0);
         }
         Receipt receipt = taken < 0 ? null : bucket.receipt(charge.cost(), taken, nanos, returned);
-        return Answer.of(charge, bucket, taken, nanos, maxWait, receipt, buckets.isShared(bucket));
+        return new Answer(charge, bucket, taken, nanos, maxWait, receipt, buckets.isShared(bucket));
     }
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
@@ -108,7 +108,7 @@ final class LocalBucketStore implements BucketStore {
             BucketState bucket = buckets.peek(charge, nanos);
             long result = bucket.peek(charge.cost(), nanos, maxWait);
             if (result != BucketState.CLOSED) {
-                return Answer.of(charge, bucket, result, nanos, maxWait, null, buckets.isShared(bucket));
+                return new Answer(charge, bucket, result, nanos, maxWait, null, buckets.isShared(bucket));
             }
             Thread.onSpinWait();
         }

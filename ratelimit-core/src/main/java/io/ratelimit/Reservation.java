@@ -28,7 +28,7 @@ public final class Reservation {
             long returned) {
         this.bucket = bucket;
         this.cost = cost;
-        this.decision = Decision.of(state, cost, taken, nanos, maxWaitNanos);
+        this.decision = new Decision(state, cost, taken, nanos, maxWaitNanos);
         this.receipt = state.receipt(cost, taken, nanos, returned);
         this.dueNanos = nanos + decision.waitNanos();
     }

@@ -294,7 +294,7 @@ final class StoredBucket {
 
     private Answer answer(Charge charge, long result, long maxWaitNanos, @Nullable Object receipt) {
         long from = result == BucketState.NEVER_FITS ? nanos() : nanosToCountFrom();
-        return Answer.of(charge, state, result, from, maxWaitNanos, receipt, false);
+        return new Answer(charge, state, result, from, maxWaitNanos, receipt, false);
     }
 
     /**

@@ -4,6 +4,7 @@ import static io.ratelimit.Check.check;
 
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottleListener.Event;
 import io.ratelimit.ThrottlePolicy.Mode;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,12 +23,10 @@ import org.jspecify.annotations.Nullable;
  * The throttlers of several policies over one store. Thread-safe.
  *
  * <ul>
- *   <li>{@link #get} gives the throttler of one policy, and {@link PolicyThrottler#reconfigure(BucketSpec)} changes its
- *       rate and capacity.
+ *   <li>{@link #get} gives the throttler of one policy.
  *   <li>{@link #decide} and {@link #acquire} take from the buckets of several policies, all or none. {@code decide}
  *       answers at once; {@code acquire} waits for tokens that come in time.
  *   <li>{@link #giveBack} returns unused tokens, and {@link #settle} replaces an estimated cost by the actual cost.
- *   <li>{@link #snapshot(Charge)} shows a bucket, and {@link #reset(Charge)} forgets it.
  * </ul>
  */
 public final class Throttlers {
@@ -36,10 +35,9 @@ public final class Throttlers {
     public static final long MAX_SETTLED_COST = 1_000_000_000_000L;
 
     private volatile Map<String, PolicyThrottler> throttlers = Map.of();
-    private final BucketStore store;
-    private final ThrottleListener listeners;
-    private final ThrottleListener listener = new Notification();
     private final Map<String, PolicyThrottler> foreign = new ConcurrentHashMap<>();
+    private final BucketStore store;
+    private final Notifications listener;
     private final WaitQueues queues;
     private final Taker atOnce;
     private final Taker shadowWaiting;
@@ -53,7 +51,7 @@ public final class Throttlers {
     public Throttlers(
             Collection<ThrottlePolicy> policies, BucketStore store, TimeSource time, ThrottleListener listener) {
         this.store = store;
-        this.listeners = listener instanceof GuardedListeners ? listener : ThrottleListener.of(List.of(listener));
+        this.listener = new Notifications(this, listener);
         this.queues = new WaitQueues(this, store, time);
         this.atOnce = store::take;
         this.shadowWaiting = charges -> queues.takeInShadow(charges.get(0));
@@ -85,21 +83,19 @@ public final class Throttlers {
     private PolicyThrottler create(ThrottlePolicy policy) {
         PolicyThrottler throttler =
                 policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
-        PolicyListener own = listeners.added(throttler);
-        throttler.setListener(own == null ? PolicyListener.NONE : own);
+        throttler.setListener(listener.added(throttler));
         return throttler;
     }
 
     /**
-     * Returns the throttler of a charge's policy: the one that the policy leads to, or for a policy that wasn't read from
-     * a throttler, the one of its name. A policy that was never added gets one too, which isn't one of {@link #all}.
+     * Returns the throttler that a policy leads to, or of its name for one that wasn't read from a throttler. A policy
+     * that was never added gets one too, which isn't one of {@link #all}.
      */
     PolicyThrottler of(ThrottlePolicy policy) {
         PolicyThrottler own = policy.throttler();
-        return own != null && own.isOf(this) ? own : named(policy);
-    }
-
-    private PolicyThrottler named(ThrottlePolicy policy) {
+        if (own != null && own.isOf(this)) {
+            return own;
+        }
         PolicyThrottler added = throttlers.get(policy.name());
         return added != null ? added : foreign.computeIfAbsent(policy.name(), name -> create(policy));
     }
@@ -110,10 +106,9 @@ public final class Throttlers {
      * @throws UnknownPolicyException if there is no policy of that name
      */
     public PolicyThrottler get(String policy) {
-        Map<String, PolicyThrottler> current = throttlers;
-        PolicyThrottler throttler = current.get(policy);
+        PolicyThrottler throttler = throttlers.get(policy);
         if (throttler == null) {
-            throw new UnknownPolicyException(policy, current.keySet());
+            throw new UnknownPolicyException(policy, throttlers.keySet());
         }
         return throttler;
     }
@@ -185,11 +180,9 @@ public final class Throttlers {
 
     /** Returns the answers of the shadow policies that would have allowed the call. */
     private List<Answer> decideShadows(List<Charge> charges, Taker taker) {
-        List<Answer> taken = new ArrayList<>();
-        for (Charge charge : charges) {
-            taken.addAll(take(List.of(charge), taker).taken());
-        }
-        return taken;
+        return charges.stream()
+                .flatMap(charge -> take(List.of(charge), taker).taken().stream())
+                .toList();
     }
 
     private Decision take(List<Charge> charges, Taker taker) {
@@ -198,21 +191,8 @@ public final class Throttlers {
         }
         List<Answer> missing = missingKeys(charges);
         Decision decision = missing.isEmpty() ? taker.take(charges) : Decision.of(missing);
-        listener.decided(decision);
-        reportEvents(decision.answers());
+        listener.report(decision);
         return decision;
-    }
-
-    private void reportEvents(List<Answer> answers) {
-        for (int i = 0; i < answers.size(); i++) {
-            Answer answer = answers.get(i);
-            if (answer.shared()) {
-                listener.eventOccurred(answer.policy(), ThrottleListener.Event.OVERFLOW);
-            }
-            if (answer.fallback()) {
-                listener.eventOccurred(answer.policy(), ThrottleListener.Event.BACKEND_FAILURE);
-            }
-        }
     }
 
     private static List<Answer> missingKeys(List<Charge> charges) {
@@ -262,8 +242,7 @@ public final class Throttlers {
             try {
                 executor.execute(() -> store.giveBack(answers));
             } catch (RejectedExecutionException busy) {
-                answers.forEach(
-                        answer -> listener.eventOccurred(answer.policy(), ThrottleListener.Event.BACKEND_FAILURE));
+                answers.forEach(answer -> listener.eventOccurred(answer.policy(), Event.BACKEND_FAILURE));
             }
         });
     }
@@ -286,11 +265,10 @@ public final class Throttlers {
         checkSettlement(taken, cost);
         try {
             boolean settled = store.settle(taken, cost);
-            listener.eventOccurred(
-                    taken.policy(), settled ? ThrottleListener.Event.SETTLED : ThrottleListener.Event.SETTLE_FAILURE);
+            listener.eventOccurred(taken.policy(), settled ? Event.SETTLED : Event.SETTLE_FAILURE);
             return settled;
         } catch (BackendException failed) {
-            listener.eventOccurred(taken.policy(), ThrottleListener.Event.BACKEND_FAILURE);
+            listener.eventOccurred(taken.policy(), Event.BACKEND_FAILURE);
             return false;
         }
     }
@@ -307,7 +285,7 @@ public final class Throttlers {
         try {
             store.settlements(taken.policy()).execute(() -> settle(taken, cost));
         } catch (RejectedExecutionException busy) {
-            listener.eventOccurred(taken.policy(), ThrottleListener.Event.BACKEND_FAILURE);
+            listener.eventOccurred(taken.policy(), Event.BACKEND_FAILURE);
         }
     }
 
@@ -317,8 +295,7 @@ public final class Throttlers {
     }
 
     /**
-     * Returns the bucket of a key as it is now; without parts, that of a global policy. A key without a bucket has a
-     * full one.
+     * Returns the bucket of a key; without parts, that of a global policy. A key without a bucket has a full one.
      *
      * @throws UnknownPolicyException if there is no policy of that name
      * @throws IllegalArgumentException if the parts don't fit the policy's key
@@ -349,8 +326,7 @@ public final class Throttlers {
     }
 
     /**
-     * Forgets the bucket of a charge, so that the next call finds it full. An overflow bucket, which other keys share,
-     * stays.
+     * Forgets the bucket of a charge, so that the next call finds it full. An overflow bucket, which keys share, stays.
      *
      * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
@@ -361,32 +337,6 @@ public final class Throttlers {
     /** Returns the listener for decisions, so that code that detects other events can report them. */
     public ThrottleListener listener() {
         return listener;
-    }
-
-    /** Calls the listeners of all policies, and then the policy's own. */
-    private final class Notification implements ThrottleListener {
-
-        @Override
-        public void decided(Decision decision) {
-            listeners.decided(decision);
-            List<Answer> answers = decision.answers();
-            for (int i = 0; i < answers.size(); i++) {
-                Answer answer = answers.get(i);
-                of(answer.policy()).listener().decided(decision, answer);
-            }
-        }
-
-        @Override
-        public void eventOccurred(ThrottlePolicy policy, Event event) {
-            listeners.eventOccurred(policy, event);
-            of(policy).listener().eventOccurred(event);
-        }
-
-        @Override
-        public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
-            listeners.reconfigured(before, after);
-            of(after).listener().reconfigured(before, after);
-        }
     }
 
     @Nullable

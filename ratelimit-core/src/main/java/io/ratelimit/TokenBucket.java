@@ -112,7 +112,7 @@ public sealed class TokenBucket permits StripedBucket {
                 tokens,
                 0,
                 (state, cost, taken, nanos, maxWaitNanos, returned) ->
-                        Decision.of(state, cost, taken, nanos, maxWaitNanos));
+                        new Decision(state, cost, taken, nanos, maxWaitNanos));
     }
 
     /**

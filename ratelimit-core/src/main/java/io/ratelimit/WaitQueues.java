@@ -104,7 +104,7 @@ final class WaitQueues {
                 return refined;
             }
             Answer full = join(denials);
-            return full == null ? takeAhead(charges) : deny(refined, full::equals, Outcome.QUEUE_FULL);
+            return full == null ? takeAhead(charges) : deny(refined, answer -> answer == full, Outcome.QUEUE_FULL);
         }
 
         /** Takes the tokens ahead, and also joins the queues of buckets that other calls have emptied meanwhile. */
@@ -114,7 +114,7 @@ final class WaitQueues {
             Answer full = join(waiting);
             if (full != null) {
                 store.giveBack(ahead.answers());
-                return deny(ahead, full::equals, Outcome.QUEUE_FULL);
+                return deny(ahead, answer -> answer == full, Outcome.QUEUE_FULL);
             }
             leave(queue -> waiting.stream().noneMatch(answer -> queue == queue(answer)));
             return ahead;

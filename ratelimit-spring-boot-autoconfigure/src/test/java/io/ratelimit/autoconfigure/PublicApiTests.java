@@ -57,9 +57,17 @@ class PublicApiTests {
     private static Stream<String> lines(JavaClass type) {
         return Stream.concat(
                 Stream.of(type.getName() + " " + kind(type)),
-                type.getMembers().stream()
+                Stream.concat(Stream.of(type), hiddenSuperclasses(type))
+                        .flatMap(declaring -> declaring.getMembers().stream())
                         .filter(member -> isExported(type, member))
                         .map(member -> type.getName() + " " + signature(member)));
+    }
+
+    /** Returns the superclasses that callers can't name, but whose public methods they can call. */
+    private static Stream<JavaClass> hiddenSuperclasses(JavaClass type) {
+        return type.getAllRawSuperclasses().stream()
+                .filter(superclass -> superclass.getPackageName().startsWith("io.ratelimit"))
+                .filter(superclass -> !superclass.getModifiers().contains(JavaModifier.PUBLIC));
     }
 
     private static String kind(JavaClass type) {
