@@ -4,7 +4,6 @@ import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.remote.Deadline;
 import java.util.ArrayList;
@@ -39,10 +38,10 @@ final class CombinedTakes {
         Running start(Charge charge, int times);
 
         /** Returns how many takes of a call its reply decides, from the first on. */
-        int decided(int takes, Reply reply);
+        int decided(int takes, ScriptReply reply);
 
         /** Returns the answer of the take at a place of a call, as if the takes had been made one after another. */
-        Answer answer(Charge charge, int place, Reply reply);
+        Answer answer(Charge charge, int place, ScriptReply reply);
     }
 
     CombinedTakes(Calls calls) {
@@ -57,7 +56,7 @@ final class CombinedTakes {
     }
 
     /** A take that waits for the reply that decides it. The thread of the take makes the answer. */
-    private static final class Take extends CompletableFuture<Reply> {
+    private static final class Take extends CompletableFuture<ScriptReply> {
 
         private final Charge charge;
         private volatile @Nullable Batch batch;
@@ -77,7 +76,7 @@ final class CombinedTakes {
             return shared == null ? 0 : shared.call.sentAt();
         }
 
-        void complete(int place, Reply reply) {
+        void complete(int place, ScriptReply reply) {
             this.place = place;
             complete(reply);
         }
@@ -163,7 +162,7 @@ final class CombinedTakes {
         Take take = new Take(charge);
         join(take);
         try {
-            Reply reply = call.await(take, take::sentAt);
+            ScriptReply reply = call.await(take, take::sentAt);
             return calls.answer(charge, take.place, reply);
         } catch (BackendException failed) {
             take.abandon();
@@ -213,7 +212,7 @@ final class CombinedTakes {
         call.whenComplete((reply, failure) -> completed(queue, batch, reply, failure));
     }
 
-    private void completed(Queue queue, Batch batch, Reply reply, @Nullable Throwable failure) {
+    private void completed(Queue queue, Batch batch, ScriptReply reply, @Nullable Throwable failure) {
         List<Take> takes = batch.takes;
         int decided = takes.size();
         try {

@@ -5,6 +5,7 @@ import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.redis.RedisBucketStore.Timing;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -96,7 +97,7 @@ final class RedisAnswers {
             Charge charge,
             RedisTickScale ticks,
             long missing,
-            boolean ahead,
+            Timing timing,
             long now,
             @Nullable CalendarClock calendar) {
         BucketSnapshot bucket = snapshot(charge, ticks, missing, now, calendar);
@@ -104,7 +105,7 @@ final class RedisAnswers {
             return Answer.denied(charge, Outcome.NEVER_FITS, bucket, Duration.ZERO);
         }
         long retry = ticks.nanosUntil(missing + ticks.price(charge.cost()) - ticks.full(), now, calendar);
-        Outcome outcome = ahead && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
+        Outcome outcome = timing == Timing.AHEAD && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
         return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
     }
 

@@ -5,19 +5,13 @@ import io.lettuce.core.protocol.CommandArgs;
 import io.netty.buffer.ByteBuf;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
-import io.ratelimit.BucketSpec;
-import io.ratelimit.BucketSpec.Refill;
-import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.remote.Deadline;
-import io.ratelimit.remote.SpecCache;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Function;
-import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A store of buckets in Redis, on the clock of its server. All Redis commands of a call end by one deadline. A call throws a
@@ -31,12 +25,23 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** The longest time of a look or a reset, which operators make: requests may have longer. */
     private static final Duration MAX_OPERATION = Duration.ofMillis(800);
 
-    private final RedisKeys keys;
     private final Deadline deadline;
     private final FailureJudge judge;
-    private final LongSupplier time;
-    private final SpecCache<BucketSpec, RedisTickScale> ticks = new SpecCache<>(RedisTickScale::of);
-    private final SpecCache<BucketSpec, CalendarClock> calendars = new SpecCache<>(CalendarClock::of);
+
+    /** The time at which a take needs its tokens. */
+    enum Timing {
+
+        /** The tokens must be there. */
+        AT_ONCE,
+
+        /** The tokens may come within the maximum wait of their charge. */
+        AHEAD;
+
+        /** Returns how long a charge may wait, in microseconds. */
+        long waitMicros(Charge charge) {
+            return this == AHEAD ? charge.maxWait().toNanos() / 1_000 : 0;
+        }
+    }
 
     /** Decides whether a failure is one of Redis or of this process. */
     interface FailureJudge {
@@ -49,12 +54,9 @@ abstract class RedisBucketStore implements Deadline.Bounded {
         BackendException judge(BackendException failure, long began);
     }
 
-    /** @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds */
-    RedisBucketStore(RedisKeys keys, Deadline deadline, FailureJudge judge, LongSupplier time) {
-        this.keys = keys;
+    RedisBucketStore(Deadline deadline, FailureJudge judge) {
         this.deadline = deadline;
         this.judge = judge;
-        this.time = time;
     }
 
     /** Returns a store that counts by a script in Redis. */
@@ -87,12 +89,12 @@ abstract class RedisBucketStore implements Deadline.Bounded {
 
     @Override
     public final Decision take(List<Charge> charges) {
-        return call(call -> take(charges, false, call));
+        return call(call -> take(charges, Timing.AT_ONCE, call));
     }
 
     @Override
     public final Decision reserve(List<Charge> charges) {
-        return call(call -> take(charges, true, call));
+        return call(call -> take(charges, Timing.AHEAD, call));
     }
 
     @Override
@@ -130,12 +132,8 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** Opens the connections that calls would have to wait for otherwise. */
     void prepare(Deadline.Call call) {}
 
-    /**
-     * Takes all of the charges or none.
-     *
-     * @param ahead whether to take tokens ahead that come within the maximum wait of the charges
-     */
-    abstract Decision take(List<Charge> charges, boolean ahead, Deadline.Call call);
+    /** Takes all of the charges or none. */
+    abstract Decision take(List<Charge> charges, Timing timing, Deadline.Call call);
 
     abstract void giveBack(List<Answer> taken, Deadline.Call call);
 
@@ -144,28 +142,6 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     abstract BucketSnapshot snapshot(Charge charge, Deadline.Call call);
 
     abstract void reset(Charge charge, Deadline.Call call);
-
-    final byte[] key(Charge charge) {
-        return keys.key(charge);
-    }
-
-    final RedisTickScale ticks(Charge charge) {
-        return ticks.get(charge.spec());
-    }
-
-    /** Returns the clock of the charge's bucket; null if it is the server's. */
-    final @Nullable CalendarClock calendar(Charge charge) {
-        return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
-    }
-
-    final long testTime() {
-        return time.getAsLong();
-    }
-
-    /** Returns how long a charge may wait, in microseconds. */
-    static long waitMicros(Charge charge, boolean ahead) {
-        return ahead ? charge.maxWait().toNanos() / 1_000 : 0;
-    }
 
     /** The arguments of a command, and the moment at which the command was written to the connection. */
     static final class TimedArguments extends CommandArgs<byte[], byte[]> {

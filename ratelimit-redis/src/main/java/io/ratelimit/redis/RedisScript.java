@@ -2,21 +2,15 @@ package io.ratelimit.redis;
 
 import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
-import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.output.CommandOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.ratelimit.BackendException;
-import io.ratelimit.CalendarClock;
 import io.ratelimit.TimeSource;
-import io.ratelimit.redis.RedisAnswers.Receipt;
 import io.ratelimit.redis.RedisBucketStore.TimedArguments;
 import io.ratelimit.remote.Deadline;
-import io.ratelimit.remote.SpecCache;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -35,18 +29,6 @@ final class RedisScript {
 
     private static final String RESOURCE = "bucket.lua";
 
-    /** The price of a cost that never fits: no bucket has so many ticks. */
-    private static final long NEVER = RedisTickScale.MAX_TICKS + 1;
-
-    /** The first number of the arguments for a bucket with calendar refill. */
-    private static final double CALENDAR = -1;
-
-    /** The step in the arguments of a give without a receipt. */
-    private static final long NOT_RECORDED = -1;
-
-    /** The kept tokens in the arguments of a give, if the bucket owes the tokens instead. */
-    private static final long OWED = -1;
-
     /**
      * How often a call is repeated: once with the text, and with other periods. The periods around the server's time contain
      * it, unless the server's clock is set by days between two calls.
@@ -57,7 +39,6 @@ final class RedisScript {
     private final TimeSource clock;
     private final byte[] text = read();
     private final byte[] sha = sha1(text);
-    private final SpecCache<RedisTickScale, byte[]> toTakeOne = new SpecCache<>(ticks -> toTake(ticks, 1, 0));
 
     /** The server's time as the last reply showed it, less the clock's nanoseconds at that moment. */
     private volatile long serverAhead;
@@ -79,71 +60,6 @@ final class RedisScript {
         serverAhead = 1_000 * micros - clock.nanoTime();
     }
 
-    /**
-     * Returns the arguments to take tokens from one bucket, or to look at it. Those for one token at once are the most
-     * frequent ones, and are computed once for each spec. The caller must not change the bytes.
-     */
-    byte[] argumentsToTake(RedisTickScale ticks, long cost, long waitMicros) {
-        return cost == 1 && waitMicros == 0 ? toTakeOne.get(ticks) : toTake(ticks, cost, waitMicros);
-    }
-
-    private static byte[] toTake(RedisTickScale ticks, long cost, long waitMicros) {
-        long price = ticks.fits(cost) ? ticks.price(cost) : NEVER;
-        return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, waitMicros);
-    }
-
-    /**
-     * Returns the arguments to take tokens from one bucket ahead of their use.
-     *
-     * @param cost the tokens of the call; 0 if no call needs any
-     * @param micros the time for which the tokens are leased; 0 to take the cost several times at once
-     * @param maxTokens the most tokens to take
-     */
-    static byte[] argumentsToLease(RedisTickScale ticks, long cost, long micros, long maxTokens) {
-        long price = ticks.fits(cost) ? ticks.price(cost) : NEVER;
-        long max = Math.min(maxTokens, RedisTickScale.MAX_TICKS / ticks.perToken()) * ticks.perToken();
-        return arguments(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price, 0, micros, max);
-    }
-
-    /**
-     * Returns the arguments to give tokens back to one bucket.
-     *
-     * @param kept the tokens of the same take that are not given back
-     */
-    static byte[] argumentsToGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable Receipt receipt) {
-        return receipt == null
-                ? arguments(ticks, tokens, NOT_RECORDED, 0, 0, kept, 0)
-                : arguments(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept, receipt.begun());
-    }
-
-    /** Returns the arguments to take tokens from one bucket even if it has too few. */
-    static byte[] argumentsToOwe(RedisTickScale ticks, long tokens) {
-        return arguments(ticks, tokens, NOT_RECORDED, 0, 0, OWED, 0);
-    }
-
-    /**
-     * Returns arguments preceded by the periods of a calendar around the server's time, from which the script computes the
-     * time of the calendar.
-     */
-    static byte[] withCalendar(CalendarClock calendar, long serverMicros, byte[] arguments) {
-        ByteBuffer bytes = ByteBuffer.allocate(7 * Double.BYTES + arguments.length);
-        bytes.putDouble(CALENDAR).putDouble(calendar.periodMicros());
-        for (long number : calendar.around(serverMicros)) {
-            bytes.putDouble(number);
-        }
-        return bytes.put(arguments).array();
-    }
-
-    /** Returns numbers of eight bytes each, and then the name of the spec. */
-    private static byte[] arguments(RedisTickScale ticks, long... numbers) {
-        byte[] name = ticks.name().getBytes(StandardCharsets.US_ASCII);
-        ByteBuffer bytes = ByteBuffer.allocate(numbers.length * Double.BYTES + name.length);
-        for (long number : numbers) {
-            bytes.putDouble(number);
-        }
-        return bytes.put(name).array();
-    }
-
     /** Writes the keys and the arguments of a call. */
     interface Arguments {
 
@@ -155,7 +71,7 @@ final class RedisScript {
      * A script call that was started, and its reply. A call that the script couldn't make is repeated, also if no thread waits
      * for the reply.
      */
-    final class Running extends CompletableFuture<Reply> {
+    final class Running extends CompletableFuture<ScriptReply> {
 
         private final Arguments arguments;
         private int repeats;
@@ -182,13 +98,13 @@ final class RedisScript {
             TimedArguments all = new TimedArguments();
             all.add(script);
             arguments.addTo(all, serverMicros);
-            CompletableFuture<Reply> reply =
-                    redis.get().dispatch(type, new ReplyOutput(), all).toCompletableFuture();
+            CompletableFuture<ScriptReply> reply =
+                    redis.get().dispatch(type, new ScriptReply.Output(), all).toCompletableFuture();
             command = new Command(all, reply);
             reply.whenComplete(this::replied);
         }
 
-        private void replied(Reply reply, @Nullable Throwable failure) {
+        private void replied(ScriptReply reply, @Nullable Throwable failure) {
             try {
                 boolean toRepeat = repeats < MAX_REPEATS && !isCancelled();
                 if (failure instanceof RedisNoScriptException && toRepeat) {
@@ -227,91 +143,7 @@ final class RedisScript {
     }
 
     /** The command of a call, and its reply. */
-    private record Command(TimedArguments arguments, CompletableFuture<Reply> reply) {}
-
-    /**
-     * The reply of the script: the time, and the numbers of each bucket. A give returns an empty reply. If the call is to be
-     * made with other periods, the reply is the server's time alone.
-     */
-    static final class Reply {
-
-        private static final int NUMBERS = 6;
-
-        private long[] numbers = new long[NUMBERS];
-        private boolean hasOtherPeriods;
-
-        /** Returns whether the script did nothing, since the server's time is outside the periods of a calendar. */
-        boolean hasOtherPeriods() {
-            return hasOtherPeriods;
-        }
-
-        /** Returns the time of a bucket in microseconds: the server's, or that of the bucket's calendar. */
-        long now(int bucket) {
-            return numbers[NUMBERS * bucket + 3];
-        }
-
-        /** Returns the time of a bucket, as {@link #now}, or the later moment at which it stands still. */
-        long at(int bucket) {
-            return Math.max(numbers[NUMBERS * bucket + 4], now(bucket));
-        }
-
-        /** Returns the missing ticks of a bucket; below zero as the script returned them. */
-        long missing(int bucket) {
-            return numbers[NUMBERS * bucket];
-        }
-
-        /** Returns the ticks that had been given back to a bucket. */
-        long returned(int bucket) {
-            return numbers[NUMBERS * bucket + 1];
-        }
-
-        /** Returns the name of the count of ticks given back to a bucket. */
-        long begun(int bucket) {
-            return numbers[NUMBERS * bucket + 5];
-        }
-
-        /** Returns the ticks that a lease took, with those of the price; 0 if at most the price was taken. */
-        long leased(int bucket) {
-            return numbers[NUMBERS * bucket + 2];
-        }
-    }
-
-    /** Reads a reply: one text, or an array of one text for each bucket. */
-    private static final class ReplyOutput extends CommandOutput<byte[], byte[], Reply> {
-
-        private int read;
-
-        ReplyOutput() {
-            super(ByteArrayCodec.INSTANCE, new Reply());
-        }
-
-        @Override
-        public void multi(int count) {
-            output.numbers = new long[Reply.NUMBERS * Math.max(count, 0)];
-        }
-
-        @Override
-        public void set(@Nullable ByteBuffer text) {
-            if (text != null) {
-                int first = Reply.NUMBERS * read++;
-                output.numbers[first + 3] = (long) text.getDouble();
-                if (!text.hasRemaining()) {
-                    output.hasOtherPeriods = true;
-                    return;
-                }
-                output.numbers[first] = (long) text.getDouble();
-                output.numbers[first + 5] = text.hasRemaining() ? (long) text.getDouble() : 0;
-                // The reply of a take at once ends with the text of its spec. If this text has 8, 16 or 24 bytes, its
-                // characters make doubles between 0 and 1, which become 0.
-                int more = text.remaining();
-                if (more % Double.BYTES == 0 && more <= 3 * Double.BYTES) {
-                    output.numbers[first + 1] = more > 0 ? (long) text.getDouble() : 0;
-                    output.numbers[first + 2] = more > Double.BYTES ? (long) text.getDouble() : 0;
-                    output.numbers[first + 4] = more > 2 * Double.BYTES ? (long) text.getDouble() : 0;
-                }
-            }
-        }
-    }
+    private record Command(TimedArguments arguments, CompletableFuture<ScriptReply> reply) {}
 
     /** Starts a call. The method {@link #result} waits for the reply. */
     Running start(Arguments arguments) {
@@ -325,7 +157,7 @@ final class RedisScript {
      *
      * @throws BackendException if the call failed, or its reply is late
      */
-    static Reply result(Running script, Deadline.Call call) {
+    static ScriptReply result(Running script, Deadline.Call call) {
         return call.await(script, script::sentAt);
     }
 

@@ -6,6 +6,7 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import java.time.Duration;
@@ -95,7 +96,7 @@ public final class RedisStorage implements AutoCloseable {
         Deadline.Call call = startCall();
         call.await(connections.connect());
         store.prepare(call);
-        Decision decision = store.take(List.of(PROBE), false, call);
+        Decision decision = store.take(List.of(PROBE), Timing.AT_ONCE, call);
         if (!decision.allowed()) {
             throw new BackendException("the bucket of the self-test is empty", null, true);
         }
@@ -109,8 +110,8 @@ public final class RedisStorage implements AutoCloseable {
     /** Loads the classes that takes from one and from several buckets need, before the first request. */
     private boolean warmUp(Deadline.Call call) {
         for (int i = 0; i < WARM_UPS && call.leftNanos() > 0; i++) {
-            store.take(List.of(PROBE, PROBE), false, call);
-            store.take(List.of(PROBE), false, call);
+            store.take(List.of(PROBE, PROBE), Timing.AT_ONCE, call);
+            store.take(List.of(PROBE), Timing.AT_ONCE, call);
         }
         return true;
     }

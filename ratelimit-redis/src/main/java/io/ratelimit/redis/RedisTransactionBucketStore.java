@@ -33,6 +33,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
 
     private final DedicatedConnections connections;
     private final RedisKeys keys;
+    private final LongSupplier time;
 
     RedisTransactionBucketStore(
             DedicatedConnections connections,
@@ -40,9 +41,10 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
             Deadline deadline,
             FailureJudge judge,
             LongSupplier time) {
-        super(keys, deadline, judge, time);
+        super(deadline, judge);
         this.connections = connections;
         this.keys = keys;
+        this.time = time;
     }
 
     @Override
@@ -51,8 +53,8 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     }
 
     @Override
-    Decision take(List<Charge> charges, boolean ahead, Deadline.Call call) {
-        return with(call, redis -> ahead ? redis.reserve(charges) : redis.take(charges));
+    Decision take(List<Charge> charges, Timing timing, Deadline.Call call) {
+        return with(call, redis -> timing == Timing.AHEAD ? redis.reserve(charges) : redis.take(charges));
     }
 
     @Override
@@ -132,7 +134,7 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
         }
 
         private long now(List<byte[]> clock) {
-            long testTime = testTime();
+            long testTime = time.getAsLong();
             return testTime != SERVER_TIME ? testTime : 1_000_000 * number(clock.get(0)) + number(clock.get(1));
         }
 

@@ -12,7 +12,6 @@ import io.ratelimit.GrantOracle;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.redis.RedisScript.Reply;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -207,7 +206,7 @@ class RedisCalendarOracleTests {
             CombinedTakes.Calls same = store.sameTakes();
             Charge charge = charge(1 + random.nextInt((int) Math.min(spec.capacity(), 4)));
             int times = 1 + random.nextInt(4);
-            Reply reply = same.start(charge, times).join();
+            ScriptReply reply = same.start(charge, times).join();
             for (int place = 0; place < same.decided(times, reply); place++) {
                 Answer answer = same.answer(charge, place, reply);
                 Decision expected = java.take(List.of(charge), false, server.get());

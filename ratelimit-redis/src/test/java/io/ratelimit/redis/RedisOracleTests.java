@@ -13,7 +13,6 @@ import io.ratelimit.GrantOracle;
 import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -196,7 +195,7 @@ class RedisOracleTests {
                 Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
                 CombinedTakes.Calls same = script.sameTakes();
                 int times = 1 + random.nextInt(6);
-                Reply reply = same.start(charge, times).join();
+                ScriptReply reply = same.start(charge, times).join();
                 for (int place = 0; place < same.decided(times, reply); place++) {
                     Decision decision = java.take(List.of(charge), false, micros.get());
                     assertThat(same.answer(charge, place, reply))

@@ -15,7 +15,6 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
-import io.ratelimit.redis.RedisScript.Reply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
@@ -242,7 +241,7 @@ class RedisWallClockTests {
     @Test
     void takesOfAWrongInstanceThatShareACallAreThoseOfARightOne() {
         CombinedTakes.Calls takes = wrongScriptStore().sameTakes();
-        Reply reply = takes.start(CHARGE.withCost(2), 4).join();
+        ScriptReply reply = takes.start(CHARGE.withCost(2), 4).join();
         assertThat(takes.decided(4, reply)).isEqualTo(4);
         for (int i = 0; i < 4; i++) {
             Answer answer = takes.answer(CHARGE.withCost(2), i, reply);

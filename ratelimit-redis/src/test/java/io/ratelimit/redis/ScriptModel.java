@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisBucketStore.Timing;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -149,7 +150,7 @@ final class ScriptModel {
             CalendarClock calendar = calendar(charge);
             RedisBucketState stored = bucket(keys.get(i), charge, reading, buckets);
             RedisBucketState bucket = stored.under(ticks(charge));
-            boolean has = bucket.has(charge.cost(), RedisBucketStore.waitMicros(charge, ahead));
+            boolean has = bucket.has(charge.cost(), timing(ahead).waitMicros(charge));
             boolean changed = bucket != stored
                     ? !has
                             && ticks(charge).fits(charge.cost())
@@ -205,11 +206,15 @@ final class ScriptModel {
                                     before.get(i).at(),
                                     before.get(i).begun(),
                                     calendar)
-                            : before.get(i).has(charge.cost(), RedisBucketStore.waitMicros(charge, ahead))
+                            : before.get(i).has(charge.cost(), timing(ahead).waitMicros(charge))
                                     ? RedisAnswers.available(charge, ticks, missing, now, calendar)
-                                    : RedisAnswers.denied(charge, ticks, missing, ahead, now, calendar));
+                                    : RedisAnswers.denied(charge, ticks, missing, timing(ahead), now, calendar));
         }
         return answers;
+    }
+
+    private static Timing timing(boolean ahead) {
+        return ahead ? Timing.AHEAD : Timing.AT_ONCE;
     }
 
     private static Change<Boolean> giveBack(List<Answer> taken, List<ByteBuffer> keys, Reading reading) {

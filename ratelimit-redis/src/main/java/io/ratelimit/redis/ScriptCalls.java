@@ -1,0 +1,268 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.CalendarClock;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisBucketStore.Timing;
+import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.SpecCache;
+import io.ratelimit.remote.lease.LeasingBucketStore.Grant;
+import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** The calls of the script for charges, and what their replies are for these charges. Thread-safe. */
+final class ScriptCalls {
+
+    private final RedisScript script;
+    private final RedisKeys keys;
+    private final LongSupplier time;
+    private final SpecCache<BucketSpec, RedisTickScale> scales = new SpecCache<>(RedisTickScale::of);
+    private final SpecCache<BucketSpec, CalendarClock> calendars = new SpecCache<>(CalendarClock::of);
+
+    /** The arguments for one token at once, which are the most frequent ones. */
+    private final SpecCache<RedisTickScale, byte[]> toTakeOne =
+            new SpecCache<>(ticks -> ScriptArguments.toTake(ticks, 1, 0));
+
+    /** @param time returns {@link RedisBucketStore#SERVER_TIME}, or in tests a time in microseconds */
+    ScriptCalls(RedisScript script, RedisKeys keys, LongSupplier time) {
+        this.script = script;
+        this.keys = keys;
+        this.time = time;
+    }
+
+    private enum Operation {
+        TAKE,
+        LEASE,
+        LOOK,
+        GIVE;
+
+        private final byte[] word = name().toLowerCase(Locale.ROOT).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    byte[] key(Charge charge) {
+        return keys.key(charge);
+    }
+
+    RedisTickScale ticks(Charge charge) {
+        return scales.get(charge.spec());
+    }
+
+    /** Returns the clock of the charge's bucket; null if it is the server's. */
+    @Nullable
+    CalendarClock calendar(Charge charge) {
+        return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
+    }
+
+    /** Starts to take all of the charges or none. */
+    Running startTake(List<Charge> charges, Timing timing) {
+        return start(Operation.TAKE, charges, timing);
+    }
+
+    /** Starts to look at the buckets of charges. */
+    Running startLook(List<Charge> charges, Timing timing) {
+        return start(Operation.LOOK, charges, timing);
+    }
+
+    private Running start(Operation operation, List<Charge> charges, Timing timing) {
+        byte[][] arguments = new byte[charges.size()][];
+        for (int i = 0; i < arguments.length; i++) {
+            RedisTickScale ticks = ticks(charges.get(i));
+            long cost = charges.get(i).cost();
+            long waitMicros = timing.waitMicros(charges.get(i));
+            arguments[i] = cost == 1 && waitMicros == 0
+                    ? toTakeOne.get(ticks)
+                    : ScriptArguments.toTake(ticks, cost, waitMicros);
+        }
+        return start(operation, charges, arguments);
+    }
+
+    /** Starts to take the cost of a charge as often as it fits, and at most so many times. */
+    Running startTakeRepeatedly(Charge charge, int times) {
+        RedisTickScale ticks = ticks(charge);
+        long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
+        return start(Operation.LEASE, charge, ScriptArguments.toLease(ticks, charge.cost(), 0, maxTokens));
+    }
+
+    /** Takes all of the charges or none, with the leases that are requested, and waits for the answers. */
+    List<Answer> take(List<Charge> charges, List<LeaseRequest> leases, Timing timing, Deadline.Call call) {
+        Running running = leases.isEmpty() ? startTake(charges, timing) : startTake(charges, leases);
+        ScriptReply reply = RedisScript.result(running, call);
+        List<Answer> answers = answers(charges, timing, reply);
+        if (!leases.isEmpty() && answers.stream().allMatch(Answer::allowed)) {
+            grant(charges, leases, reply);
+        }
+        return answers;
+    }
+
+    private Running startTake(List<Charge> charges, List<LeaseRequest> leases) {
+        byte[][] arguments = new byte[charges.size()][];
+        for (int i = 0; i < arguments.length; i++) {
+            Charge charge = charges.get(i);
+            LeaseRequest lease = find(leases, charge);
+            arguments[i] = lease == null
+                    ? ScriptArguments.toLease(ticks(charge), charge.cost(), 0, 0)
+                    : toLease(lease, charge.cost());
+        }
+        return start(Operation.LEASE, charges, arguments);
+    }
+
+    private byte[] toLease(LeaseRequest lease, long cost) {
+        long micros = (lease.charge().policy().lease().toNanos() + 999) / 1_000;
+        return ScriptArguments.toLease(ticks(lease.charge()), cost, micros, lease.maxTokens());
+    }
+
+    static @Nullable LeaseRequest find(List<LeaseRequest> leases, Charge charge) {
+        for (int i = 0; i < leases.size(); i++) {
+            if (leases.get(i).charge() == charge) {
+                return leases.get(i);
+            }
+        }
+        return null;
+    }
+
+    /** Starts to give all of the tokens back. */
+    Running startGivingBack(List<Answer> taken) {
+        byte[][] arguments = new byte[taken.size()][];
+        for (int i = 0; i < arguments.length; i++) {
+            arguments[i] = toSettle(taken.get(i), 0);
+        }
+        return start(Operation.GIVE, taken.stream().map(Answer::charge).toList(), arguments);
+    }
+
+    /** Starts to settle a call at its actual cost. */
+    Running startSettling(Answer taken, long cost) {
+        return start(Operation.GIVE, taken.charge(), toSettle(taken, cost));
+    }
+
+    private byte[] toSettle(Answer taken, long cost) {
+        RedisTickScale ticks = ticks(taken.charge());
+        long rest = taken.charge().cost() - cost;
+        return rest < 0
+                ? ScriptArguments.toOwe(ticks, -rest)
+                : ScriptArguments.toGiveBack(ticks, rest, cost, (Receipt) taken.receipt());
+    }
+
+    private Running start(Operation operation, Charge charge, byte[] arguments) {
+        return start(operation, List.of(charge), new byte[][] {arguments});
+    }
+
+    private Running start(Operation operation, List<Charge> charges, byte[][] arguments) {
+        byte[][] bucketKeys = new byte[arguments.length][];
+        for (int i = 0; i < bucketKeys.length; i++) {
+            bucketKeys[i] = key(charges.get(i));
+        }
+        return script.start((to, serverMicros) -> {
+            to.add(bucketKeys.length).addKeys(bucketKeys);
+            for (int i = 0; i < bucketKeys.length; i++) {
+                CalendarClock calendar = calendar(charges.get(i));
+                to.add(
+                        calendar == null
+                                ? arguments[i]
+                                : ScriptArguments.withCalendar(calendar, serverMicros, arguments[i]));
+            }
+            long now = time.getAsLong();
+            if (operation != Operation.TAKE || now != RedisBucketStore.SERVER_TIME) {
+                to.add(operation.word);
+            }
+            if (now != RedisBucketStore.SERVER_TIME) {
+                to.add(now);
+            }
+        });
+    }
+
+    /** Returns the answers of a take. */
+    List<Answer> answers(List<Charge> charges, Timing timing, ScriptReply reply) {
+        boolean taken = true;
+        for (int i = 0; i < charges.size(); i++) {
+            taken &= reply.missing(i) >= 0;
+        }
+        List<Answer> answers = new ArrayList<>(charges.size());
+        for (int i = 0; i < charges.size(); i++) {
+            answers.add(answer(charges.get(i), i, reply, taken, timing));
+        }
+        return answers;
+    }
+
+    /** Returns the answer of a take at once from one bucket. */
+    Answer answer(Charge charge, ScriptReply reply) {
+        return answer(charge, 0, reply, true, Timing.AT_ONCE);
+    }
+
+    /** Returns the answer of a look. */
+    Answer seen(Charge charge, Timing timing, ScriptReply reply) {
+        return answer(charge, 0, reply, false, timing);
+    }
+
+    private Answer answer(Charge charge, int i, ScriptReply reply, boolean taken, Timing timing) {
+        RedisTickScale ticks = ticks(charge);
+        CalendarClock calendar = calendar(charge);
+        long now = now(reply, i, calendar);
+        if (reply.missing(i) < 0) {
+            return RedisAnswers.denied(charge, ticks, reply.lacking(i), timing, now, calendar);
+        }
+        long price = Math.max(reply.leased(i), ticks.price(charge.cost())); // leased tokens are still available
+        long before = reply.missing(i) - price;
+        return taken
+                ? RedisAnswers.taken(
+                        charge, ticks, before, reply.returned(i), now, reply.at(i), reply.begun(i), calendar)
+                : RedisAnswers.available(charge, ticks, before, now, calendar);
+    }
+
+    /** Returns the bucket of a charge as a look saw it. */
+    BucketSnapshot snapshot(Charge charge, ScriptReply reply) {
+        RedisTickScale ticks = ticks(charge);
+        CalendarClock calendar = calendar(charge);
+        long missing = reply.missing(0) < 0 ? reply.lacking(0) : reply.missing(0) - ticks.price(charge.cost());
+        return RedisAnswers.snapshot(charge, ticks, missing, now(reply, 0, calendar), calendar);
+    }
+
+    /** Returns the time of a bucket. If it is that of a calendar, records the server's time. */
+    long now(ScriptReply reply, int i, @Nullable CalendarClock calendar) {
+        long now = reply.now(i);
+        if (calendar != null) {
+            script.setServerMicros(calendar.momentOf(now));
+        }
+        return now;
+    }
+
+    /** Takes a lease, but not the charge of the request, and waits for the bucket. */
+    BucketSnapshot lease(LeaseRequest lease, Deadline.Call call) {
+        ScriptReply reply = RedisScript.result(start(Operation.LEASE, lease.charge(), toLease(lease, 0)), call);
+        grant(List.of(lease.charge()), List.of(lease), reply);
+        return leasedFrom(lease.charge(), reply, 0);
+    }
+
+    /** Returns the bucket after a call for a lease. A bucket with leases has no calendar. */
+    private BucketSnapshot leasedFrom(Charge charge, ScriptReply reply, int i) {
+        return RedisAnswers.snapshot(charge, ticks(charge), reply.lacking(i), reply.now(i), null);
+    }
+
+    /** Passes leases to their requests, if the script took some. */
+    private void grant(List<Charge> charges, List<LeaseRequest> leases, ScriptReply reply) {
+        for (int i = 0; i < charges.size(); i++) {
+            LeaseRequest lease = find(leases, charges.get(i));
+            if (lease != null && reply.leased(i) > 0) {
+                RedisTickScale ticks = ticks(lease.charge());
+                long missing = reply.missing(i);
+                long returned = reply.returned(i);
+                long at = reply.at(i);
+                long begun = reply.begun(i);
+                lease.grant(new Grant(
+                        ticks.tokens(reply.leased(i)),
+                        leasedFrom(lease.charge(), reply, i),
+                        reply.now(i),
+                        cost -> RedisAnswers.receipt(ticks, cost, missing, returned, at, begun)));
+            }
+        }
+    }
+}
