@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import java.time.Instant;
+import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
@@ -31,8 +32,8 @@ public interface ChangeBoard {
      */
     String verify(String limit, String signed);
 
-    /** Reads all changes. */
-    CompletableFuture<Posted> read();
+    /** Reads the changes of limits, and no others. */
+    CompletableFuture<Posted> read(Collection<String> limits);
 
     /** Puts the signed change of a limit in place of the previous one. */
     CompletableFuture<?> put(String limit, String signed);

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,13 +54,15 @@ final class RedisChanges implements ChangeBoard {
         return signature.verify(field, value);
     }
 
+    /** Reads the fields of these limits alone: another client of Redis may write any number of others. */
     @Override
-    public CompletableFuture<Posted> read() {
+    public CompletableFuture<Posted> read(Collection<String> limits) {
+        byte[][] fields = limits.stream().map(RedisChanges::bytes).toArray(byte[][]::new);
         return call(redis -> {
             CompletableFuture<List<byte[]>> time = time(redis);
-            return redis.hgetall(key).toCompletableFuture().thenCombine(time, (values, now) -> {
+            return redis.hmget(key, fields).toCompletableFuture().thenCombine(time, (values, now) -> {
                 Map<String, String> texts = new HashMap<>();
-                values.forEach((field, value) -> texts.put(text(field), text(value)));
+                values.forEach(field -> field.ifHasValue(value -> texts.put(text(field.getKey()), text(value))));
                 return new Posted(instant(now), texts);
             });
         });

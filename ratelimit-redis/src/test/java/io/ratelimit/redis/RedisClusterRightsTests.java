@@ -126,8 +126,8 @@ class RedisClusterRightsTests {
             buckets.selfTest();
             ChangeBoard changes = buckets.changes();
             changes.put("api", "a").join();
-            assertThat(changes.read().join().changes()).containsEntry("api", "a");
-            Instant now = changes.read().join().now();
+            assertThat(changes.read(List.of("api")).join().changes()).containsEntry("api", "a");
+            Instant now = changes.read(List.of("api")).join().now();
             assertThat(now)
                     .isBetween(Instant.now().minusSeconds(60), Instant.now().plusSeconds(60));
             assertThat(changes.remove("api").join()).isTrue();

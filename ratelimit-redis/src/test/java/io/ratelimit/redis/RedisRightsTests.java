@@ -157,7 +157,7 @@ class RedisRightsTests {
 
     private static void change(ChangeBoard changes) {
         changes.put("api", "a").join();
-        assertThat(changes.read().join().changes()).containsEntry("api", "a");
+        assertThat(changes.read(List.of("api")).join().changes()).containsEntry("api", "a");
         assertThat(changes.remove("api").join()).isTrue();
     }
 }

@@ -150,7 +150,7 @@ final class ChangeFollower {
 
     private synchronized CompletableFuture<?> read() {
         long number = ++sent;
-        return board.read().thenAccept(posted -> apply(number, posted));
+        return board.read(limits.names()).thenAccept(posted -> apply(number, posted));
     }
 
     private synchronized void apply(long number, Posted posted) {

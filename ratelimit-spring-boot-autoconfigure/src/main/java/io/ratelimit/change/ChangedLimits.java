@@ -6,7 +6,9 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.change.LimitChanges.Changed;
 import io.ratelimit.change.LimitChanges.Difference;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -22,6 +24,17 @@ final class ChangedLimits {
 
     ChangedLimits(Throttlers throttlers) {
         this.throttlers = throttlers;
+    }
+
+    /** Returns the texts of all limits that can be changed. */
+    List<String> names() {
+        List<String> names = new ArrayList<>();
+        for (PolicyThrottler throttler : throttlers.all()) {
+            String policy = throttler.policy().name();
+            names.add(policy);
+            throttler.policy().tiers().keySet().forEach(tier -> names.add(new Limit(policy, tier).text()));
+        }
+        return names;
     }
 
     PolicyThrottler throttler(Limit limit) {

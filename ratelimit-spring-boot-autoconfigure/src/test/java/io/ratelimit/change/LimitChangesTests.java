@@ -18,6 +18,7 @@ import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import io.ratelimit.remote.RoutingBucketStore;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -104,10 +105,12 @@ class LimitChangesTests {
         }
 
         @Override
-        public CompletableFuture<Posted> read() {
+        public CompletableFuture<Posted> read(Collection<String> limits) {
             reads++;
             duringRead.run();
-            return reply(new Posted(now, Map.copyOf(values)));
+            Map<String, String> read = new HashMap<>(values);
+            read.keySet().retainAll(limits);
+            return reply(new Posted(now, read));
         }
 
         @Override

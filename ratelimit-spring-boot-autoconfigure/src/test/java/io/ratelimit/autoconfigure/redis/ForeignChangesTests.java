@@ -10,6 +10,8 @@ import io.ratelimit.redis.RedisStorage;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -164,8 +166,25 @@ class ForeignChangesTests {
         try (RedisApplication application = RedisApplication.start(redis.port(), exposed ? EXPOSED + yaml : yaml)) {
             assertThat(spec(application, "shared").capacity()).isEqualTo(capacity);
             assertThat(redis.<String>ask(commands -> commands.info("commandstats"))
-                            .contains("cmdstat_hgetall"))
+                            .contains("cmdstat_hmget"))
                     .isEqualTo(capacity == 7);
+        }
+    }
+
+    @Test
+    void fieldsThatAreNoLimitsAreNotRead() {
+        Map<String, String> foreign = IntStream.range(0, 100_000)
+                .mapToObj(i -> "field" + i)
+                .collect(Collectors.toMap(field -> field, field -> HUGE));
+        redis.ask(commands -> commands.hset(KEY, foreign));
+        try (RedisApplication application = exposed(SECRET)) {
+            awaitReading(application);
+            assertThat(redis.<String>ask(commands -> commands.info("stats"))
+                            .lines()
+                            .filter(line -> line.startsWith("total_net_output_bytes:"))
+                            .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(':') + 1)))
+                            .sum())
+                    .isBetween(1L, 500_000L);
         }
     }
 

@@ -352,7 +352,7 @@ class RedisChangesTests {
                     .containsOnlyOnce("The change of 'shared' for all instances can't be used and is ignored, so the"
                             + " present limit stays: ")
                     .containsOnlyOnce("The change of 'priced' for all instances can't be used")
-                    .containsOnlyOnce("The change of 'no?such' for all instances can't be used");
+                    .doesNotContain("such' for all instances");
 
             assertThat(takeBack(one, "shared?").statusCode()).isEqualTo(200);
             assertThat(spec(one, "shared")).isEqualTo(SHARED);
@@ -403,7 +403,7 @@ class RedisChangesTests {
             redis.ask(commands -> commands.hset(KEY, "shared", value));
             await().pollDelay(Duration.ofSeconds(2))
                     .untilAsserted(() -> assertThat(redis.<String>ask(commands -> commands.info("commandstats")))
-                            .doesNotContain("hgetall"));
+                            .doesNotContain("hmget"));
             one.startAgain();
             assertThat(spec(one, "shared")).isEqualTo(SHARED.withCapacity(7));
         }
