@@ -24,17 +24,17 @@ final class RedisAnswers {
      * @param before the ticks missing before the take when the tokens were due, plus the ticks given back until the take
      * @param begun the name of the bucket's count of ticks given back, in {@code bucket.lua}
      */
-    record Receipt(long step, long rest, long before, long begun) {
+    record ScriptReceipt(long step, long rest, long before, long begun) {
 
         /** Returns the receipt of a take at the given moment that left the given ticks missing. */
-        private static Receipt of(RedisTickScale ticks, long missing, long before, long micros, long begun) {
+        private static ScriptReceipt of(RedisTickScale ticks, long missing, long before, long micros, long begun) {
             long due = Math.max(missing - ticks.full(), 0);
-            return new Receipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before, begun);
+            return new ScriptReceipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before, begun);
         }
 
         /** Returns the receipt of tokens that were due earlier. */
-        Receipt earlier(long steps) {
-            return steps == 0 ? this : new Receipt(step - steps, rest, before, begun);
+        ScriptReceipt earlier(long steps) {
+            return steps == 0 ? this : new ScriptReceipt(step - steps, rest, before, begun);
         }
 
         /** Returns the ticks from a moment until the tokens are due; negative if they were due before. */
@@ -70,7 +70,7 @@ final class RedisAnswers {
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), from, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.price(charge.cost());
         return Answer.allowed(charge, snapshot(charge, ticks, missing, from, calendar), wait)
-                .withReceipt(Receipt.of(ticks, missing, beforeWhenDue + returned, at, begun));
+                .withReceipt(ScriptReceipt.of(ticks, missing, beforeWhenDue + returned, at, begun));
     }
 
     /**
@@ -82,8 +82,8 @@ final class RedisAnswers {
      * @param at the time of the bucket in microseconds
      * @param begun the name of the bucket's count of ticks given back
      */
-    static Receipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at, long begun) {
-        return Receipt.of(ticks, missing, missing - ticks.price(cost) + returned, at, begun);
+    static ScriptReceipt receipt(RedisTickScale ticks, long cost, long missing, long returned, long at, long begun) {
+        return ScriptReceipt.of(ticks, missing, missing - ticks.price(cost) + returned, at, begun);
     }
 
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */

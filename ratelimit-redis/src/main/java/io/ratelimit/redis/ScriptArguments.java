@@ -1,7 +1,7 @@
 package io.ratelimit.redis;
 
 import io.ratelimit.CalendarClock;
-import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +49,7 @@ final class ScriptArguments {
      *
      * @param kept the tokens of the same take that are not given back
      */
-    static byte[] toGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable Receipt receipt) {
+    static byte[] toGiveBack(RedisTickScale ticks, long tokens, long kept, @Nullable ScriptReceipt receipt) {
         return receipt == null
                 ? of(ticks, tokens, NOT_RECORDED, 0, 0, kept, 0)
                 : of(ticks, tokens, receipt.step(), receipt.rest(), receipt.before(), kept, receipt.begun());

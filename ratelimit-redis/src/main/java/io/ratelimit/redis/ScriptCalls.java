@@ -6,7 +6,7 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.remote.Deadline;
@@ -149,7 +149,7 @@ final class ScriptCalls {
         long rest = taken.charge().cost() - cost;
         return rest < 0
                 ? ScriptArguments.toOwe(ticks, -rest)
-                : ScriptArguments.toGiveBack(ticks, rest, cost, (Receipt) taken.receipt());
+                : ScriptArguments.toGiveBack(ticks, rest, cost, (ScriptReceipt) taken.receipt());
     }
 
     private Running start(Operation operation, Charge charge, byte[] arguments) {

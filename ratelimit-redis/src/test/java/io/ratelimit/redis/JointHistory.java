@@ -334,7 +334,7 @@ final class JointHistory {
         Charge charge = answer.charge();
         boolean isLeased = Kind.of(charge.policy()) == Kind.LEASED
                 && !answer.fallback()
-                && !(answer.receipt() instanceof RedisAnswers.Receipt);
+                && !(answer.receipt() instanceof RedisAnswers.ScriptReceipt);
         events.get(answer.fallback() ? Event.FALLBACK : isLeased ? Event.LEASED : Event.WAITING)
                 .add(answer.fallback() || isLeased || answer.waitNanos() > 0 ? 1 : 0);
         account.excused = Math.min(account.excused, leasesOut);

@@ -307,7 +307,7 @@ class LeaseOracleTests {
                 return false;
             }
             Answer answer = decision.answers().get(0);
-            boolean leased = !(answer.receipt() instanceof RedisAnswers.Receipt);
+            boolean leased = !(answer.receipt() instanceof RedisAnswers.ScriptReceipt);
             if (leased && cost <= lostLeases) {
                 lostLeases -= cost;
                 grantsOfLostLeases.increment();

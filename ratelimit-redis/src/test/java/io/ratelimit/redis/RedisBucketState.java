@@ -3,7 +3,7 @@ package io.ratelimit.redis;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import io.ratelimit.BackendException;
-import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -364,7 +364,7 @@ record RedisBucketState(
      * @param kept the tokens of the same take that are not given back
      * @param receipt the receipt of the take; null if it isn't recorded
      */
-    RedisBucketState giveBack(long cost, long kept, @Nullable Receipt receipt) {
+    RedisBucketState giveBack(long cost, long kept, @Nullable ScriptReceipt receipt) {
         long price = ticks.price(cost);
         long keptPrice = ticks.price(kept);
         long last = lastPromise();

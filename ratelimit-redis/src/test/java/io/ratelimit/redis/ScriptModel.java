@@ -6,7 +6,7 @@ import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.redis.RedisAnswers.Receipt;
+import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -235,7 +235,7 @@ final class ScriptModel {
             RedisBucketState bucket, Answer taken, long kept, ByteBuffer key, Reading reading) {
         Charge charge = taken.charge();
         long given = charge.cost() - kept;
-        if (!(taken.receipt() instanceof Receipt receipt)) {
+        if (!(taken.receipt() instanceof ScriptReceipt receipt)) {
             return bucket.giveBack(given, kept, null);
         }
         long steps = reading.correctedSteps(key, calendar(charge));

@@ -16,6 +16,7 @@ import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -146,12 +147,12 @@ public final class FailoverBucketStore implements BucketStore {
 
     private Decision takeUnlessDenied(List<Charge> charges, List<LeaseRequest> requests) {
         List<Answer> denied = denials.find(charges, true);
-        return denied.isEmpty() ? take(charges, false, requests) : Decision.of(denied);
+        return denied.isEmpty() ? take(charges, BucketStore::take, requests) : Decision.of(denied);
     }
 
     @Override
     public Decision reserve(List<Charge> charges) {
-        return take(charges, true, List.of());
+        return take(charges, BucketStore::reserve, List.of());
     }
 
     /** Returns the remembered denials of the charges, for a call that doesn't reach the store in any case. */
@@ -159,19 +160,19 @@ public final class FailoverBucketStore implements BucketStore {
         return denials.find(charges, false);
     }
 
-    private Decision take(List<Charge> charges, boolean ahead, List<LeaseRequest> requests) {
+    /** @param verb takes from a store at once or ahead */
+    private Decision take(
+            List<Charge> charges, BiFunction<BucketStore, List<Charge>, Decision> verb, List<LeaseRequest> requests) {
         return calls.call(
                 () -> {
                     long calledAt = denials.now();
-                    Decision decision = ahead ? store.reserve(charges) : takeFromStore(charges, requests);
+                    Decision decision = leases == null || requests.isEmpty()
+                            ? verb.apply(store, charges)
+                            : leases.takeFromStore(charges, requests);
                     denials.note(decision, calledAt);
                     return decision;
                 },
-                congested -> fallback.take(charges, ahead, congested));
-    }
-
-    private Decision takeFromStore(List<Charge> charges, List<LeaseRequest> requests) {
-        return leases == null || requests.isEmpty() ? store.take(charges) : leases.takeFromStore(charges, requests);
+                congested -> fallback.take(charges, verb, congested));
     }
 
     @Override

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -43,10 +44,11 @@ final class FallbackBuckets {
     /**
      * Decides in place of the backend.
      *
+     * @param verb takes from a store at once or ahead
      * @param congested whether the backend wasn't called because this process is too busy. The local share then decides
      *     under {@link FailureRule#ALLOW} too, since otherwise a flood would lift the limit
      */
-    Decision take(List<Charge> charges, boolean ahead, boolean congested) {
+    Decision take(List<Charge> charges, BiFunction<BucketStore, List<Charge>, Decision> verb, boolean congested) {
         List<Charge> local = new ArrayList<>(charges.size());
         List<Answer> denied = new ArrayList<>();
         for (Charge charge : charges) {
@@ -57,11 +59,11 @@ final class FallbackBuckets {
                 denied.add(withoutShare(charge, congested));
             }
         }
-        return Decision.of(denied.isEmpty() ? answers(charges, local, ahead, congested) : denied);
+        return Decision.of(
+                denied.isEmpty() ? answers(charges, verb.apply(memory, local).answers(), congested) : denied);
     }
 
-    private List<Answer> answers(List<Charge> charges, List<Charge> local, boolean ahead, boolean congested) {
-        List<Answer> taken = (ahead ? memory.reserve(local) : memory.take(local)).answers();
+    private List<Answer> answers(List<Charge> charges, List<Answer> taken, boolean congested) {
         List<Answer> answers = new ArrayList<>(charges.size());
         int next = 0;
         for (Charge charge : charges) {

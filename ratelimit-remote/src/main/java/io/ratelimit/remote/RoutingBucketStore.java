@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -35,34 +36,31 @@ public final class RoutingBucketStore implements BucketStore {
 
     @Override
     public Decision take(List<Charge> charges) {
-        return take(charges, false);
+        return take(charges, BucketStore::take);
     }
 
     @Override
     public Decision reserve(List<Charge> charges) {
-        return take(charges, true);
+        return take(charges, BucketStore::reserve);
     }
 
-    private Decision take(List<Charge> charges, boolean ahead) {
+    /** @param verb takes from a store at once or ahead */
+    private Decision take(List<Charge> charges, BiFunction<BucketStore, List<Charge>, Decision> verb) {
         int remoteCount = countRemote(charges);
         if (remoteCount == 0 || remoteCount == charges.size()) {
-            return take(remoteCount == 0 ? local : remote, charges, ahead);
+            return verb.apply(remoteCount == 0 ? local : remote, charges);
         }
         List<Charge> localCharges = new ArrayList<>(charges);
         localCharges.removeIf(charge -> isRemote.test(charge.policy()));
         List<Charge> remoteCharges = new ArrayList<>(charges);
         remoteCharges.removeIf(charge -> !isRemote.test(charge.policy()));
-        Decision first = take(local, localCharges, ahead);
+        Decision first = verb.apply(local, localCharges);
         if (!first.allowed()) {
             return Leases.join(charges, first.answers(), remote.remembered(remoteCharges));
         }
-        Decision second = take(remote, remoteCharges, ahead);
+        Decision second = verb.apply(remote, remoteCharges);
         return Leases.join(
                 charges, second.allowed() ? first.answers() : giveBackToLocal(first.answers()), second.answers());
-    }
-
-    private static Decision take(BucketStore store, List<Charge> charges, boolean ahead) {
-        return ahead ? store.reserve(charges) : store.take(charges);
     }
 
     private int countRemote(List<Charge> charges) {

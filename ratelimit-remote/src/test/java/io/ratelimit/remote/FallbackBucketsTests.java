@@ -25,13 +25,13 @@ class FallbackBucketsTests {
     void tokensOfAnOverflowBucketAreGivenBackToThatBucket() {
         ThrottlePolicy small =
                 ThrottlePolicy.of("small", BucketSpec.of("5/1h"), "user").withMaxKeys(1);
-        standIn.take(List.of(Charge.of(small, "known", 1)), false, false);
+        standIn.take(List.of(Charge.of(small, "known", 1)), BucketStore::take, false);
         List<Charge> charges = List.of(Charge.of(small, "alice", 5));
-        Decision taken = standIn.take(charges, false, false);
+        Decision taken = standIn.take(charges, BucketStore::take, false);
 
         standIn.giveBack(taken.answers());
 
-        assertThat(standIn.take(charges, false, false).allowed()).isTrue();
+        assertThat(standIn.take(charges, BucketStore::take, false).allowed()).isTrue();
     }
 
     @ParameterizedTest
@@ -43,17 +43,18 @@ class FallbackBucketsTests {
         ThrottlePolicy often = ThrottlePolicy.of("often", BucketSpec.of("20/1h"));
         List<Charge> one = List.of(Charge.of(often, "", 1));
 
-        Decision denied = buckets.take(List.of(Charge.of(often, "", 1), Charge.of(rare, "", 1)), false, congested);
+        Decision denied =
+                buckets.take(List.of(Charge.of(often, "", 1), Charge.of(rare, "", 1)), BucketStore::take, congested);
         assertThat(denied.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
         assertThat(denied.answers())
                 .extracting(answer -> answer.policy().name())
                 .containsExactly("rare");
         assertThat(denied.retryAfter()).isEqualTo(Duration.ofSeconds(1));
         assertThat(buckets.snapshot(Charge.of(rare, "", 1))).isNull();
-        assertThat(buckets.take(List.of(Charge.of(rare, "", 2)), false, congested)
+        assertThat(buckets.take(List.of(Charge.of(rare, "", 2)), BucketStore::take, congested)
                         .outcome())
                 .isEqualTo(Outcome.NEVER_FITS);
-        assertThat(buckets.take(one, false, congested).allowed()).isTrue();
-        assertThat(buckets.take(one, false, congested).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(buckets.take(one, BucketStore::take, congested).allowed()).isTrue();
+        assertThat(buckets.take(one, BucketStore::take, congested).outcome()).isEqualTo(Outcome.DENIED);
     }
 }
