@@ -62,7 +62,13 @@ public final class Decision extends Verdict implements Serializable {
         }
 
         Answer(
-                Charge charge, BucketState state, long taken, long nanos, long wait, @Nullable Object note, boolean shared) {
+                Charge charge,
+                BucketState state,
+                long taken,
+                long nanos,
+                long wait,
+                @Nullable Object note,
+                boolean shared) {
             super(state, charge.cost(), taken, nanos, wait);
             this.charge = charge;
             this.receipt = note;
@@ -174,8 +180,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns a denial with this answer's numbers; the time to wait becomes the time to retry. */
         Answer asDenial(Outcome outcome) {
-            return new Answer(
-                    this, outcome, Math.max(retryNanos(), waitNanos()), 0, nextTokenNanos(), resetNanos());
+            return new Answer(this, outcome, Math.max(retryNanos(), waitNanos()), 0, nextTokenNanos(), resetNanos());
         }
 
         /** Returns this answer for another charge to the same bucket. */
@@ -189,8 +194,7 @@ public final class Decision extends Verdict implements Serializable {
          * @throws ArithmeticException if the duration exceeds 292 years
          */
         public Answer withRetryAfter(Duration retryTime) {
-            return new Answer(
-                    this, outcome(), retryTime.toNanos(), waitNanos(), nextTokenNanos(), resetNanos());
+            return new Answer(this, outcome(), retryTime.toNanos(), waitNanos(), nextTokenNanos(), resetNanos());
         }
 
         /** Returns this answer with the store's private note about the taken tokens. */

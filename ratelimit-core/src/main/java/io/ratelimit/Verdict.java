@@ -65,13 +65,7 @@ abstract sealed class Verdict permits Decision, Answer {
     }
 
     Verdict(Verdict same) {
-        this(
-                same.outcome,
-                same.remaining,
-                same.retryNanos,
-                same.waitNanos,
-                same.nextTokenNanos,
-                same.resetNanos);
+        this(same.outcome, same.remaining, same.retryNanos, same.waitNanos, same.nextTokenNanos, same.resetNanos);
     }
 
     /** Creates a verdict that is given later than another one. Each time to come is shorter, but stays above zero. */

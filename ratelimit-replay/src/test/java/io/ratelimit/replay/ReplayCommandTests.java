@@ -364,7 +364,8 @@ class ReplayCommandTests {
         policy("{ rate: 1/1s }");
         run();
         assertThat(report())
-                .contains("to deny nothing: too little traffic, in 9m of the log (a limit is suggested after ten minutes)");
+                .contains(
+                        "to deny nothing: too little traffic, in 9m of the log (a limit is suggested after ten minutes)");
     }
 
     @Test

@@ -51,8 +51,7 @@ record PolicyScopes(
     /** Returns the decisions of a policy while its backend is unavailable; null while it isn't. */
     @Nullable
     OutageDescriptor outage(ThrottlePolicy policy) {
-        return OutageDescriptor.of(
-                throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare());
+        return OutageDescriptor.of(throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare());
     }
 
     private String appliesTo(String policy) {

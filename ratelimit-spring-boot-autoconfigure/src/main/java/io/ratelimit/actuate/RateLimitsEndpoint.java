@@ -160,8 +160,7 @@ public class RateLimitsEndpoint {
         return changed(security, policy, tier, changes.changeHere(policy, tier, rate, capacity));
     }
 
-    private ChangeDescriptor changed(
-            SecurityContext security, String policy, @Nullable String tier, Changed changed) {
+    private ChangeDescriptor changed(SecurityContext security, String policy, @Nullable String tier, Changed changed) {
         ChangeDescriptor change = descriptors.change(policy, tier, changed);
         Map<String, Object> details = new TreeMap<>(Map.of(
                 "before", changed.before().toString(), "now", changed.after().toString(), "for", change.instances()));

@@ -54,8 +54,8 @@ final class FailureLog {
             LogFields.write(
                     policy,
                     null,
-                    () -> logger.warn("Throttle policy '" + policy + "' could not determine " + latest
-                            + ", for " + requests));
+                    () -> logger.warn(
+                            "Throttle policy '" + policy + "' could not determine " + latest + ", for " + requests));
         }
     }
 }

@@ -90,8 +90,9 @@ public final class PolicyLog implements ThrottleListener {
 
         private static void log(String limit, BucketSpec before, BucketSpec after, @Nullable BucketSpec configured) {
             if (!after.equals(before)) {
-                logger.info(limit + (after.equals(configured) ? " is as configured again: " : " was changed at runtime: ")
-                        + after + "; before: " + before);
+                logger.info(
+                        limit + (after.equals(configured) ? " is as configured again: " : " was changed at runtime: ")
+                                + after + "; before: " + before);
             }
         }
     }

@@ -182,14 +182,16 @@ class DashboardTests {
     @Test
     void anOutageIsShownByWhatThePolicyDoes() {
         assertThat(outage("{rule: 'local', share: 0.25}"))
-                .isEqualTo("local, with 25 % of the limit|not shared at present|1 policy: local, with 25 % of the limit");
+                .isEqualTo(
+                        "local, with 25 % of the limit|not shared at present|1 policy: local, with 25 % of the limit");
         assertThat(outage("{rule: 'deny'}")).isEqualTo("rejects all|not shared at present|1 policy: rejects all");
         assertThat(outage("{rule: 'allow'}")).isEqualTo("allows all|not shared at present|1 policy: allows all");
     }
 
     private Object outage(String outage) {
-        return browser.run("const p = policies.get('global'); Object.assign(p.data, {lastSeen: true, outage: " + outage
-                + "}); p.show(); return [p.mode.textContent, p.facts.textContent.split(' · ').at(-1), effectsText()].join('|')");
+        return browser.run(
+                "const p = policies.get('global'); Object.assign(p.data, {lastSeen: true, outage: " + outage
+                        + "}); p.show(); return [p.mode.textContent, p.facts.textContent.split(' · ').at(-1), effectsText()].join('|')");
     }
 
     @Test
@@ -472,8 +474,9 @@ class DashboardTests {
         }
         String demand = openDemand();
         assertThat(browser.text(demand + " .demand-hint"))
-                .isEqualTo("Too little traffic yet: 40 clients, 0 s. A limit is suggested after ten minutes with at least 30"
-                        + " clients.");
+                .isEqualTo(
+                        "Too little traffic yet: 40 clients, 0 s. A limit is suggested after ten minutes with at least 30"
+                                + " clients.");
         time.advance(Duration.ofHours(1));
         throttlers.get("items-candidate").forKey("user1").decide(1);
         await().until(() -> browser.text(demand + " .demand-hint").contains("tightest"));

@@ -11,9 +11,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
@@ -268,7 +268,9 @@ class HomePageTests {
             for (boolean dark : List.of(false, true)) {
                 browser.size(width, 820);
                 browser.dark(dark);
-                assertThat(browser.violations()).as("dark %s, %d px", dark, width).isEmpty();
+                assertThat(browser.violations())
+                        .as("dark %s, %d px", dark, width)
+                        .isEmpty();
             }
         }
     }

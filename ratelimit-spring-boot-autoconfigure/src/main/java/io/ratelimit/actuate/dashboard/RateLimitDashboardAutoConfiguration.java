@@ -56,9 +56,7 @@ public final class RateLimitDashboardAutoConfiguration {
                 deniedKeys,
                 backend.getIfAvailable(),
                 throttler -> OutageDescriptor.of(
-                        throttler,
-                        policies.failureRule(throttler.policy()),
-                        policies.localShare()));
+                        throttler, policies.failureRule(throttler.policy()), policies.localShare()));
     }
 
     @Bean

@@ -104,12 +104,7 @@ public final class RateLimitWebServletAutoConfiguration {
             Endpoints endpoints,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
         return Rejections.of(
-                handler,
-                responses,
-                time,
-                throttlers.listener(),
-                endpoints,
-                cors.getIfAvailable(() -> request -> null));
+                handler, responses, time, throttlers.listener(), endpoints, cors.getIfAvailable(() -> request -> null));
     }
 
     /** Writes all delayed rejections when the application stops. */

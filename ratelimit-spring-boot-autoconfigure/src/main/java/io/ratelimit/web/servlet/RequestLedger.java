@@ -147,9 +147,7 @@ final class RequestLedger {
         for (int i = 0; i < answers.size(); i++) {
             Answer answer = answers.get(i);
             double share = share(answer);
-            if (share < smallest
-                    && limits.policies().of(answer.charge()).showsLevel()
-                    && responses.show(answer)) {
+            if (share < smallest && limits.policies().of(answer.charge()).showsLevel() && responses.show(answer)) {
                 smallest = share;
                 tightest = answer;
             }

@@ -7,6 +7,8 @@ const DEMAND_LINES = [['p50', '50 %'], ['p90', '90 %'], ['p99', '99 %'], ['p999'
 const DEMAND_SHARES = [1, 0.999, 0.99, 0.95, 0.9];
 const DEMAND_HEIGHT = 230;
 const DEMAND_CHAR_WIDTH = 6.5;
+/** Four arrows from the middle, so that the point looks movable. */
+const DEMAND_ARROWS = 'M0-11l4 4h-3v6h6v-3l4 4l-4 4v-3h-6v6h3l-4 4l-4-4h3v-6h-6v3l-4-4l4-4v3h6v-6h-3z';
 const DEMAND_MARGIN = { left: 52, right: 46, top: 10, bottom: 34 };
 
 /**
@@ -42,12 +44,14 @@ class DemandChart {
     this.node = document.createElement('div');
     this.node.className = 'demand-limit';
     this.title = this.add('h4');
-    this.svg = this.node.appendChild(this.svgNode('svg', { height: DEMAND_HEIGHT }));
-    this.plot = this.svg.appendChild(this.svgNode('g', {}));
-    this.point = this.svg.appendChild(this.svgNode('circle', { r: 8, class: 'demand-point', tabindex: 0, role: 'slider' }));
+    this.spec = this.add('p');
+    this.spec.className = 'demand-spec';
+    this.specText = this.spec.appendChild(document.createElement('b'));
+    this.copy = this.button('Copy YAML', () => this.copyYaml(), this.spec);
     this.sentence = this.add('p');
     this.sentence.className = 'demand-sentence';
     this.sentence.setAttribute('aria-live', 'polite');
+    this.sentence.title = 'A client is counted if the limit denies at least one of its requests.';
     this.hint = this.add('p');
     this.hint.className = 'demand-hint';
     this.share = document.createElement('select');
@@ -55,22 +59,31 @@ class DemandChart {
     this.chosenShare = 0.999;
     this.share.addEventListener('change', () => {
       this.chosenShare = +this.share.value;
+      this.chosen = null;
       this.draw();
     });
     this.hintText = document.createElement('span');
     this.hint.append('The tightest limit for ', this.share, this.hintText);
     this.hint.title = 'Tightest: of the measured rates, each with the least capacity for it, the limit that lets the fewest requests through within a minute.';
-    this.sentence.title = 'A limit touches a client if it denies at least one of its requests.';
     this.tools = this.add('p');
     this.tools.className = 'demand-tools';
-    this.tryIt = this.button('Show the tightest', () => this.suggestion && this.move(this.suggestion.rate, this.suggestion.capacity));
-    this.reset = this.button('Show the present limit', () => { this.chosen = null; this.draw(); });
+    this.tryIt = this.button('Show the tightest', () => { this.chosen = null; this.draw(); });
+    this.reset = this.button('Show the present limit', () => this.move(this.data.own, this.data.capacity));
+    this.legend = this.add('p');
+    this.legend.className = 'demand-legend';
+    this.legend.append('Capacity that suffices for ', ...DEMAND_LINES.map(([className, label]) =>
+        Object.assign(document.createElement('span'), { className, textContent: `${label} of clients` })));
+    this.svg = this.node.appendChild(this.svgNode('svg', { height: DEMAND_HEIGHT }));
+    this.plot = this.svg.appendChild(this.svgNode('g', {}));
+    this.present = this.svg.appendChild(this.svgNode('circle', { r: 6, class: 'demand-present' }));
+    this.present.appendChild(this.svgNode('title', {})).textContent = 'the present limit';
+    this.point = this.svg.appendChild(this.svgNode('g', { class: 'demand-point', tabindex: 0, role: 'slider' }));
+    this.point.append(this.svgNode('circle', { r: 14 }), this.svgNode('path', { d: DEMAND_ARROWS }));
     this.yaml = this.add('pre');
     this.yaml.tabIndex = 0;
-    this.copy = this.button('Copy', () => this.copyYaml());
     this.help = this.add('p');
-    this.help.append('Not sure which to take? ', Object.assign(document.createElement('a'), {
-      rel: 'noreferrer', textContent: 'Choosing the numbers', href: new URL('choosing.md', byId('docs').href).href }), ' explains the chart in three steps.');
+    this.help.append('Drag the point, or move it by the arrow keys; the ring is the present limit. ', Object.assign(document.createElement('a'), {
+      rel: 'noreferrer', textContent: 'How to read the chart', href: new URL('choosing.md', byId('docs').href).href }));
     this.chosen = null;
     this.listen();
   }
@@ -79,8 +92,8 @@ class DemandChart {
     return this.node.appendChild(document.createElement(name));
   }
 
-  button(text, action) {
-    const button = this.tools.appendChild(document.createElement('button'));
+  button(text, action, place = this.tools) {
+    const button = place.appendChild(document.createElement('button'));
     button.type = 'button';
     button.textContent = text;
     button.addEventListener('click', action);
@@ -98,9 +111,13 @@ class DemandChart {
     this.draw();
   }
 
-  /** The limit that the point shows: the present one until it is moved. */
+  /** The limit that the point shows: the suggested one, if there is one, until it is moved. */
   get limit() {
-    return this.chosen ?? { rate: this.data.own, capacity: this.data.capacity };
+    return this.chosen ?? this.suggestion ?? this.presentLimit;
+  }
+
+  get presentLimit() {
+    return { rate: this.data.own, capacity: this.data.capacity };
   }
 
   move(rate, capacity) {
@@ -158,8 +175,9 @@ class DemandChart {
     this.highest = 2 * Math.max(8, capacity, ...rates.flatMap(rate => rate.quantiles));
     this.plot.replaceChildren(...this.axes(), ...DEMAND_LINES.flatMap((line, i) => this.line(line, i)));
     const limit = this.limit;
-    this.point.setAttribute('cx', this.x(limit.rate));
-    this.point.setAttribute('cy', this.y(limit.capacity));
+    this.point.setAttribute('transform', `translate(${this.x(limit.rate)} ${this.y(limit.capacity)})`);
+    this.present.setAttribute('cx', this.x(this.data.own));
+    this.present.setAttribute('cy', this.y(capacity));
     this.write(limit);
   }
 
@@ -208,7 +226,9 @@ class DemandChart {
     const points = this.data.rates.map((rate, at) => `${this.x(at)},${this.y(rate.quantiles[i])}`);
     const end = this.svgNode('text', { x: this.right + 5, y: this.labelY(i), class: className });
     end.textContent = label;
-    return [this.svgNode('polyline', { points: points.join(' '), class: className }), end];
+    const curve = this.svgNode('polyline', { points: points.join(' '), class: className });
+    curve.appendChild(this.svgNode('title', {})).textContent = `${label} of clients`;
+    return [curve, end];
   }
 
   /** Keeps the labels of lines that end together apart. */
@@ -231,12 +251,13 @@ class DemandChart {
     const { suggestion } = this;
     const rate = rates[limit.rate].rate;
     const spec = `${rate}, capacity ${demandNumber(limit.capacity)}`;
-    let text = `${spec}: no request was seen yet.`;
+    this.specText.textContent = spec;
+    let text = 'No request was seen yet.';
     if (sample > 0) {
       const { keys: touched, requests, atMost } = this.touched(limit);
-      const clients = ` touches ${demandPercent(touched / sample)} of clients (${demandNumber(touched)} of ${demandNumber(sample)}`
-          + `${keys > sample ? ` followed, of about ${demandNumber(keys)}` : ''}; of all, at most ${demandPercent(demandShareAtMost(touched, sample))}),`;
-      text = `${spec}:${global ? '' : clients} would have denied ${atMost ? 'at most ' : ''}${demandPercent(requests)} of requests.`;
+      const clients = `${demandNumber(touched)} of ${demandNumber(sample)}${keys > sample ? ` followed clients, of about ${demandNumber(keys)}` : ' clients'}`
+          + ` (at most ${demandPercent(demandShareAtMost(touched, sample))} of all) and `;
+      text = `Would deny ${global ? '' : clients}${atMost ? 'at most ' : ''}${demandPercent(requests)} of requests.`;
     }
     this.sentence.textContent = text;
     this.hint.hidden = sample === 0;
@@ -253,10 +274,11 @@ class DemandChart {
         + ` Measured for ${measured}.`
         + (this.data.refunds ? ' This policy gives tokens back, and the chart counts them as used: its numbers are upper bounds.' : '')
         + (this.data.calendar ? ' The chart is for refill: greedy; with the refill of a calendar, its limits deny more.' : '');
-    this.tryIt.hidden = !suggestion;
-    this.reset.hidden = !this.chosen;
+    const same = other => other && other.rate === limit.rate && other.capacity === limit.capacity;
+    this.tryIt.hidden = !suggestion || same(suggestion);
+    this.reset.hidden = same(this.presentLimit);
     for (const [key, value] of Object.entries({ 'aria-label': 'The limit', 'aria-valuemin': 0, 'aria-valuemax': rates.length - 1,
-      'aria-valuenow': limit.rate, 'aria-valuetext': text })) this.point.setAttribute(key, value);
+      'aria-valuenow': limit.rate, 'aria-valuetext': `${spec}. ${text}` })) this.point.setAttribute(key, value);
     const path = ['ratelimit', 'policies', this.name, ...(tier ? ['tiers', tier] : [])];
     const indent = depth => '  '.repeat(depth);
     const rest = this.data.calendar ? '# for a policy with refill: greedy, without a zone' : '# only these two lines change';

@@ -147,8 +147,8 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
     private static String beforeDetail(Decision decision, Status status) {
         String type = decision.outcome() == Outcome.BACKEND_FAILED ? REDUCED_CAPACITY : QUOTA_EXCEEDED;
-        return (decision.outcome() == Outcome.MISSING_KEY ? "{" : "{\"type\":\"" + type + "\",")
-                + "\"title\":\"" + status.title() + "\",\"status\":" + status.code() + ",\"detail\":\"";
+        return (decision.outcome() == Outcome.MISSING_KEY ? "{" : "{\"type\":\"" + type + "\",") + "\"title\":\""
+                + status.title() + "\",\"status\":" + status.code() + ",\"detail\":\"";
     }
 
     private static String afterDetail(List<Answer> denials) {
@@ -172,7 +172,9 @@ public final class ProblemRejectionHandler implements RejectionHandler {
 
         static Template of(String beforeDetail, Decision decision, String afterDetail) {
             String detail = decision.describe("request");
-            int end = detail.length() - END.length() - Long.toString(millis(decision)).length();
+            int end = detail.length()
+                    - END.length()
+                    - Long.toString(millis(decision)).length();
             return new Template(
                     (beforeDetail + detail.substring(0, end)).getBytes(StandardCharsets.UTF_8),
                     (END + afterDetail + RETRY).getBytes(StandardCharsets.UTF_8));
