@@ -480,16 +480,22 @@ class DashboardTests {
         time.advance(Duration.ofHours(1));
         throttlers.get("items-candidate").forKey("user1").decide(1);
         await().until(() -> browser.text(demand + " .demand-hint").contains("tightest"));
+        assertThat(browser.text(demand + " .demand-spec b")).isEqualTo("25/4m, capacity 200");
         assertThat(browser.text(demand + " .demand-sentence"))
-                .startsWith("100/1m, capacity 100: touches 50 % of clients (20 of 40;")
-                .endsWith("would have denied 26 % of requests.");
+                .isEqualTo("Would deny 0 of 40 clients (at most 7.5 % of all) and 0 % of requests.");
+        browser.click(demand + " .demand-tools button:nth-child(2)");
+        assertThat(browser.text(demand + " .demand-spec b")).isEqualTo("100/1m, capacity 100");
+        assertThat(browser.text(demand + " .demand-sentence"))
+                .startsWith("Would deny 20 of 40 clients (at most ")
+                .endsWith(" % of all) and 26 % of requests.");
         assertThat(browser.texts(demand + " polyline")).hasSize(5);
 
         browser.run("document.querySelector(arguments[0]).focus()", demand + " .demand-point");
         browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_UP);
-        assertThat(browser.text(demand + " .demand-sentence")).startsWith("100/1m, capacity 105: touches 48 %");
+        assertThat(browser.text(demand + " .demand-sentence")).startsWith("Would deny 19 of 40");
+        assertThat(browser.text(demand + " .demand-spec b")).isEqualTo("100/1m, capacity 105");
         browser.element(demand + " .demand-point").sendKeys(Keys.ARROW_RIGHT, Keys.chord(Keys.SHIFT, Keys.ARROW_UP));
-        assertThat(browser.text(demand + " .demand-sentence")).startsWith("200/1m, capacity 130: touches 35 %");
+        assertThat(browser.text(demand + " .demand-sentence")).startsWith("Would deny 14 of 40");
         assertThat(browser.text(demand + " pre"))
                 .isEqualTo(
                         "ratelimit:\n  policies:\n    items-candidate:\n"
@@ -497,8 +503,8 @@ class DashboardTests {
 
         browser.drag(demand + " .demand-point", -60, -200);
         assertThat(browser.text(demand + " .demand-sentence"))
-                .startsWith("100/1m, capacity 400: touches 0 % of clients (0 of 40; of all, at most 7.5 %)")
-                .endsWith("would have denied 0 % of requests.");
+                .isEqualTo("Would deny 0 of 40 clients (at most 7.5 % of all) and 0 % of requests.");
+        assertThat(browser.text(demand + " .demand-spec b")).isEqualTo("100/1m, capacity 400");
         assertThat(browser.texts(demand + " option"))
                 .as("of 40 clients 99.9 % are all")
                 .containsExactly("all 40", "95 % (38 of 40)", "90 % (36 of 40)");
@@ -508,11 +514,9 @@ class DashboardTests {
         choose(demand, "0.9");
         assertThat(browser.text(demand + " .demand-hint")).contains("25/4m, capacity 180");
         choose(demand, "1");
-        browser.click(demand + " .demand-tools button");
-        assertThat(browser.text(demand + " .demand-sentence")).startsWith("25/4m, capacity 200: touches 0 %");
+        assertThat(browser.text(demand + " .demand-spec b")).isEqualTo("25/4m, capacity 200");
         twelveMinutesOfSessions("items-candidate");
         browser.awaitText(demand + " .demand-sentence", "of 200");
-        browser.click(demand + " .demand-tools button:nth-child(2)");
         browser.run("document.querySelector(arguments[0]).scrollIntoView()", card("items-candidate"));
         browser.picture("demand");
         assertThat(browser.element(demand + " a").getAttribute("href")).endsWith("/docs/choosing.md");

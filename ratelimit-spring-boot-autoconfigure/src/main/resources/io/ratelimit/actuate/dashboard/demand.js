@@ -71,8 +71,8 @@ class DemandChart {
     this.reset = this.button('Show the present limit', () => this.move(this.data.own, this.data.capacity));
     this.legend = this.add('p');
     this.legend.className = 'demand-legend';
-    this.legend.append('Capacity that suffices for ', ...DEMAND_LINES.map(([className, label]) =>
-        Object.assign(document.createElement('span'), { className, textContent: `${label} of clients` })));
+    this.legend.append('Capacity that a share of clients needs:', ...DEMAND_LINES.map(([className, label]) =>
+        Object.assign(document.createElement('span'), { className, textContent: label === 'all' ? 'all clients' : label })));
     this.svg = this.node.appendChild(this.svgNode('svg', { height: DEMAND_HEIGHT }));
     this.plot = this.svg.appendChild(this.svgNode('g', {}));
     this.present = this.svg.appendChild(this.svgNode('circle', { r: 6, class: 'demand-present' }));
