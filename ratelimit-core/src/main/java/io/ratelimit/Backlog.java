@@ -47,6 +47,10 @@ record Backlog(
      * debt D runs up to the last promise, and only the first kind of room counts. If a part of the price is kept, the
      * whole price still is room: the kept part comes first on the time line, and the rest is returned.
      *
+     * If nothing was taken since a take, all of its price comes back: the bucket is then as if the call hadn't been made,
+     * and returns since then were no larger for it. The receipt shows this: the full-again moment is still the one after
+     * the take, less what was given back since.
+     *
      * Tokens that are owed, because a call cost more than its estimate, push the full-again moment away like a waiting
      * call does, but no call waits for that moment. The last promise is unchanged, and the invariant gains room.
      */

@@ -259,7 +259,7 @@ final class BucketState {
      * <ul>
      *   <li>Without a receipt: at most until the bucket is full, and none while calls wait for tokens.
      *   <li>With the receipt of a take from this state: the tokens that time hasn't brought back yet. While calls wait,
-     *       no more than was taken beyond the promises made after the take.
+     *       no more than was taken beyond the promises made after the take; all if no call has taken tokens since.
      *   <li>With the receipt of a state that this one replaced: the tokens, reduced by what the fastest spec since then
      *       can have brought and by the tokens by which the capacity fell; none while calls wait.
      * </ul>
@@ -342,10 +342,13 @@ final class BucketState {
             }
             long last = lastPromise(seen);
             boolean inDebt = last - now > 0;
-            long back = receipt == null
-                    ? inDebt ? 0 : price
-                    : Backlog.returnable(
-                            price, kept, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
+            long back = price;
+            if (receipt == null) {
+                back = inDebt ? 0 : price;
+            } else if (seen - receipt.due - (receipt.before - returned) != price) { // calls took since, or keep a part
+                back = Backlog.returnable(
+                        price, kept, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
+            }
             if (back == 0
                     || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price + kept ? last : null)) {
                 return true;

@@ -47,6 +47,25 @@ class LateReturnsTests {
         assertThat(store.snapshot(charge).available()).isZero();
     }
 
+    /** Tokens were given back during a debt, so the last promise is later than the bucket's full-again moment shows. */
+    @Test
+    void aDeniedCallGetsAllBackWhileAnotherCallWaits() {
+        BucketStore store = BucketStore.local(time);
+        Charge charge = Charge.of(ThrottlePolicy.of("api", SPEC, "user"), "alice", 10);
+        Charge empty = Charge.of(ThrottlePolicy.of("empty", SPEC, "user"), "alice", 10);
+        Decision first = store.take(List.of(charge, empty));
+        Charge waiting = charge.withCost(1).withMaxWait(Duration.ofSeconds(1));
+        assertThat(store.reserve(List.of(waiting)).waitFor()).isEqualTo(Duration.ofSeconds(1));
+        store.giveBack(first.answers().subList(0, 1));
+        assertThat(store.snapshot(charge).available()).isEqualTo(8);
+        for (int i = 0; i < 3; i++) {
+            assertThat(store.take(List.of(charge.withCost(3), empty.withCost(1)))
+                            .allowed())
+                    .isFalse();
+            assertThat(store.snapshot(charge).available()).isEqualTo(8);
+        }
+    }
+
     @Test
     void tokensTakenTogetherComeBackInAnyOrder() {
         TokenBucket bucket = TokenBucket.of(SPEC, time);
