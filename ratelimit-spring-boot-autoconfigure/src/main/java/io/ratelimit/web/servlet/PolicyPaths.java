@@ -12,11 +12,17 @@ import org.springframework.web.util.pattern.PathPattern;
 final class PolicyPaths {
 
     private final List<RequestPolicy> policies;
+    private final boolean ignoresCase;
     private final BitSet onAllPaths = new BitSet();
     private final PathIndex<BitSet> included = new PathIndex<>();
     private final PathIndex<BitSet> excluded = new PathIndex<>();
 
-    PolicyPaths(List<RequestPolicy> policies) {
+    /**
+     * @param ignoresCase whether Spring MVC ignores the case of paths. Its literals then equal more letters than its wildcards
+     *     do: the path {@code /ſignin} reaches {@code /signin}, but doesn't match {@code /sign*}.
+     */
+    PolicyPaths(List<RequestPolicy> policies, boolean ignoresCase) {
+        this.ignoresCase = ignoresCase;
         this.policies = List.copyOf(policies);
         Map<PathPattern, BitSet> inclusions = new LinkedHashMap<>();
         Map<PathPattern, BitSet> exclusions = new LinkedHashMap<>();
@@ -57,6 +63,10 @@ final class PolicyPaths {
         }
         for (RequestPath path : candidates) {
             covering.or(covering(path));
+            RequestPath folded = ignoresCase ? path.folded() : path;
+            if (folded != path) {
+                covering.or(covering(folded));
+            }
         }
         return covering;
     }

@@ -58,7 +58,7 @@ public final class RequestPolicies {
         this.refunds = anyRefunds;
         this.settles = anySettles;
         for (Phase phase : Phase.values()) {
-            byPhase.put(phase, new PolicyPaths(enforcedIn(phase)));
+            byPhase.put(phase, new PolicyPaths(enforcedIn(phase), endpoints.ignoresCase()));
         }
     }
 

@@ -6,6 +6,8 @@ import io.ratelimit.annotation.RateLimitExempt;
 import jakarta.servlet.Filter;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
@@ -90,6 +92,21 @@ class PathVariantTests {
                 assertThat(server.http().get("/kind/miss").body()).as(alias).isEqualTo("miss");
                 assertThat(server.http().get(alias).status()).as(alias).isEqualTo(200);
                 assertThat(server.available("variable", "miss")).as(alias).isEqualTo(98);
+            }
+        }
+    }
+
+    /** Literals of a pattern equal these letters, and wildcards compare ASCII letters alone. */
+    @ParameterizedTest
+    @ValueSource(strings = {"/logi*", "/*in", "/l?gin", "/{x:logi.*}", "/logi*/**"})
+    void lettersThatAreEqualOnlyInUpperCaseAreNoWayRoundWildcards(String pattern) {
+        String yaml = "ratelimit.policies.login: { rate: 100/1h, paths: \"" + pattern + "\" }";
+        try (TestServer server = TestServer.open(yaml, Api.class, AnyCase.class).start()) {
+            for (String alias :
+                    List.of("/login", "/LOGIN", "/log%C4%B1n", "/LOG%C4%B0N", "/log%C4%B1n;a=b")) {
+                server.refill();
+                assertThat(server.http().get(alias).body()).as(alias).isEqualTo("login");
+                assertThat(server.available("login")).as(alias).isEqualTo(99);
             }
         }
     }

@@ -141,7 +141,7 @@ class RequestPolicyTests {
         List<RequestPolicy> all = Stream.generate(() -> policy(patterns(random), patterns(random)))
                 .limit(random.nextInt(1, 80))
                 .toList();
-        PolicyPaths index = new PolicyPaths(all);
+        PolicyPaths index = new PolicyPaths(all, false);
         for (int i = 0; i < 50; i++) {
             String text = path(random);
             PathContainer path = PathContainer.parsePath(text);

@@ -49,6 +49,17 @@ public final class Endpoints {
         return ant == null || !mvc.isCaseSensitive() ? mvc : MappedEndpoints.parser(ant);
     }
 
+    /** Returns whether a mapping ignores the case of paths. */
+    public boolean ignoresCase() {
+        for (HandlerMapping mapping : mappings) {
+            if (mapping instanceof AbstractHandlerMapping known
+                    && !MappedEndpoints.parser(known).isCaseSensitive()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /**
      * Returns the path of a request as {@code AntPathMatcher} gets it: decoded, without parameters and empty segments. Null if
      * no mapping matches by it.

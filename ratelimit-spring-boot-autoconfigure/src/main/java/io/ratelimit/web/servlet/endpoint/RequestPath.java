@@ -1,5 +1,6 @@
 package io.ratelimit.web.servlet.endpoint;
 
+import io.ratelimit.Keys;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
@@ -9,6 +10,8 @@ import org.springframework.http.server.PathContainer.Separator;
 
 /** The path of a request, as patterns match it. Parsed only if a pattern needs it. Used by one thread at a time. */
 public final class RequestPath {
+
+    private static final PathContainer.Options WITHOUT_DECODING = PathContainer.Options.create('/', false);
 
     private final String text;
     private final boolean plain;
@@ -70,6 +73,19 @@ public final class RequestPath {
         PathContainer path = parsed();
         int last = path.elements().size() - 1;
         return last > 0 && path.elements().get(last) instanceof Separator ? of(path.subPath(0, last)) : this;
+    }
+
+    /**
+     * Returns the path with its letters folded as {@link String#equalsIgnoreCase} compares them, and without parameters, empty
+     * segments and a trailing slash; this path if it has ASCII letters alone, which patterns compare by themselves.
+     */
+    public RequestPath folded() {
+        for (int i = 0; i < text.length(); i++) {
+            if (text.charAt(i) >= 128) {
+                return of(PathContainer.parsePath(Keys.part(text, true), WITHOUT_DECODING));
+            }
+        }
+        return this;
     }
 
     /** Returns the path below a prefix, or null if it does not begin with the prefix. */
