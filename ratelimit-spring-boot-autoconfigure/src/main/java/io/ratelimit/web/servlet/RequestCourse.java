@@ -18,8 +18,12 @@ final class RequestCourse {
     static final RequestCourse UNKNOWN = new RequestCourse();
 
     /** The simple names of the exceptions by which Tomcat and Jetty reject parameters and bodies. */
-    private static final Set<String> OF_CONTAINERS =
-            Set.of("BadRequestException", "InvalidParameterException", "BadMessageException");
+    private static final Set<String> OF_CONTAINERS = Set.of(
+            "BadRequestException",
+            "InvalidParameterException",
+            "FileUploadException",
+            "InvalidFileNameException",
+            "BadMessageException");
 
     private boolean authenticated;
     private boolean authenticationFailed;

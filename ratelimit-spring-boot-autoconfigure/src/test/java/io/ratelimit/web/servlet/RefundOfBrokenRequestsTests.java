@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletRequest;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -47,6 +48,11 @@ class RefundOfBrokenRequestsTests {
                 settled: { rate: 100/1h, paths: /guess/**, settle: code }
                 failures: { rate: 100/1h, paths: [/upload, /json, /number], refund-on: 5xx }
                 codes: { key: ip, rate: 5/1m, paths: /login/code, methods: POST, phase: before-authentication, settle: code }
+            """;
+
+    private static final String LAZY = """
+            spring.servlet.multipart.resolve-lazily: true
+            ratelimit.policies.failures: { rate: 100/1h, refund-on: 5xx }
             """;
 
     @RegisterExtension
@@ -127,6 +133,29 @@ class RefundOfBrokenRequestsTests {
         assertThat(server.available("failures"))
                 .as("an error of the handler gives back")
                 .isEqualTo(95);
+    }
+
+    /** Spring MVC has read no part before. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "no parts",
+                "--x\r\nContent-Disp",
+                "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nno end",
+                "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\0b\"\r\n\r\na\r\n--x--\r\n"
+            })
+    void partsThatTheHandlerCannotReadGiveNothingBack(String body) {
+        String boundary = body.startsWith("--x") ? "; boundary=x" : "";
+        try (TestServer lazy = TestServer.open(LAZY, Api.class).start()) {
+            String head = RawHttp.text(
+                    "POST",
+                    "/parts",
+                    "Connection: close",
+                    "Content-Type: multipart/form-data" + boundary,
+                    "Content-Length: " + body.length());
+            assertThat(lazy.http().send(head + body).status()).isEqualTo(500);
+            assertThat(lazy.available("failures")).isEqualTo(99);
+        }
     }
 
     private static void assertFails(String head, String body) {
@@ -252,6 +281,11 @@ class RefundOfBrokenRequestsTests {
         @PostMapping("/upload")
         String upload() {
             return "uploaded";
+        }
+
+        @PostMapping("/parts")
+        int parts(HttpServletRequest request) throws Exception {
+            return request.getParts().size();
         }
 
         @PostMapping("/json")
