@@ -102,8 +102,7 @@ class PathVariantTests {
     void lettersThatAreEqualOnlyInUpperCaseAreNoWayRoundWildcards(String pattern) {
         String yaml = "ratelimit.policies.login: { rate: 100/1h, paths: \"" + pattern + "\" }";
         try (TestServer server = TestServer.open(yaml, Api.class, AnyCase.class).start()) {
-            for (String alias :
-                    List.of("/login", "/LOGIN", "/log%C4%B1n", "/LOG%C4%B0N", "/log%C4%B1n;a=b")) {
+            for (String alias : List.of("/login", "/LOGIN", "/log%C4%B1n", "/LOG%C4%B0N", "/log%C4%B1n;a=b")) {
                 server.refill();
                 assertThat(server.http().get(alias).body()).as(alias).isEqualTo("login");
                 assertThat(server.available("login")).as(alias).isEqualTo(99);
