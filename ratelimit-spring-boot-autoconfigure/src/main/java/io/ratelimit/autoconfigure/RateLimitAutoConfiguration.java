@@ -18,6 +18,7 @@ import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.remote.FailoverBucketStore;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -109,13 +110,17 @@ public final class RateLimitAutoConfiguration {
     static class WithoutWeb {
 
         WithoutWeb(RateLimitProperties properties) {
-            properties.policies().forEach((name, policy) -> {
-                if (policy.appliesTo() == AppliesTo.REQUESTS) {
-                    logger.info("Throttle policy '" + name
-                            + "' limits no requests, because this is not a web application; code can use the bean"
-                            + " Throttlers");
-                }
-            });
+            Advice.log(
+                    properties.policies().entrySet().stream()
+                            .filter(policy -> policy.getValue().appliesTo() == AppliesTo.REQUESTS)
+                            .map(Map.Entry::getKey)
+                            .map(name -> new Advice(
+                                    false,
+                                    name,
+                                    "Throttle policy '" + name
+                                            + "' limits no requests, because this is not a web application; code can use"
+                                            + " the bean Throttlers")),
+                    logger);
         }
     }
 

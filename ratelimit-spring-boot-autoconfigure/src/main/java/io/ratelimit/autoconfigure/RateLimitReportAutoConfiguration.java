@@ -6,11 +6,7 @@ import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import java.util.ArrayList;
-import java.util.List;
-import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -36,22 +32,16 @@ public final class RateLimitReportAutoConfiguration {
     static class Servlet {
 
         @Bean
-        StartupReport rateLimitStartupReport(
+        ServletStartupReport rateLimitStartupReport(
                 RateLimitProperties properties,
                 ConfiguredPolicies policies,
-                RequestPolicies requestPolicies,
                 Throttlers throttlers,
-                Endpoints endpoints,
                 ObjectProvider<RateLimitedOperations> operations,
+                RequestPolicies requests,
+                Endpoints endpoints,
                 ApplicationContext context) {
-            return new StartupReport(
-                    requestPolicies,
-                    throttlers,
-                    endpoints,
-                    operations.getIfAvailable(),
-                    new PolicyReport(properties, policies, throttlers, StartupReport.logger),
-                    new ArrayList<>(List.of(endpoints)),
-                    context);
+            return new ServletStartupReport(
+                    properties, policies, throttlers, operations.getIfAvailable(), requests, endpoints, context);
         }
     }
 
@@ -63,14 +53,12 @@ public final class RateLimitReportAutoConfiguration {
     static class Annotated {
 
         @Bean
-        SmartInitializingSingleton rateLimitAnnotationReport(
+        StartupReport rateLimitAnnotationReport(
                 RateLimitProperties properties,
                 ConfiguredPolicies policies,
                 Throttlers throttlers,
                 RateLimitedOperations operations) {
-            PolicyReport report =
-                    new PolicyReport(properties, policies, throttlers, LogFactory.getLog(PolicyReport.class));
-            return () -> report.reportAnnotated(operations);
+            return new StartupReport(properties, policies, throttlers, operations);
         }
     }
 }

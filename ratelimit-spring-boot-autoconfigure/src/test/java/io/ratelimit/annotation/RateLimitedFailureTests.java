@@ -217,15 +217,12 @@ class RateLimitedFailureTests {
                 .withBean("o", Inline.class)
                 .withBean(Used.class)
                 .run(context -> assertThat(output)
-                        .contains(
-                                "Throttle policy 'o-call' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
-                                        + Inline.class.getName() + ".call(), limit written there")
-                        .contains(
-                                "Throttle policy 'search' is enforced: 2/1h, capacity 2, one bucket, in memory; calls of"
-                                        + " 2 methods, such as " + Used.class.getName() + ".call()")
-                        .contains(
-                                "Throttle policy 'keyed' is enforced: 1/1h, capacity 1, one bucket, in memory; calls of "
-                                        + Used.class.getName() + ".keyed(String), a bucket for each #id")
+                        .contains("o-call: 1/1h, capacity 1, one bucket; calls of " + Inline.class.getName()
+                                + ".call() (declared by @RateLimited)")
+                        .contains("search: 2/1h, capacity 2, one bucket; calls of 2 methods, such as "
+                                + Used.class.getName() + ".call()")
+                        .contains("keyed: 1/1h, capacity 1, one bucket; calls of " + Used.class.getName()
+                                + ".keyed(String), a bucket for each #id")
                         .contains("Throttle policy 'unused' limits nothing: it applies to annotated methods, but no"
                                 + " @RateLimited names it")
                         .doesNotContain("'search' limits no requests"));
@@ -258,10 +255,8 @@ class RateLimitedFailureTests {
                 .withBean(Used.class)
                 .run(context -> assertThat(output)
                         .contains(
-                                "Throttle policy 'keyed' is enforced: 7/1h, capacity 7, a bucket for each user (denies a"
-                                        + " call that lacks one), 2 tokens a call, in tiers (pro: 9/1h, capacity 9) by role, 1 of"
-                                        + " them overridden, status 503, in memory; calls of "
-                                        + Used.class.getName() + ".keyed(String), a bucket for each #id"));
+                                "keyed: 7/1h, capacity 7, a bucket for each user (denies a call that lacks one), 2 tokens a call, in tiers (pro: 9/1h, capacity 9) by role, 1 of them overridden; calls of "
+                                        + Used.class.getName() + ".keyed(String), a bucket for each #id; status 503"));
     }
 
     static class Classy {

@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -11,6 +12,8 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 @ExtendWith(OutputCaptureExtension.class)
 public abstract class CapturedStart {
 
+    static final String SUMMARY = "INFO Rate limits: ";
+
     @TempDir
     public Path directory;
 
@@ -19,5 +22,9 @@ public abstract class CapturedStart {
     @BeforeEach
     public void capture(CapturedOutput output) {
         this.output = output;
+    }
+
+    static List<String> withoutSummary(List<String> log) {
+        return log.stream().filter(line -> !line.startsWith(SUMMARY)).toList();
     }
 }

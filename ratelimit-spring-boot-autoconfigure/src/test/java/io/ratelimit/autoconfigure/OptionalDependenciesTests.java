@@ -52,9 +52,7 @@ class OptionalDependenciesTests {
         assertThat(output)
                 .contains("SEES [jakarta.servlet.Filter, org.springframework.web.context.WebApplicationContext,"
                         + " org.springframework.web.servlet.DispatcherServlet]")
-                .contains(
-                        "Throttle policy 'site' is enforced: 1/1d, capacity 1, one bucket, in memory; all methods, all"
-                                + " paths, before authentication")
+                .contains("site: 1/1d, capacity 1, one bucket; all requests; before authentication")
                 .contains(
                         "Throttle policy 'tenants' is keyed by claim:tenant, but Spring Security's OAuth2 is not on the"
                                 + " class path: 'on-missing-key' decides for all requests")

@@ -187,10 +187,8 @@ class RateLimitAutoConfigurationTests {
     @Test
     void logsThatNothingIsLimitedWithoutWeb(CapturedOutput output) {
         contextRunner.withPropertyValues("ratelimit.policies.login.rate=5/1m").run(context -> assertThat(output)
-                .contains("Throttle policy 'api' limits no requests, because this is not a web application; code can"
-                        + " use the bean Throttlers")
-                .contains("Throttle policy 'login' limits no requests, because this is not a web application; code"
-                        + " can use the bean Throttlers"));
+                .contains("Throttle policies 'api', 'login': each limits no requests, because this is not a web"
+                        + " application; code can use the bean Throttlers"));
     }
 
     /** Spring Boot detects WebFlux by this class. */

@@ -20,15 +20,12 @@ import org.springframework.web.servlet.function.ServerResponse;
 @Tag("slow")
 class StartupLogTests extends CapturedStart {
 
-    private static final String SITE =
-            "INFO Throttle policy 'site' is enforced: 5/1s, capacity 5, one bucket, in memory; all methods, all paths,"
-                    + " before authentication";
+    private static final String SITE = "INFO site: 5/1s, capacity 5, one bucket; all requests; before authentication";
 
     private static final String LATE_SITE = SITE.replace("before authentication", "after authentication");
 
-    /** The order is narrowest first, as in a rejection. */
     @Test
-    void eachPolicyHasOneLine() {
+    void eachPolicyHasOneLineInTheOrderOfTheConfiguration() {
         assertThat(log("""
                 ratelimit:
                   policies:
@@ -38,14 +35,77 @@ class StartupLogTests extends CapturedStart {
                     per-ip:                { key: ip, rate: 1200/1m, phase: before-authentication }
                 """))
                 .containsExactly(
-                        "INFO Throttle policy 'per-user-per-endpoint' is enforced: 600/1m, capacity 800, a bucket for"
-                                + " each user and endpoint, in memory; all methods, all paths, after authentication",
-                        "INFO Throttle policy 'per-endpoint' is enforced: 3000/1m, capacity 4000, a bucket for each"
-                                + " endpoint, in memory; all methods, all paths, before authentication",
-                        "INFO Throttle policy 'per-ip' is enforced: 1200/1m, capacity 1200, a bucket for each ip, in"
-                                + " memory; all methods, all paths, before authentication",
-                        "INFO Throttle policy 'global' is enforced: 6000/1m, capacity 7000, one bucket, in memory; all"
-                                + " methods, all paths, before authentication");
+                        "INFO per-user-per-endpoint: 600/1m, capacity 800, a bucket for each user and endpoint; all requests; after authentication",
+                        "INFO per-endpoint: 3000/1m, capacity 4000, a bucket for each endpoint; all requests; before authentication",
+                        "INFO global: 6000/1m, capacity 7000, one bucket; all requests; before authentication",
+                        "INFO per-ip: 1200/1m, capacity 1200, a bucket for each ip; all requests; before authentication");
+    }
+
+    @Test
+    void theSummaryComesFirst() {
+        assertThat(wholeLog("""
+                ratelimit:
+                  exclude-paths: [/assets/**, /health]
+                  policies:
+                    api: { rate: 5/s }
+                    trial: { rate: 5/s, mode: shadow }
+                    old: { rate: 5/s, mode: off }
+                """))
+                .startsWith("INFO Rate limits: 1 enforced, 1 in shadow mode, 1 off; buckets in memory; client address"
+                        + " from the connection; excluded: /assets/**, /health")
+                .hasSize(4);
+        assertThat(wholeLog(
+                        "ratelimit: { client-ip.trusted-proxies: [10.0.0.0/8, 192.0.2.7], policies.api.rate: 5/s }"))
+                .first()
+                .asString()
+                .endsWith("; client address from 'x-forwarded-for' of peers in 10.0.0.0/8, 192.0.2.7/32");
+        assertThat(wholeLog("""
+                server.forward-headers-strategy: native
+                ratelimit.policies.api.rate: 5/s
+                """))
+                .first()
+                .asString()
+                .endsWith("; client address by 'server.forward-headers-strategy: native'");
+    }
+
+    @Test
+    void theSameAdviceForSeveralPoliciesIsOneLine() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    b: { rate: 5/s, key: cookie:device }
+                    a: { rate: 6/s, key: cookie:device }
+                    c: { rate: 6/s, key: session }
+                """))
+                .filteredOn(line -> line.startsWith("WARN"))
+                .containsExactly(
+                        "WARN Throttle policies 'a', 'b': each is keyed only by what clients choose (cookie:device): a"
+                                + " client that changes it gets a new bucket. Add 'ip' or 'user' to the key, or add"
+                                + " another policy",
+                        "WARN Throttle policy 'c' is keyed only by what clients choose (session): a client that changes"
+                                + " it gets a new bucket. Add 'ip' or 'user' to the key, or add another policy");
+    }
+
+    /** The 53 policies of a shop with the usual mistakes: each is a line or two by itself, and there are 65 in all. */
+    @Test
+    void manyPoliciesAreAtMost65Lines() {
+        StringBuilder yaml = new StringBuilder("ratelimit:\n  policies:\n");
+        for (int i = 1; i <= 53; i++) {
+            yaml.append("    p%d: { rate: %d/s, key: %s, methods: %s }\n"
+                    .formatted(
+                            i,
+                            i,
+                            List.of("user", "cookie:device", "query:tenant", "[]")
+                                    .get(i % 4),
+                            List.of("GET", "POST").get(i % 2)));
+        }
+
+        assertThat(new YamlApplication(directory, yaml.toString())
+                        .withWeb(Full.class)
+                        .log(output))
+                .hasSizeBetween(54, 65)
+                .anyMatch(line -> line.startsWith(
+                        "WARN The health path '/actuator/health' is limited by the throttle" + " policies 'p11', 'p15'"));
     }
 
     @Test
@@ -67,12 +127,7 @@ class StartupLogTests extends CapturedStart {
                       mode: shadow
                 """))
                 .containsExactly(
-                        "INFO Throttle policy 'export' is in shadow mode (rejects nothing): 10/1h, capacity 20,"
-                                + " refilled at intervals, a bucket for each ip and method and endpoint, 5 tokens a"
-                                + " request, in"
-                                + " memory; DELETE, POST, PUT, /export/{id}, /reports except /export/status,"
-                                + " /assets/**, after"
-                                + " authentication");
+                        "INFO export (shadow mode): 10/1h, capacity 20, refilled at intervals, a bucket for each ip and method and endpoint, 5 tokens a request; DELETE, POST, PUT /export/{id}, /reports except /export/status; after authentication");
     }
 
     @ParameterizedTest
@@ -114,9 +169,8 @@ class StartupLogTests extends CapturedStart {
                         basic: { rate: 7/s }
                       tier: role
                 """))
-                .containsExactly("INFO Throttle policy 'plans' is enforced: 5/1s, capacity 5, one bucket, in tiers"
-                        + " (basic: 7/1s, capacity 7; pro: 50/1s, capacity 60) by role, in memory; all methods, all"
-                        + " paths, after authentication");
+                .containsExactly(
+                        "INFO plans: 5/1s, capacity 5, one bucket, in tiers (basic: 7/1s, capacity 7; pro: 50/1s, capacity 60) by role; all requests; after authentication");
     }
 
     @Test
@@ -130,16 +184,9 @@ class StartupLogTests extends CapturedStart {
                 """))
                 .filteredOn(line -> line.startsWith("INFO"))
                 .containsExactly(
-                        "INFO Throttle policy 'a' is enforced: 5/1s, capacity 5, a bucket for each user and endpoint"
-                                + " (denies a request that lacks one), status 503, rejections delayed by 2s, in"
-                                + " memory; all methods, all paths,"
-                                + " after authentication, returns tokens on 404, 5xx",
-                        "INFO Throttle policy 'b' is enforced: 5/1s, capacity 5, a bucket for each user (skips a"
-                                + " request"
-                                + " that lacks one), in memory; all methods, all paths, after authentication,"
-                                + " returns tokens on !401",
-                        "INFO Throttle policy 'c' is enforced: 5/1s, capacity 5, a bucket for each user, in memory; all"
-                                + " methods, all paths, after authentication");
+                        "INFO a: 5/1s, capacity 5, a bucket for each user and endpoint (denies a request that lacks one); all requests; status 503; rejections delayed by 2s; after authentication; returns tokens on 404, 5xx",
+                        "INFO b: 5/1s, capacity 5, a bucket for each user (skips a request that lacks one); all requests; after authentication; returns tokens on !401",
+                        "INFO c: 5/1s, capacity 5, a bucket for each user; all requests; after authentication");
     }
 
     @Test
@@ -147,9 +194,8 @@ class StartupLogTests extends CapturedStart {
         assertThat(log("""
                 ratelimit.policies.logins: { rate: 5/s, key: ip, phase: before-authentication, refund-on: authenticated }
                 """))
-                .containsExactly("INFO Throttle policy 'logins' is enforced: 5/1s, capacity 5, a bucket for each ip, in"
-                        + " memory; all methods, all paths, before authentication, returns the tokens of"
-                        + " authenticated requests");
+                .containsExactly(
+                        "INFO logins: 5/1s, capacity 5, a bucket for each ip; all requests; before authentication; returns the tokens of authenticated requests");
     }
 
     @Test
@@ -191,8 +237,8 @@ class StartupLogTests extends CapturedStart {
     @Test
     void aPolicyThatIsOffIsLogged() {
         assertThat(log("ratelimit: { mode: off, policies: { api: { rate: 5/s, key: ip } } }"))
-                .containsExactly("INFO Throttle policy 'api' is off: 5/1s, capacity 5, a bucket for each ip, in memory;"
-                        + " all methods, all paths, before authentication");
+                .containsExactly(
+                        "INFO api (off): 5/1s, capacity 5, a bucket for each ip; all requests; before authentication");
     }
 
     /** A policy with a written early phase applies to the excluded paths. */
@@ -204,8 +250,8 @@ class StartupLogTests extends CapturedStart {
                   policies:
                     per-ip: { rate: 5/s, key: ip, phase: before-authentication }
                 """))
-                .containsExactly("INFO Throttle policy 'per-ip' is enforced: 5/1s, capacity 5, a bucket for each ip, in"
-                        + " memory; all methods, all paths, before authentication");
+                .containsExactly(
+                        "INFO per-ip: 5/1s, capacity 5, a bucket for each ip; all requests, excluded ones too; before authentication");
     }
 
     @Test
@@ -285,11 +331,8 @@ class StartupLogTests extends CapturedStart {
                     per-key-and-ip: { rate: 5/s, key: ['header:X-Api-Key', ip] }
                 """))
                 .containsExactly(
-                        "INFO Throttle policy 'per-key' is enforced: 5/1s, capacity 5, a bucket for each"
-                                + " header:x-api-key and header:x-tenant, in memory; all methods, all paths, before"
-                                + " authentication",
-                        "INFO Throttle policy 'per-key-and-ip' is enforced: 5/1s, capacity 5, a bucket for each"
-                                + " header:x-api-key and ip, in memory; all methods, all paths, before authentication",
+                        "INFO per-key: 5/1s, capacity 5, a bucket for each header:x-api-key and header:x-tenant; all requests; before authentication",
+                        "INFO per-key-and-ip: 5/1s, capacity 5, a bucket for each header:x-api-key and ip; all requests; before authentication",
                         "WARN Throttle policy 'per-key' is keyed only by what clients choose (header:x-api-key and"
                                 + " header:x-tenant): a client that changes it gets a new bucket. Add 'ip' or 'user'"
                                 + " to the key, or add another policy");
@@ -342,13 +385,13 @@ class StartupLogTests extends CapturedStart {
     @Test
     void aSessionAndABeanMakeThePhaseLateUnlessItIsWritten() {
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session] }"))
-                .allMatch(line -> line.endsWith(", after authentication"));
+                .allMatch(line -> line.endsWith("; after authentication"));
         assertThat(log("ratelimit.policies.api: { rate: 5/s, key: [ip, session], phase: before-authentication }"))
-                .allMatch(line -> line.endsWith(", before authentication"));
+                .allMatch(line -> line.endsWith("; before authentication"));
         YamlApplication bean =
                 new YamlApplication(directory, "ratelimit.policies.api: { rate: 5/s, key: bean:tenantKey }");
         assertThat(bean.withWeb(ConfigurationFailureTests.Resolvers.class).log(output))
-                .allMatch(line -> line.endsWith(", after authentication"));
+                .allMatch(line -> line.endsWith("; after authentication"));
     }
 
     @Test
@@ -362,16 +405,10 @@ class StartupLogTests extends CapturedStart {
                     users: { rate: 60/1m, key: ip, condition: user != null }
                 """))
                 .containsExactly(
-                        "INFO Throttle policy 'cut' is enforced: 60/1m, capacity 60, a bucket for each ip and"
-                                + " session, 30"
-                                + " tokens a request, in memory; all methods, /a, after authentication",
-                        "INFO Throttle policy 'export' is enforced: 60/1m, capacity 60, a bucket for each ip,"
-                                + " contentLength / 1024.0 tokens a request, at most 30, in memory; all methods, all"
-                                + " paths, if method == 'POST', before authentication",
-                        "INFO Throttle policy 'roles' is enforced: 60/1m, capacity 60, a bucket for each ip,"
-                                + " roles.size() tokens a request, in memory; all methods, /a, after authentication",
-                        "INFO Throttle policy 'users' is enforced: 60/1m, capacity 60, a bucket for each ip, in memory;"
-                                + " all methods, all paths, if user != null, after authentication");
+                        "INFO export: 60/1m, capacity 60, a bucket for each ip, contentLength / 1024.0 tokens a request, at most 30; all requests if method == 'POST'; before authentication",
+                        "INFO cut: 60/1m, capacity 60, a bucket for each ip and session, 30 tokens a request; /a; after authentication",
+                        "INFO roles: 60/1m, capacity 60, a bucket for each ip, roles.size() tokens a request; /a; after authentication",
+                        "INFO users: 60/1m, capacity 60, a bucket for each ip; all requests if user != null; after authentication");
     }
 
     @ParameterizedTest
@@ -391,8 +428,7 @@ class StartupLogTests extends CapturedStart {
                         "WARN 'GTE' in 'ratelimit.policies.api.methods' is not a method that HTTP defines: it"
                                 + " selects no request unless clients use it. HTTP has GET, HEAD, POST, PUT, PATCH,"
                                 + " DELETE, OPTIONS, TRACE, CONNECT",
-                        "INFO Throttle policy 'api' is enforced: 5/1s, capacity 5, one bucket, in memory; GTE, POST,"
-                                + " all paths, before authentication");
+                        "INFO api: 5/1s, capacity 5, one bucket; GTE, POST; before authentication");
     }
 
     @Test
@@ -433,15 +469,21 @@ class StartupLogTests extends CapturedStart {
                         .withServer(Full.class)
                         .withArgument("--management.server.port=0")
                         .log(output))
+                .filteredOn(line -> !line.startsWith(SUMMARY))
                 .containsExactly(LATE_SITE, health("ratelimit.exclude-paths"));
     }
 
-    private List<String> log(String yaml) {
+    private List<String> wholeLog(String yaml) {
         return new YamlApplication(directory, yaml).withWeb().log(output);
     }
 
+    private List<String> log(String yaml) {
+        return withoutSummary(wholeLog(yaml));
+    }
+
     private List<String> logWithActuator(String yaml) {
-        return new YamlApplication(directory, yaml).withWeb(Full.class).log(output);
+        return withoutSummary(
+                new YamlApplication(directory, yaml).withWeb(Full.class).log(output));
     }
 
     private static String health(String exclusion) {

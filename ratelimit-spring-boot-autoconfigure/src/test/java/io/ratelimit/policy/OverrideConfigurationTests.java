@@ -85,9 +85,9 @@ class OverrideConfigurationTests {
     void keysThatDifferInCaseAreTwoWithoutIgnoreCase() {
         String yaml = yaml("key: user, ignore-case: false", "keys: [alice, ALICE], rate: 5/s");
         assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
+                .filteredOn(line -> !line.startsWith("INFO Rate limits: "))
                 .containsExactly(
-                        "INFO Throttle policy 'api' is enforced: 20/1s, capacity 20, a bucket for each user, 2 of"
-                                + " them overridden, in memory; all methods, all paths, after authentication");
+                        "INFO api: 20/1s, capacity 20, a bucket for each user, 2 of them overridden; all requests; after authentication");
     }
 
     /** The longer prefix is finer than what counts as one client unless more bits do. */
@@ -138,7 +138,7 @@ class OverrideConfigurationTests {
     void warnsOfAnEndpointThatDoesNotExist() {
         String yaml = yaml("key: [endpoint, user]", "keys: [[GET /exprot, alice], [none, bob]], rate: 5/s");
         assertThat(new YamlApplication(directory, yaml).withWeb().log(output))
-                .hasSize(2)
+                .hasSize(3)
                 .endsWith("WARN 'ratelimit.policies.api.overrides[0].keys[0]' names the endpoint 'GET /exprot', which"
                         + " doesn't exist: the override applies to no request. The endpoints are: none");
     }

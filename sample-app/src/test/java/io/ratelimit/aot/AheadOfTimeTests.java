@@ -128,9 +128,9 @@ class AheadOfTimeTests {
     void theFirst429ArrivesAndTheStartReportsEachPolicy() {
         assertThat(lines).anyMatch(line -> line.contains("Starting AOT-processed"));
         assertThat(lines)
-                .anyMatch(line -> line.contains("Throttle policy 'report' is enforced: 60/1m"))
-                .anyMatch(line ->
-                        line.contains("Throttle policy 'per-endpoint' is enforced: 3000/1m") && line.contains("Redis"));
+                .anyMatch(line -> line.contains("report: 60/1m"))
+                .anyMatch(line -> line.contains("per-endpoint: 3000/1m"))
+                .anyMatch(line -> line.contains("Rate limits: ") && line.contains("; buckets on Redis"));
         assertThat(beginningWith("report ").map(line -> line.substring(7, 10)))
                 .containsExactly("200", "200", "200", "200", "200", "200", "429");
     }

@@ -195,11 +195,13 @@ class RedisBackendTests {
         RedisApplication.start(redis.port(), yaml).close();
 
         assertThat(output)
-                .contains("'shared' is enforced: 5/1d, capacity 5, a bucket for each ip, on Redis (denies all while"
-                        + " Redis is unavailable); ")
-                .contains(
-                        "'shared-too' is enforced: 5/1d, capacity 5, one bucket, on Redis (allows all while Redis is unavailable); ")
-                .contains("'own' is enforced: 5/1d, capacity 5, one bucket, in memory; ")
+                .contains("3 enforced, 0 in shadow mode, 0 off; buckets on Redis (denies all while Redis is"
+                        + " unavailable); client address from the connection")
+                .contains("shared: 5/1d, capacity 5, a bucket for each ip; all requests; before authentication"
+                        + System.lineSeparator())
+                .contains("shared-too: 5/1d, capacity 5, one bucket; all requests; before authentication; on Redis"
+                        + " (allows all while Redis is unavailable)")
+                .contains("own: 5/1d, capacity 5, one bucket; all requests; before authentication; in memory")
                 .doesNotContain("Redis is unavailable (", "Redis may", "has no name");
     }
 

@@ -9,6 +9,7 @@ import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -16,27 +17,35 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.apache.commons.logging.Log;
+import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
-/** The warnings about users, endpoints, paths and overrides of the policies for requests. */
-record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) {
+/** The advice about users, endpoints, paths and overrides of the policies for requests. Each method adds to the list. */
+record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, List<Advice> advice) {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
     private static final String OAUTH2 = "org.springframework.security.oauth2.core.ClaimAccessor";
     private static final int MAX_SHOWN = 10;
     private static final String PATH_VARIABLE = "path-variable:";
     private static final Pattern QUERY = Pattern.compile("\\?[^/]*=");
-    private static final Log logger = StartupReport.logger;
 
-    void log() {
+    RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints) {
+        this(policies, endpoints, new ArrayList<>());
+    }
+
+    private void warn(@Nullable String policy, String text) {
+        advice.add(Advice.warning(policy, text));
+    }
+
+    /** Adds all that is known before the server has started. */
+    void addAll() {
         warnOfMissingUsers();
         warnOfMissingClaims();
         warnOfIneffectiveExemptions();
-        policies.forEach(RequestPolicyWarnings::warnOfRefunds);
-        policies.forEach(RequestPolicyWarnings::warnOfQueries);
+        policies.forEach(this::warnOfRefunds);
+        policies.forEach(this::warnOfQueries);
         warnOfHealth();
     }
 
@@ -45,7 +54,7 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
      *
      * @param patterns the path patterns of the endpoints of all servers
      */
-    void logUnknown(List<String> patterns, String contextPath) {
+    void warnOfUnknownNames(List<String> patterns, String contextPath) {
         for (RequestPolicy policy : policies) {
             warnOfUnknownVariables(policy, patterns);
         }
@@ -64,7 +73,8 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
                 String text = pattern.getPatternString();
                 boolean absolute = contextPath.length() > 1 && isBelow(contextPath, text);
                 if (!absolute && !hasQuery(text) && !served.contains(pattern)) {
-                    logger.warn(
+                    warn(
+                            policy.policy().name(),
                             "No endpoint of this application matches '" + text + "', a path of the throttle policy '"
                                     + policy.policy().name()
                                     + "': unless a filter serves it, the policy limits nothing there. Correct the path, or"
@@ -74,16 +84,19 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         }
     }
 
-    private static void warnOfQueries(RequestPolicy policy) {
+    private void warnOfQueries(RequestPolicy policy) {
         Stream.concat(policy.paths().stream(), policy.excludePaths().stream())
                 .map(PathPattern::getPatternString)
-                .filter(RequestPolicyWarnings::hasQuery)
+                .filter(RequestPolicyAdvice::hasQuery)
                 .distinct()
-                .forEach(pattern -> logger.warn("The path pattern '" + pattern + "' of the throttle policy '"
-                        + policy.policy().name() + "' looks like a path with a query string, which paths don't have:"
-                        + " '?' stands for one character, so no endpoint of this application matches. Write '"
-                        + pattern.substring(0, pattern.indexOf('?'))
-                        + "', and select requests by their query in the policy's condition"));
+                .forEach(pattern -> warn(
+                        policy.policy().name(),
+                        "The path pattern '" + pattern + "' of the throttle policy '"
+                                + policy.policy().name()
+                                + "' looks like a path with a query string, which paths don't have:"
+                                + " '?' stands for one character, so no endpoint of this application matches. Write '"
+                                + pattern.substring(0, pattern.indexOf('?'))
+                                + "', and select requests by their query in the policy's condition"));
     }
 
     /** Returns whether a question mark outside of expressions comes before an equals sign. */
@@ -92,26 +105,31 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
     }
 
     private void warnOfMissingUsers() {
-        if (!ClassUtils.isPresent(SPRING_SECURITY, RequestPolicyWarnings.class.getClassLoader())) {
+        if (!ClassUtils.isPresent(SPRING_SECURITY, RequestPolicyAdvice.class.getClassLoader())) {
             for (RequestPolicy policy : policies) {
                 if (policy.policy().key().contains("user")) {
-                    logger.warn("Throttle policy '" + policy.policy().name()
-                            + "' is keyed by user, but Spring Security is not on the class path: unless something else"
-                            + " authenticates, 'on-missing-key' decides for all requests");
+                    warn(
+                            policy.policy().name(),
+                            "Throttle policy '" + policy.policy().name()
+                                    + "' is keyed by user, but Spring Security is not on the class path: unless something else"
+                                    + " authenticates, 'on-missing-key' decides for all requests");
                 }
             }
         }
     }
 
     private void warnOfMissingClaims() {
-        if (!ClassUtils.isPresent(OAUTH2, RequestPolicyWarnings.class.getClassLoader())) {
+        if (!ClassUtils.isPresent(OAUTH2, RequestPolicyAdvice.class.getClassLoader())) {
             for (RequestPolicy policy : policies) {
                 policy.policy().key().stream()
                         .filter(part -> part.startsWith("claim:"))
-                        .forEach(part -> logger.warn("Throttle policy '"
-                                + policy.policy().name() + "' is keyed by "
-                                + part + ", but Spring Security's OAuth2 is not on the class path: 'on-missing-key'"
-                                + " decides for all requests"));
+                        .forEach(part -> warn(
+                                policy.policy().name(),
+                                "Throttle policy '"
+                                        + policy.policy().name() + "' is keyed by "
+                                        + part
+                                        + ", but Spring Security's OAuth2 is not on the class path: 'on-missing-key'"
+                                        + " decides for all requests"));
             }
         }
     }
@@ -119,19 +137,24 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
     private void warnOfIneffectiveExemptions() {
         if (!policies.isEmpty()) {
             for (String endpoint : endpoints.ineffectiveExemptions()) {
-                logger.warn("@RateLimitExempt on the handler of '" + endpoint
-                        + "' has no effect: another handler of the same method and path is not exempt, and headers or"
-                        + " parameters select between them. Put the annotation on all of them, or remove it");
+                warn(
+                        null,
+                        "@RateLimitExempt on the handler of '" + endpoint
+                                + "' has no effect: another handler of the same method and path is not exempt, and headers or"
+                                + " parameters select between them. Put the annotation on all of them, or remove it");
             }
         }
     }
 
-    private static void warnOfUnknownVariables(RequestPolicy policy, List<String> patterns) {
+    private void warnOfUnknownVariables(RequestPolicy policy, List<String> patterns) {
         for (String part : policy.policy().key()) {
             if (part.startsWith(PATH_VARIABLE) && !isVariable(part.substring(PATH_VARIABLE.length()), patterns)) {
-                logger.warn("No endpoint has the path variable '" + part.substring(PATH_VARIABLE.length())
-                        + "', by which the throttle policy '" + policy.policy().name()
-                        + "' is keyed: 'on-missing-key' decides for all requests");
+                warn(
+                        policy.policy().name(),
+                        "No endpoint has the path variable '" + part.substring(PATH_VARIABLE.length())
+                                + "', by which the throttle policy '"
+                                + policy.policy().name()
+                                + "' is keyed: 'on-missing-key' decides for all requests");
             }
         }
     }
@@ -144,7 +167,7 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
     }
 
-    private static void warnOfRefunds(RequestPolicy request) {
+    private void warnOfRefunds(RequestPolicy request) {
         RefundOn refundOn = request.refundOn();
         if (refundOn == null) {
             return;
@@ -152,15 +175,19 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         String name = request.policy().name();
         String property = RateLimitProperties.property(name) + ".refund-on";
         if (request.keepsCharges() && refundOn.onlyExcludes()) {
-            logger.warn("Throttle policy '" + name + "' guards the authentication, and returns tokens on every status"
-                    + " except " + refundOn.toString().replace("!", "")
-                    + ": a client pays nothing if a later filter answers a wrong password with another status. Set '"
-                    + property + ": authenticated', or list the statuses of a success, such as 2xx");
+            warn(
+                    name,
+                    "Throttle policy '" + name + "' guards the authentication, and returns tokens on every status"
+                            + " except " + refundOn.toString().replace("!", "")
+                            + ": a client pays nothing if a later filter answers a wrong password with another status. Set '"
+                            + property + ": authenticated', or list the statuses of a success, such as 2xx");
         }
         if (refundOn.isAuthenticated() && request.policy().key().contains("user")) {
-            logger.warn("Throttle policy '" + name + "' is keyed by user, and returns the tokens of authenticated"
-                    + " requests: it limits only requests without a user. Remove '" + property
-                    + "', or key the policy by 'ip'");
+            warn(
+                    name,
+                    "Throttle policy '" + name + "' is keyed by user, and returns the tokens of authenticated"
+                            + " requests: it limits only requests without a user. Remove '" + property
+                            + "', or key the policy by 'ip'");
         }
     }
 
@@ -179,9 +206,12 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
                 .filter(policy -> policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
                 .filter(policy -> policy.methods().isEmpty() || policy.methods().contains("GET"))
                 .filter(policy -> policy.covers(parsed))
-                .forEach(policy -> logger.warn("The health path '" + path + "' is limited by the throttle policy '"
-                        + policy.policy().name() + "', which has no key: under load, probes would find the application"
-                        + " dead. Set '" + exclusion(policy) + ": " + path + "/**'"));
+                .forEach(policy -> warn(
+                        policy.policy().name(),
+                        "The health path '" + path + "' is limited by the throttle policy '"
+                                + policy.policy().name()
+                                + "', which has no key: under load, probes would find the application"
+                                + " dead. Set '" + exclusion(policy) + ": " + path + "/**'"));
     }
 
     /** Returns the property to exclude a path by. The application's does not affect a written early phase. */
@@ -208,9 +238,11 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
                 && (pattern.length() == contextPath.length() || pattern.charAt(contextPath.length()) == '/');
     }
 
-    private static void warnOfRelativePath(String pattern, String relative) {
-        logger.warn("The path pattern '" + pattern + "' begins with the context path, but patterns are relative to it:"
-                + " no endpoint matches. Write '" + (relative.isEmpty() ? "/" : relative) + "'");
+    private void warnOfRelativePath(String pattern, String relative) {
+        warn(
+                null,
+                "The path pattern '" + pattern + "' begins with the context path, but patterns are relative to it:"
+                        + " no endpoint matches. Write '" + (relative.isEmpty() ? "/" : relative) + "'");
     }
 
     /**
@@ -228,8 +260,7 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         }
     }
 
-    private static void warnOfOverride(
-            String property, Policy policy, List<Text> key, Collection<String> endpointNames) {
+    private void warnOfOverride(String property, Policy policy, List<Text> key, Collection<String> endpointNames) {
         List<String> parts = KeyPart.names(policy.key());
         int endpoint = parts.indexOf("endpoint");
         if (endpoint >= 0) {
@@ -237,9 +268,11 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         }
         for (int i = 0; i < parts.size() && !parts.contains("ip"); i++) {
             if (isNetwork(key.get(i).text())) {
-                logger.warn("'" + property + "' has '" + key.get(i).text()
-                        + "', which looks like a network but is compared with the text of " + parts.get(i)
-                        + ": the policy's key has no ip");
+                warn(
+                        null,
+                        "'" + property + "' has '" + key.get(i).text()
+                                + "', which looks like a network but is compared with the text of " + parts.get(i)
+                                + ": the policy's key has no ip");
             }
         }
     }
@@ -253,17 +286,18 @@ record RequestPolicyWarnings(List<RequestPolicy> policies, Endpoints endpoints) 
         }
     }
 
-    private static void warnOfUnknownEndpoint(
-            String property, String endpoint, boolean ignoreCase, Collection<String> names) {
+    private void warnOfUnknownEndpoint(String property, String endpoint, boolean ignoreCase, Collection<String> names) {
         if (!endpoint.equals(Endpoints.NONE)
                 && names.stream()
                         .noneMatch(name -> ignoreCase ? name.equalsIgnoreCase(endpoint) : name.equals(endpoint))) {
-            logger.warn("'" + property + "' names the endpoint '" + endpoint
-                    + "', which doesn't exist: the override applies to no request. The endpoints are: "
-                    + (names.isEmpty()
-                            ? "none"
-                            : names.stream().limit(MAX_SHOWN).collect(Collectors.joining("', '", "'", "'")))
-                    + (names.size() > MAX_SHOWN ? " and others" : ""));
+            warn(
+                    null,
+                    "'" + property + "' names the endpoint '" + endpoint
+                            + "', which doesn't exist: the override applies to no request. The endpoints are: "
+                            + (names.isEmpty()
+                                    ? "none"
+                                    : names.stream().limit(MAX_SHOWN).collect(Collectors.joining("', '", "'", "'")))
+                            + (names.size() > MAX_SHOWN ? " and others" : ""));
         }
     }
 }

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
-import org.apache.commons.logging.Log;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.cloud.CloudPlatform;
@@ -20,46 +20,52 @@ import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.thread.Threading;
 import org.springframework.core.env.Environment;
 
-/** The lines of the start-up log about settings of the server: the proxies in front of it, and its threads. */
-record ServerWarnings(BeanFactory beans, Environment environment) {
+/** The advice about settings of the server: the proxies in front of it, and its threads. */
+record ServerAdvice(BeanFactory beans, Environment environment) {
 
-    private static final Log logger = StartupReport.logger;
-
-    /** Logs the proxies that may name a client's address, and warns of mistakes in trusting them. */
-    void logClientIp(List<RequestPolicy> policies, ClientAddress clientIp) {
+    /** Returns where the client's address comes from. */
+    String address(ClientAddress clientIp) {
         String strategy = strategy();
-        if (!clientIp.trustedProxies().isEmpty()) {
-            reportProxies(clientIp);
-            warnOfTwoReaders(strategy);
+        String proxies =
+                clientIp.trustedProxies().stream().map(IpNetwork::toString).collect(Collectors.joining(", "));
+        return proxies.isEmpty()
+                ? strategy.equals("none")
+                        ? "from the connection"
+                        : "by 'server.forward-headers-strategy: " + strategy + "'"
+                : "from '" + clientIp.header() + "' of peers in " + proxies;
+    }
+
+    /** Returns the advice about proxies that may name a client's address. */
+    Stream<Advice> ofProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
+        String strategy = strategy();
+        List<Advice> advice = new ArrayList<>();
+        clientIp.trustedProxies().stream()
+                .filter(IpNetwork::isEverything)
+                .forEach(network -> advice.add(Advice.warning(
+                        null,
+                        "'ratelimit.client-ip.trusted-proxies' has '" + network + "', which trusts '"
+                                + clientIp.header()
+                                + "' from every peer: clients can choose the address that throttle policies use as key."
+                                + " Set the network of your proxies")));
+        if (!clientIp.trustedProxies().isEmpty() && !strategy.equals("none")) {
+            advice.add(Advice.warning(
+                    null,
+                    "'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "
+                            + strategy + "' " + (strategy.equals("native") ? "the server" : "Spring")
+                            + " reads forwarding headers first, by its own rules of trust, and trusted-proxies is compared"
+                            + " with the client's address. Set 'server.forward-headers-strategy: none', or remove"
+                            + " trusted-proxies"));
         }
         boolean usesAddress =
                 policies.stream().anyMatch(policy -> policy.policy().key().contains("ip"));
         if (strategy.equals("framework") && usesAddress) {
-            logger.warn(
+            advice.add(Advice.warning(
+                    null,
                     "'server.forward-headers-strategy' is 'framework', which trusts X-Forwarded-For from every peer:"
                             + " clients can choose the address that throttle policies use as key. Set it to 'native', or"
-                            + " have your proxy remove the header that clients send");
+                            + " have your proxy remove the header that clients send"));
         }
-    }
-
-    private static void reportProxies(ClientAddress clientIp) {
-        logger.info("A client's address is read from '" + clientIp.header() + "' where the peer is in "
-                + clientIp.trustedProxies().stream().map(IpNetwork::toString).collect(Collectors.joining(", ")));
-        clientIp.trustedProxies().stream()
-                .filter(IpNetwork::isEverything)
-                .forEach(network -> logger.warn("'ratelimit.client-ip.trusted-proxies' has '" + network
-                        + "', which trusts '" + clientIp.header()
-                        + "' from every peer: clients can choose the address that throttle policies use as key. Set the"
-                        + " network of your proxies"));
-    }
-
-    private static void warnOfTwoReaders(String strategy) {
-        if (!strategy.equals("none")) {
-            logger.warn("'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "
-                    + strategy + "' " + (strategy.equals("native") ? "the server" : "Spring")
-                    + " reads forwarding headers first, by its own rules of trust, and trusted-proxies is compared with"
-                    + " the client's address. Set 'server.forward-headers-strategy: none', or remove trusted-proxies");
-        }
+        return advice.stream();
     }
 
     /** Returns the strategy as written, or else "native" on a cloud platform whose headers Spring Boot trusts. */
@@ -71,11 +77,11 @@ record ServerWarnings(BeanFactory beans, Environment environment) {
     }
 
     /**
-     * Warns if the queues of all policies together may hold as many requests as the servlet container has threads.
+     * Returns advice if the queues of all policies together may hold as many requests as the servlet container has threads.
      *
      * @param callsMayWait whether annotations let calls wait for tokens of the policy of a name
      */
-    void warnOfQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
+    Stream<Advice> ofQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
         List<ThrottlePolicy> queueing = new ArrayList<>();
         long maxQueued = 0;
         for (PolicyThrottler throttler : throttlers.all()) {
@@ -87,9 +93,9 @@ record ServerWarnings(BeanFactory beans, Environment environment) {
         }
         Container container = Container.find(beans);
         int threads = threads(container);
-        if (maxQueued >= threads) {
-            warn(maxQueued, queueing, container, threads);
-        }
+        return maxQueued >= threads
+                ? Stream.of(tooManyMayWait(maxQueued, queueing, container, threads))
+                : Stream.empty();
     }
 
     private static boolean mayWait(ThrottlePolicy policy, Predicate<String> callsMayWait) {
@@ -108,7 +114,7 @@ record ServerWarnings(BeanFactory beans, Environment environment) {
                         .orElse(Container.DEFAULT_THREADS);
     }
 
-    private static void warn(
+    private static Advice tooManyMayWait(
             long maxQueued, List<ThrottlePolicy> queueing, @Nullable Container container, int threads) {
         String each = queueing.stream()
                 .map(policy -> policy.name() + ": " + policy.queueLimit())
@@ -117,10 +123,12 @@ record ServerWarnings(BeanFactory beans, Environment environment) {
                 ? "each occupies a thread of the server"
                 : container.name() + " has " + threads + " threads";
         String remedy = container == null ? "more threads of the server" : "a higher '" + container.property() + "'";
-        logger.warn("Up to " + maxQueued + " requests may wait in queues (" + each + "), and " + server
-                + ": while all threads wait, no other request is served, not even one that no policy limits."
-                + " Set a lower 'queue-limit', " + remedy
-                + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later");
+        return Advice.warning(
+                null,
+                "Up to " + maxQueued + " requests may wait in queues (" + each + "), and " + server
+                        + ": while all threads wait, no other request is served, not even one that no policy limits."
+                        + " Set a lower 'queue-limit', " + remedy
+                        + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later");
     }
 
     /**

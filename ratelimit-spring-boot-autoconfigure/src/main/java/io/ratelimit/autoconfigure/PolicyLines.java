@@ -1,0 +1,186 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.Backend;
+import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RejectionDelay;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The lines of the start-up log that describe the policies: a summary, and one line for each policy, in the order of the
+ * configuration, without what only requests have. Where most buckets are is in the summary; a policy's line has the place only if it is another.
+ */
+final class PolicyLines {
+
+    private static final int TOO_MANY_REQUESTS = 429;
+
+    private final RateLimitProperties properties;
+    private final ConfiguredPolicies policies;
+    private final Throttlers throttlers;
+    private final String usualPlace;
+
+    /** @param throttlers the throttlers of all policies, with those of limits in annotations */
+    PolicyLines(RateLimitProperties properties, ConfiguredPolicies policies, Throttlers throttlers) {
+        this.properties = properties;
+        this.policies = policies;
+        this.throttlers = throttlers;
+        this.usualPlace = throttlers.all().stream()
+                .map(throttler -> place(throttler.policy()))
+                .collect(Collectors.groupingBy(Function.identity(), LinkedHashMap::new, Collectors.counting()))
+                .entrySet()
+                .stream()
+                .max(Map.Entry.comparingByValue())
+                .map(Map.Entry::getKey)
+                .orElse("in memory");
+    }
+
+    /**
+     * Returns the summary.
+     *
+     * @param address where the client's address comes from; null if there are no requests
+     */
+    String summary(@Nullable String address) {
+        return "Rate limits: " + count(Mode.ENFORCE) + " enforced, " + count(Mode.SHADOW) + " in shadow mode, "
+                + count(Mode.OFF) + " off; buckets " + usualPlace
+                + (address == null ? "" : "; client address " + address)
+                + (address == null || properties.excludePaths().isEmpty()
+                        ? ""
+                        : "; excluded: " + String.join(", ", properties.excludePaths()));
+    }
+
+    private long count(Mode mode) {
+        return throttlers.all().stream()
+                .filter(throttler -> throttler.policy().mode() == mode)
+                .count();
+    }
+
+    /** Returns all policies in the order of the configuration, followed by those of annotations and of code. */
+    List<PolicyThrottler> inOrder() {
+        List<String> names = new ArrayList<>(properties.policies().keySet());
+        return throttlers.all().stream()
+                .sorted(Comparator.comparingInt(throttler -> {
+                    int index = names.indexOf(throttler.policy().name());
+                    return index < 0 ? names.size() : index;
+                }))
+                .toList();
+    }
+
+    String of(AnnotatedPolicy limit, ThrottlePolicy policy, RateLimitedOperations operations) {
+        return limit(policy, limit.key(), limit.cost(), "call")
+                + "; calls of " + shown(operations.describeMethods(policy.name()))
+                + (policies.get(policy.name()) == null ? " (declared by @RateLimited)" : "")
+                + effects(policy)
+                + unusualPlace(policy);
+    }
+
+    /** @param unit the noun for what the policy limits, such as "request" */
+    static String limit(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit) {
+        return policy.name() + mode(policy.mode()) + ": " + policy.spec() + buckets(policy, key, unit)
+                + tokens(cost, unit) + tiers(policy, key)
+                + (key.limit() == null ? "" : ", a " + unit + "'s own limit by " + key.limit())
+                + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden");
+    }
+
+    private static String mode(Mode mode) {
+        return switch (mode) {
+            case ENFORCE -> "";
+            case SHADOW -> " (shadow mode)";
+            case OFF -> " (off)";
+        };
+    }
+
+    private static String buckets(ThrottlePolicy policy, RequestKey key, String unit) {
+        return policy.isGlobal()
+                ? ", one bucket"
+                : ", a bucket for each " + String.join(" and ", policy.key())
+                        + switch (key.onMissing()) {
+                            case SKIP -> " (skips a " + unit + " that lacks one)";
+                            case DENY -> " (denies a " + unit + " that lacks one)";
+                            case CLIENT_IP, SHARED -> "";
+                        };
+    }
+
+    private static String tokens(RequestCost cost, String unit) {
+        return cost.constant() == null
+                ? ", " + cost.describe()
+                : cost.minTokens() == 1 ? "" : ", " + cost.minTokens() + " tokens a " + unit;
+    }
+
+    private static String tiers(ThrottlePolicy policy, RequestKey key) {
+        return key.tier() == null
+                ? ""
+                : new TreeMap<>(policy.tiers())
+                                .entrySet().stream()
+                                        .map(tier -> tier.getKey() + ": " + tier.getValue())
+                                        .collect(Collectors.joining("; ", ", in tiers (", ")"))
+                        + " by " + key.tier();
+    }
+
+    /** Returns what happens to a call for which the tokens are missing. */
+    String effects(ThrottlePolicy policy) {
+        Policy configured = properties.policies().get(policy.name());
+        int status = configured == null ? TOO_MANY_REQUESTS : configured.status();
+        RejectionDelay delay = configured == null ? RejectionDelay.NONE : configured.rejectionDelay();
+        return (policy.maxWait().isZero()
+                        ? ""
+                        : "; waits at most " + Rate.format(policy.maxWait()) + ", queue " + policy.queueLimit())
+                + (status == TOO_MANY_REQUESTS ? "" : "; status " + status)
+                + (delay.isNone() ? "" : "; rejections delayed by " + delay);
+    }
+
+    /** Returns where the buckets are, if the summary names another place. */
+    String unusualPlace(ThrottlePolicy policy) {
+        String place = place(policy);
+        return place.equals(usualPlace) ? "" : "; " + place;
+    }
+
+    /** Returns where the policy's buckets are, and what decides while that place is unavailable. */
+    private String place(ThrottlePolicy policy) {
+        PolicyThrottler throttler = throttlers.get(policy.name());
+        Backend backend = throttler.backend();
+        if (backend == null) {
+            return "in memory";
+        }
+        return ConfiguredPolicies.backendOf(throttler).equals("custom")
+                ? "in the application's own " + backend.name() + fallback(policy, "while it fails")
+                : "on " + backend.name()
+                        + (policy.lease().isZero() ? "" : ", leased for " + Rate.format(policy.lease()))
+                        + fallback(policy, "while " + backend.name() + " is unavailable");
+    }
+
+    private String fallback(ThrottlePolicy policy, String condition) {
+        return " ("
+                + switch (policies.failureRule(policy)) {
+                    case LOCAL -> "in memory";
+                    case ALLOW -> "allows all";
+                    case DENY -> "denies all";
+                }
+                + " " + condition + ")";
+    }
+
+    private static String shown(Set<String> places) {
+        return places.size() == 1
+                ? places.iterator().next()
+                : places.size() + " methods, such as "
+                        + places.stream().sorted().findFirst().orElseThrow();
+    }
+}

@@ -1,0 +1,160 @@
+package io.ratelimit.autoconfigure;
+
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.Phase;
+import io.ratelimit.policy.PolicyPhase;
+import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.web.servlet.RefundOn;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy;
+import io.ratelimit.web.servlet.endpoint.Endpoints;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationListener;
+import org.springframework.context.event.ContextRefreshedEvent;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+/**
+ * The report of a servlet application. Advice about endpoints that don't exist comes last, when a management server with its
+ * own endpoints has started.
+ */
+final class ServletStartupReport extends StartupReport implements ApplicationListener<ContextRefreshedEvent> {
+
+    private static final String MANAGEMENT = "rateLimitEndpoints";
+
+    private final List<RequestPolicy> requests;
+    private final Endpoints endpoints;
+    private final ApplicationContext context;
+    private final List<Endpoints> servers = new ArrayList<>();
+
+    /** @param endpoints the endpoints of this server */
+    ServletStartupReport(
+            RateLimitProperties properties,
+            ConfiguredPolicies policies,
+            Throttlers throttlers,
+            @Nullable RateLimitedOperations operations,
+            RequestPolicies requests,
+            Endpoints endpoints,
+            ApplicationContext context) {
+        super(properties, policies, throttlers, operations);
+        this.requests = requests.all();
+        this.endpoints = endpoints;
+        this.context = context;
+        servers.add(endpoints);
+    }
+
+    @Override
+    @Nullable
+    String line(ThrottlePolicy policy, PolicyLines lines) {
+        return requests.stream()
+                .filter(request -> request.policy().name().equals(policy.name()))
+                .findFirst()
+                .map(request -> line(request, lines))
+                .orElseGet(() -> super.line(policy, lines));
+    }
+
+    private String line(RequestPolicy request, PolicyLines lines) {
+        ThrottlePolicy policy = request.policy();
+        Policy configured = properties.policies().get(policy.name());
+        boolean authenticates = PolicyPhase.authenticates(properties, context);
+        boolean isLateToWait = configured != null && PolicyPhase.isLateToWait(configured, authenticates);
+        return PolicyLines.limit(policy, request.key(), request.cost(), "request")
+                + "; " + requests(request, configured == null ? List.of() : configured.excludePaths())
+                + (request.condition() == null ? "" : " if " + request.condition())
+                + lines.effects(policy)
+                + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "; before" : "; after") + " authentication"
+                + (isLateToWait ? ", because requests may wait" : "")
+                + refund(request.refundOn())
+                + (request.settle() == null ? "" : "; settled by " + request.settle())
+                + lines.unusualPlace(policy);
+    }
+
+    private String requests(RequestPolicy request, List<String> excluded) {
+        String methods = request.methods().stream().sorted().collect(Collectors.joining(", "));
+        String paths =
+                request.paths().stream().map(PathPattern::getPatternString).collect(Collectors.joining(", "));
+        return (methods.isEmpty() && paths.isEmpty() ? "all requests" : (methods + " " + paths).strip())
+                + (excluded.isEmpty() ? "" : " except " + String.join(", ", excluded))
+                + (request.keepsCharges() && !properties.excludePaths().isEmpty() ? ", excluded ones too" : "");
+    }
+
+    private static String refund(@Nullable RefundOn refundOn) {
+        if (refundOn == null) {
+            return "";
+        }
+        return refundOn.isAuthenticated()
+                ? "; returns the tokens of authenticated requests"
+                : "; returns tokens on " + refundOn;
+    }
+
+    private ServerAdvice server() {
+        return new ServerAdvice(context, context.getEnvironment());
+    }
+
+    @Override
+    String address() {
+        return server().address(properties.clientIp());
+    }
+
+    @Override
+    Stream<Advice> ofRequests() {
+        RequestPolicyAdvice ofRequests = new RequestPolicyAdvice(requests, endpoints);
+        ofRequests.addAll();
+        return Stream.of(
+                        requests.stream()
+                                .flatMap(request -> advice.ofRequests(
+                                        throttlers.get(request.policy().name()),
+                                        request.key(),
+                                        request.settle() != null)),
+                        ofRequests.advice().stream(),
+                        server().ofQueues(throttlers, operations == null ? policy -> false : operations::mayWait),
+                        server().ofProxies(requests, properties.clientIp()))
+                .flatMap(each -> each);
+    }
+
+    /** Runs after all servers have started. A management server publishes the event of its own context here too, before. */
+    @Override
+    public void onApplicationEvent(ContextRefreshedEvent event) {
+        ApplicationContext started = event.getApplicationContext();
+        if (started != context && started.containsLocalBean(MANAGEMENT)) {
+            Endpoints management = started.getBean(MANAGEMENT, Endpoints.class);
+            servers.add(management);
+            RequestPolicyAdvice ofManagement = new RequestPolicyAdvice(requests, management);
+            ofManagement.warnOfHealth();
+            Advice.log(ofManagement.advice().stream(), logger);
+        } else if (started == context) {
+            Advice.log(ofEndpoints().stream(), logger);
+        }
+    }
+
+    private List<Advice> ofEndpoints() {
+        List<String> patterns =
+                servers.stream().flatMap(server -> server.patterns().stream()).toList();
+        List<String> names =
+                servers.stream().flatMap(server -> server.names().stream()).toList();
+        String contextPath = context.getEnvironment().getProperty("server.servlet.context-path", "");
+        RequestPolicyAdvice ofEndpoints = new RequestPolicyAdvice(requests, endpoints);
+        ofEndpoints.warnOfUnknownNames(patterns, contextPath);
+        if (ofEndpoints.namePaths()) {
+            ofEndpoints.warnOfUnservedPaths(new ServedPaths(context, servers, parser()), contextPath);
+        }
+        properties.policies().forEach((name, policy) -> ofEndpoints.warnOfOverrides(name, policy, names));
+        return ofEndpoints.advice();
+    }
+
+    private PathPatternParser parser() {
+        return endpoints.parser(
+                context.containsBean("mvcPatternParser")
+                        ? context.getBean("mvcPatternParser", PathPatternParser.class)
+                        : PathPatternParser.defaultInstance);
+    }
+}
