@@ -65,7 +65,7 @@ public record Rate(long tokens, Duration period) {
         String trimmed = text.strip();
         int slash = trimmed.indexOf('/');
         if (slash < 1) {
-            throw unreadable(text, "say how many tokens in which period, such as '600/1m' or '10/s'");
+            throw unreadable(text, "write the tokens and the period, such as '600/1m' or '10/s'");
         }
         String tokens = trimmed.substring(0, slash).strip();
         String period = trimmed.substring(slash + 1).strip();
@@ -78,8 +78,8 @@ public record Rate(long tokens, Duration period) {
         } catch (NumberFormatException notWhole) {
             throw unreadable(
                     text,
-                    "'" + tokens + "' is not a whole number of tokens that fits, say '" + inWholeTokens(tokens, period)
-                            + "'");
+                    "'" + tokens + "' is not a whole number of tokens that fits: write '"
+                            + inWholeTokens(tokens, period) + "'");
         }
     }
 
@@ -130,7 +130,7 @@ public record Rate(long tokens, Duration period) {
         }
         String unit = text.substring(digits).strip().toLowerCase(Locale.ROOT);
         if (unit.isEmpty() && digits > start) {
-            throw new IllegalArgumentException("'" + text + "' has no unit: say '" + text + "ms', '" + text + "s'");
+            throw new IllegalArgumentException("'" + text + "' has no unit: write '" + text + "ms' or '" + text + "s'");
         }
         try {
             if (unit.startsWith("p")) {
@@ -143,7 +143,7 @@ public record Rate(long tokens, Duration period) {
         } catch (ArithmeticException | DateTimeParseException | NumberFormatException tooLargeOrMalformed) {
             throw new IllegalArgumentException("'" + text + "' is not a period that can be read");
         }
-        throw new IllegalArgumentException("'" + text + "' is not a period: say us, ms, s, m, h or d (as in '100ms'),"
+        throw new IllegalArgumentException("'" + text + "' is not a period: write us, ms, s, m, h or d (as in '100ms'),"
                 + " second, minute, hour, day, week or month, or ISO-8601 such as 'PT1M'");
     }
 

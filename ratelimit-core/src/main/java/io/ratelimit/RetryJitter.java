@@ -40,7 +40,7 @@ public record RetryJitter(Duration min, Duration max) {
         int dash = text.indexOf('-');
         if (dash < 1) {
             throw new IllegalArgumentException(
-                    "'" + text + "' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'");
+                    "'" + text + "' is not a retry jitter: write the minimum and the maximum, such as '1ms-5ms'");
         }
         return new RetryJitter(
                 Rate.parseDuration(text.substring(0, dash).strip()),

@@ -48,8 +48,7 @@ class RateTests {
     @ParameterizedTest
     @ValueSource(strings = {"", " ", "/", "/s", "10", "10s"})
     void needsTokensAndAPeriod(String text) {
-        assertRefused(
-                text, "'%s' is not a rate: say how many tokens in which period, such as '600/1m' or '10/s'", text);
+        assertRefused(text, "'%s' is not a rate: write the tokens and the period, such as '600/1m' or '10/s'", text);
     }
 
     @ParameterizedTest
@@ -63,7 +62,7 @@ class RateTests {
     void aFractionOfATokenIsAnsweredWithTheSameRateInWholeTokens(String text, String tokens, String whole) {
         assertRefused(
                 text,
-                "'%s' is not a rate: '%s' is not a whole number of tokens that fits, say '%s'",
+                "'%s' is not a rate: '%s' is not a whole number of tokens that fits: write '%s'",
                 text,
                 tokens,
                 whole);
@@ -82,7 +81,10 @@ class RateTests {
     })
     void needsAWholeNumberOfTokens(String text, String tokens) {
         assertRefused(
-                text, "'%s' is not a rate: '%s' is not a whole number of tokens that fits, say '600/1m'", text, tokens);
+                text,
+                "'%s' is not a rate: '%s' is not a whole number of tokens that fits: write '600/1m'",
+                text,
+                tokens);
     }
 
     @ParameterizedTest
@@ -99,7 +101,7 @@ class RateTests {
     void needsAPeriodThatIsKnown(String text, String period) {
         assertRefused(
                 text,
-                "'%s' is not a rate: '%s' is not a period: say us, ms, s, m, h or d (as in '100ms'), second, minute,"
+                "'%s' is not a rate: '%s' is not a period: write us, ms, s, m, h or d (as in '100ms'), second, minute,"
                         + " hour, day, week or month, or ISO-8601 such as 'PT1M'",
                 text,
                 period);
@@ -118,7 +120,7 @@ class RateTests {
 
     @Test
     void aPeriodNeedsAUnit() {
-        assertRefused("5/100", "'5/100' is not a rate: '100' has no unit: say '100ms', '100s'");
+        assertRefused("5/100", "'5/100' is not a rate: '100' has no unit: write '100ms' or '100s'");
     }
 
     @ParameterizedTest

@@ -27,11 +27,11 @@ class RetryJitterTests {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
-                    ""         | '' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'
-                    5ms        | '5ms' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'
-                    -5ms       | '-5ms' is not a retry jitter: say the minimum and the maximum, such as '1ms-5ms'
-                    1-5ms      | '1' has no unit: say '1ms', '1s'
-                    1ms-5      | '5' has no unit: say '5ms', '5s'
+                    ""         | '' is not a retry jitter: write the minimum and the maximum, such as '1ms-5ms'
+                    5ms        | '5ms' is not a retry jitter: write the minimum and the maximum, such as '1ms-5ms'
+                    -5ms       | '-5ms' is not a retry jitter: write the minimum and the maximum, such as '1ms-5ms'
+                    1-5ms      | '1' has no unit: write '1ms' or '1s'
+                    1ms-5      | '5' has no unit: write '5ms' or '5s'
                     5ms-1ms    | the minimum of retry-jitter must not exceed its maximum, but 5ms is more than 1ms: write '1ms-5ms'
                     1us-5ms    | the minimum of retry-jitter must be whole milliseconds, 0ms or more, but was 1us
                     1ms-5500us | the maximum of retry-jitter must be whole milliseconds, 0ms or more, but was 5500us

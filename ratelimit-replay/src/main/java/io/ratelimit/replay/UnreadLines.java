@@ -97,7 +97,7 @@ final class UnreadLines {
             }
         }
         return sample.stream().anyMatch(line -> line.stripLeading().startsWith("{"))
-                ? "They look like JSON with other names: say --format json --field time=NAME --field uri=NAME …\n"
+                ? "They look like JSON with other names: write --format json --field time=NAME --field uri=NAME …\n"
                 : "Say --format with the pattern of your server's configuration, such as '" + LogFormat.COMMON + "'.\n";
     }
 

@@ -90,7 +90,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
                 yield new KeyPart(text, unresolved(text), Availability.MAY_CHANGE, false);
             }
             case EXPRESSION -> expression(text, parse(name));
-            default -> throw new IllegalArgumentException("'" + text + "' is not a part of a key: say " + PARTS);
+            default -> throw new IllegalArgumentException("'" + text + "' is not a part of a key: write " + PARTS);
         };
     }
 
@@ -158,7 +158,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
     private static void check(boolean valid, String text, String kind, String example) {
         if (!valid) {
             throw new IllegalArgumentException(
-                    "'" + text + "' needs the name of a " + kind + " after the colon: say '" + example + "'");
+                    "'" + text + "' needs the name of a " + kind + " after the colon: write '" + example + "'");
         }
     }
 

@@ -73,7 +73,7 @@ public final class KeyTexts {
     private IpNetwork network(String text) {
         IpNetwork network = IpNetwork.of(text);
         if (!network.isAddress() && !network.first().isIpv4() && network.prefix() > ipv6Prefix) {
-            throw new IllegalArgumentException("'" + text + "' is smaller than the network of one client: say '"
+            throw new IllegalArgumentException("'" + text + "' is smaller than the network of one client: write '"
                     + network.first().network(ipv6Prefix) + "', or raise 'ratelimit.client-ip.ipv6-prefix'");
         }
         return network;
@@ -82,7 +82,7 @@ public final class KeyTexts {
     private static String overrideMethod(String text) {
         String method = method(text);
         if (method == null) {
-            throw new IllegalArgumentException("'" + text + "' is not an HTTP method: say 'GET', for example,"
+            throw new IllegalArgumentException("'" + text + "' is not an HTTP method: write 'GET', for example,"
                     + " or 'other' for all methods that HTTP doesn't define");
         }
         return method;

@@ -29,12 +29,12 @@ public final class RequestCondition {
 
     private static void checkConstant(RequestExpression expression) {
         if (!(expression.constant() instanceof Boolean value)) {
-            throw new IllegalArgumentException(
-                    "A condition must be true or false, but '" + expression + "' is neither: say \"method == 'POST'\"");
+            throw new IllegalArgumentException("A condition must be true or false, but '" + expression
+                    + "' is neither: write \"method == 'POST'\"");
         }
         if (!value) {
             throw new IllegalArgumentException("'" + expression
-                    + "' is true for no request, so the policy would limit nothing. For that say 'mode: off'");
+                    + "' is true for no request, so the policy would limit nothing. For that write 'mode: off'");
         }
     }
 

@@ -31,7 +31,7 @@ public final class RequestLimit {
     public static RequestLimit of(String text) {
         String name = text.startsWith(BEAN) ? text.substring(BEAN.length()) : "";
         if (name.isBlank()) {
-            throw new IllegalArgumentException("'" + text + "' can't give a limit: say 'bean:NAME' with the name of a"
+            throw new IllegalArgumentException("'" + text + "' can't give a limit: write 'bean:NAME' with the name of a"
                     + " bean of the type io.ratelimit.key.LimitResolver");
         }
         return new RequestLimit(

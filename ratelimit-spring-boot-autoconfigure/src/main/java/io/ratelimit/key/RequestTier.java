@@ -42,7 +42,7 @@ public final class RequestTier {
                 throw unreadable;
             }
             throw new IllegalArgumentException(
-                    "'" + text + "' can't select a tier: say role, or a part of a key, such as"
+                    "'" + text + "' can't select a tier: write role, or a part of a key, such as"
                             + " header:NAME, bean:NAME or expression:SPEL");
         }
     }

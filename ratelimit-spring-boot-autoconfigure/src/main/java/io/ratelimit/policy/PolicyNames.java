@@ -64,10 +64,14 @@ final class PolicyNames {
                 checkName(name, POLICIES + name);
                 if (source.getProperty(property) instanceof Double number) {
                     throw new InvalidConfigurationPropertyValueException(
-                            property, number, "it must be a whole number, but was " + number);
+                            property, number, leaf(property) + " must be a whole number, but was " + number);
                 }
             }
         }
+    }
+
+    private static String leaf(String property) {
+        return property.substring(property.lastIndexOf('.') + 1);
     }
 
     private static String nameIn(String property) {

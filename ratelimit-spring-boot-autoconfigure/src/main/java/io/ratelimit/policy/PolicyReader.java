@@ -19,6 +19,7 @@ import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -149,8 +150,14 @@ final class PolicyReader {
     private List<String> keyParts() {
         List<String> parts = KeyPart.names(properties.key());
         if (Set.copyOf(parts).size() < parts.size()) {
+            String twice = parts.stream()
+                    .filter(part -> Collections.frequency(parts, part) > 1)
+                    .findFirst()
+                    .orElseThrow();
             throw new InvalidConfigurationPropertyValueException(
-                    property + ".key", String.join(", ", parts), "key must contain each part once");
+                    property + ".key",
+                    String.join(", ", parts),
+                    "key must contain each part once, but has '" + twice + "' twice: remove one of them");
         }
         return parts;
     }

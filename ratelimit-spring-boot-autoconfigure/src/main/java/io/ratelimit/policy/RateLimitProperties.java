@@ -90,8 +90,8 @@ public record RateLimitProperties(
     /**
      * Detection of the client's address.
      *
-     * @param trustedProxies Networks and addresses of proxies that may name a client, such as 10.0.0.0/8. Without any,
-     *     no forwarding header is read.
+     * @param trustedProxies Addresses or networks of trusted proxies, such as 10.0.0.0/8. Forwarding headers of other
+     *     peers are ignored.
      * @param header Header in which the proxies name the client: x-forwarded-for, forwarded, or a header with one address.
      * @param ipv6Prefix Number of bits that identify an IPv6 client, from 32 to 128. All addresses of that network count
      *     as one client.
@@ -331,14 +331,15 @@ public record RateLimitProperties(
     /**
      * Storage of buckets in Redis. The connection is configured by {@code spring.data.redis}.
      *
-     * @param keyPrefix Prefix of all keys, so that several applications can share a Redis. By default
+     * @param keyPrefix Prefix of all keys in Redis, so that several applications can share one. By default
      *     ratelimit:${spring.application.name}.
      * @param keySecret Secret of the hash that replaces values of clients in keys, and of the HMAC of changes for all instances.
-     *     Without a secret, values that can be guessed can be found out, and any writer of Redis can change limits there.
+     *     Without it, guessable values such as addresses can be recovered from keys, and any writer of Redis can change limits
+     *     there.
      * @param timeout Longest time that one request waits for Redis, for all its calls together. Its settlements have the
      *     same time once more.
-     * @param strategy Command to take tokens by: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI and
-     *     EXEC, for servers without scripts).
+     * @param strategy How tokens are taken in Redis: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI
+     *     and EXEC, for servers without scripts).
      * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
      *     0.25 for four instances. A share of less than one token is none.
      * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those

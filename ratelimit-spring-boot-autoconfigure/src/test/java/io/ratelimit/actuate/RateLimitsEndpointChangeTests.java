@@ -194,7 +194,7 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
                 "/named | {\"rate\":null} | 400 | the body must contain a rate, a capacity or both",
                 "/named | {\"tier\":\"pro\"} | 400 | the body must contain a rate, a capacity or both",
                 "/named | {\"rate\":\"\"} | 400 | is not a rate",
-                "/named | {\"rate\":\"fast\"} | 400 | is not a rate: say how many tokens in which period",
+                "/named | {\"rate\":\"fast\"} | 400 | is not a rate: write the tokens and the period",
                 "/named | {\"rate\":\"5/100\"} | 400 | has no unit",
                 "/named | {\"rate\":\"0/1s\"} | 400 | must be at least 1, but was 0",
                 "/named | {\"rate\":\"-1/1s\"} | 400 | must be at least 1, but was -1",

@@ -80,7 +80,7 @@ class KeyPartTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
                 .withMessage(
-                        "'" + text + "' is not a part of a key: say ip, user, endpoint, method, session,"
+                        "'" + text + "' is not a part of a key: write ip, user, endpoint, method, session,"
                                 + " header:NAME, cookie:NAME, query:NAME, path-variable:NAME, claim:NAME, bean:NAME or expression:SPEL");
     }
 
@@ -89,7 +89,7 @@ class KeyPartTests {
     void aHeaderNeedsAName(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
-                .withMessage("'" + text + "' needs the name of a header after the colon: say 'header:X-Api-Key'");
+                .withMessage("'" + text + "' needs the name of a header after the colon: write 'header:X-Api-Key'");
     }
 
     @ParameterizedTest
@@ -106,7 +106,8 @@ class KeyPartTests {
     void aPartWithANameNeedsOne(String text, String kind, String example) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> KeyPart.of(text))
-                .withMessage("'" + text + "' needs the name of a " + kind + " after the colon: say '" + example + "'");
+                .withMessage(
+                        "'" + text + "' needs the name of a " + kind + " after the colon: write '" + example + "'");
     }
 
     @Test

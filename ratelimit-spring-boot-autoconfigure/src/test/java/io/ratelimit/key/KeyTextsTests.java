@@ -100,11 +100,11 @@ class KeyTextsTests {
             delimiter = '|',
             quoteCharacter = '~',
             value = {
-                "ip     | 10.0.0.1/8        | '10.0.0.1/8' has bits after its prefix: say '10.0.0.0/8', or '10.0.0.1' for the one address",
-                "ip     | alice             | 'alice' is neither an address nor a network: say '10.0.0.0/8', '192.0.2.7' or '2001:db8::/32', for example; names are not resolved",
-                "ip     | 2001:db8:1:2::/65 | '2001:db8:1:2::/65' is smaller than the network of one client: say '2001:db8:1:2::/64', or raise 'ratelimit.client-ip.ipv6-prefix'",
+                "ip     | 10.0.0.1/8        | '10.0.0.1/8' has bits after its prefix: write '10.0.0.0/8', or '10.0.0.1' for the one address",
+                "ip     | alice             | 'alice' is neither an address nor a network: write '10.0.0.0/8', '192.0.2.7' or '2001:db8::/32', for example; names are not resolved",
+                "ip     | 2001:db8:1:2::/65 | '2001:db8:1:2::/65' is smaller than the network of one client: write '2001:db8:1:2::/64', or raise 'ratelimit.client-ip.ipv6-prefix'",
                 "user   | ~ ~               | user must be more than blanks",
-                "method | get               | 'get' is not an HTTP method: say 'GET', for example, or 'other' for all methods that HTTP doesn't define",
+                "method | get               | 'get' is not an HTTP method: write 'GET', for example, or 'other' for all methods that HTTP doesn't define",
             })
     void anOverrideThatNoRequestMatchesIsRejected(String part, String text, String message) {
         KeyTexts keys = texts(part);

@@ -41,7 +41,7 @@ class RequestConditionTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestCondition.of(text))
                 .withMessage("'" + text
-                        + "' is true for no request, so the policy would limit nothing. For that say 'mode: off'");
+                        + "' is true for no request, so the policy would limit nothing. For that write 'mode: off'");
     }
 
     @ParameterizedTest

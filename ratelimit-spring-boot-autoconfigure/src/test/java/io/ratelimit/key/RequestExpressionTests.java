@@ -339,7 +339,7 @@ class RequestExpressionTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestExpression.of(text))
                 .withMessageStartingWith("'" + part + "' is text, and '")
-                .withMessageEndingWith("needs a number: say number(" + part + ")");
+                .withMessageEndingWith("needs a number: write number(" + part + ")");
     }
 
     @Test

@@ -66,7 +66,7 @@ class RequestTierTests {
         assertThat(RequestTier.of("role").chosenByClient()).isFalse();
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestTier.of("roles"))
-                .withMessageStartingWith("'roles' can't select a tier: say role, or a part of a key");
+                .withMessageStartingWith("'roles' can't select a tier: write role, or a part of a key");
     }
 
     @Test

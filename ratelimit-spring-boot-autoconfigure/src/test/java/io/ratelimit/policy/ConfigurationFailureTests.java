@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,9 +31,8 @@ import org.springframework.context.annotation.Import;
  * {@code src/test/resources/configuration-failures}: after {@code ===} the name of the case, the kind of application and
  * its variables if any, its {@code application.yml}, and after {@code --- report} the expected report.
  *
- * <p>A YAML that begins with {@code policy:} consists of properties of the policy {@code api}, from line 5 on. A report
- * without {@code --- reason} is our own and has exactly these lines. A report with {@code --- reason} has Spring Boot's
- * form: it has to contain the property, the value and the position of the first line, and each line of the reason.
+ * <p>A YAML that begins with {@code policy:} consists of properties of the policy {@code api}, from line 5 on.
+ * The report has exactly these lines.
  */
 @ExtendWith(OutputCaptureExtension.class)
 public class ConfigurationFailureTests {
@@ -51,13 +49,7 @@ public class ConfigurationFailureTests {
     void aMistakeStopsTheStartWithAReport(String name, Case mistake, CapturedOutput output) {
         String report = mistake.application(directory).failure(output);
 
-        if (mistake.reason() == null) {
-            assertThat(lines(report)).containsExactlyElementsOf(mistake.report());
-        } else {
-            assertThat(report).contains(mistake.location());
-            assertThat(lines(report)).satisfies(lines -> mistake.reason()
-                    .forEach(expected -> assertThat(lines).anyMatch(line -> line.contains(expected), expected)));
-        }
+        assertThat(lines(report)).containsExactlyElementsOf(mistake.report());
     }
 
     private static List<String> lines(String report) {
@@ -89,31 +81,18 @@ public class ConfigurationFailureTests {
         return cases.stream();
     }
 
-    /**
-     * One mistake.
-     *
-     * @param reason the lines of the reason, for a report in Spring Boot's form
-     */
-    record Case(
-            String name,
-            List<String> options,
-            String yaml,
-            List<String> report,
-            @Nullable List<String> reason) {
+    /** One mistake. */
+    record Case(String name, List<String> options, String yaml, List<String> report) {
 
         static Case read(String text) {
             List<String> options = new ArrayList<>();
             List<String> yaml = new ArrayList<>();
             List<String> report = new ArrayList<>();
-            List<String> reason = null;
             List<String> lines = text.strip().lines().toList();
             List<String> target = yaml;
             for (String line : lines.subList(1, lines.size())) {
                 if (line.equals("--- report")) {
                     target = report;
-                } else if (line.equals("--- reason")) {
-                    reason = new ArrayList<>();
-                    target = reason;
                 } else if (line.startsWith("--- ")) {
                     options.add(line.substring("--- ".length()));
                 } else {
@@ -124,8 +103,7 @@ public class ConfigurationFailureTests {
                     lines.get(0),
                     options,
                     String.join("\n", yaml),
-                    report.stream().map(Case::withNames).toList(),
-                    reason == null ? null : reason.stream().map(String::strip).toList());
+                    report.stream().map(Case::withNames).toList());
         }
 
         /** Inserts the names of all properties, so that a new property changes no case. */
@@ -135,21 +113,9 @@ public class ConfigurationFailureTests {
         }
 
         private static String names(Class<? extends Record> properties) {
-            return String.join(", ", RateLimitProperties.namesOf(properties));
-        }
-
-        /** Returns the property, the value and the position, each as Spring Boot writes it. */
-        List<String> location() {
-            String line = report.get(0);
-            int equals = line.indexOf(" = ");
-            int at = line.lastIndexOf(" @ ");
-            List<String> fragments = new ArrayList<>();
-            fragments.add(line.substring(0, equals));
-            fragments.add(line.substring(equals + 3, at < 0 ? line.length() : at));
-            if (at >= 0) {
-                fragments.add(FILE + line.substring(at + 3));
-            }
-            return fragments;
+            return String.join(
+                    ", ",
+                    RateLimitProperties.namesOf(properties).stream().sorted().toList());
         }
 
         YamlApplication application(Path directory) {

@@ -114,6 +114,14 @@ class ConfigurationMetadataTests {
     }
 
     @Test
+    void everyGroupHasADescription() {
+        assertThat(items("groups"))
+                .isNotEmpty()
+                .allSatisfy((name, group) ->
+                        assertThat((String) group.get("description")).as(name).matches("[A-Z].*\\."));
+    }
+
+    @Test
     void descriptionsAreSentences() {
         assertThat(items("properties")).allSatisfy((name, property) -> {
             if (name.startsWith("ratelimit.")) {

@@ -138,7 +138,7 @@ public final class ExpressionCheck {
             if (isText(node.getChild(i)) && (Arithmetic.isOfNumbers(node) || comparison && hasNumber)) {
                 String text = node.getChild(i).toStringAST();
                 throw new IllegalArgumentException("'" + text + "' is text, and '" + node.toStringAST()
-                        + "' needs a number: say number(" + text + ")");
+                        + "' needs a number: write number(" + text + ")");
             }
         }
     }

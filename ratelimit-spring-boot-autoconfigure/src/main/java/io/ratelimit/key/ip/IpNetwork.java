@@ -34,7 +34,7 @@ public record IpNetwork(IpAddress first, int prefix) {
         }
         IpNetwork network = new IpNetwork(address, prefix);
         if (!network.first.equals(address)) {
-            throw new IllegalArgumentException("'" + text + "' has bits after its prefix: say '" + network + "', or '"
+            throw new IllegalArgumentException("'" + text + "' has bits after its prefix: write '" + network + "', or '"
                     + literal + "' for the one address");
         }
         return network;
@@ -60,7 +60,7 @@ public record IpNetwork(IpAddress first, int prefix) {
     }
 
     private static IllegalArgumentException invalid(String text) {
-        return new IllegalArgumentException("'" + text + "' is neither an address nor a network: say '10.0.0.0/8',"
+        return new IllegalArgumentException("'" + text + "' is neither an address nor a network: write '10.0.0.0/8',"
                 + " '192.0.2.7' or '2001:db8::/32', for example; names are not resolved");
     }
 

@@ -79,7 +79,7 @@ class IpNetworkTests {
     void aTextThatIsNoNetworkIsRejectedWithExamples(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> IpNetwork.of(text))
-                .withMessage("'" + text + "' is neither an address nor a network: say '10.0.0.0/8', '192.0.2.7' or"
+                .withMessage("'" + text + "' is neither an address nor a network: write '10.0.0.0/8', '192.0.2.7' or"
                         + " '2001:db8::/32', for example; names are not resolved");
     }
 
@@ -98,7 +98,7 @@ class IpNetworkTests {
         String shown = network.equals("::/80") ? "0:0:0:0:0::/80" : network;
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> IpNetwork.of(text))
-                .withMessage("'" + text + "' has bits after its prefix: say '" + shown + "', or '" + address
+                .withMessage("'" + text + "' has bits after its prefix: write '" + shown + "', or '" + address
                         + "' for the one address");
         assertThat(IpNetwork.of(shown)).isEqualTo(IpNetwork.of(network)).hasToString(shown);
     }

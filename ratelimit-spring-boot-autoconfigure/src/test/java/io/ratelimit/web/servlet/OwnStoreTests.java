@@ -150,7 +150,8 @@ class OwnStoreTests {
                         && line.contains(" while it fails)"))
                 .first()
                 .asString()
-                .contains("; buckets in the application's own OwnStoreTests.FailingStore (denies all while it fails); ");
+                .contains(
+                        "; buckets in the application's own OwnStoreTests.FailingStore (denies all while it fails); ");
     }
 
     @RestController

@@ -1,0 +1,177 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RateLimitProperties.Tier;
+import java.time.Duration;
+import java.time.ZoneId;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.bind.BindException;
+import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.core.convert.ConverterNotFoundException;
+import org.springframework.util.ClassUtils;
+import org.springframework.util.StringUtils;
+
+/** Converts the reasons for which values can't be used into a mistake with a reason and what to type. */
+final class BadValue {
+
+    /** The end of the reason in a text such as {@code '5' has no unit: write '5ms'}; what follows is the action. */
+    private static final Pattern ACTION =
+            Pattern.compile("(?::|\\.) (?=(?:write|set|put|remove|raise)\\b|(?:Write|Set|Remove|If|For that)\\b)");
+
+    private static final Pattern EXAMPLE = Pattern.compile("(?:such as|as in) '?([^', ]+)");
+
+    /** The values to suggest where the reason contains none. */
+    private static final Map<String, String> EXAMPLES = Map.ofEntries(
+            Map.entry("rate", "600/1m"),
+            Map.entry("capacity", "800"),
+            Map.entry("cost", "5"),
+            Map.entry("max-cost", "50"),
+            Map.entry("settle", "attribute:tokens"),
+            Map.entry("key", "ip"),
+            Map.entry("max-keys", "100000"),
+            Map.entry("paths", "/orders/**"),
+            Map.entry("exclude-paths", "/orders/**"),
+            Map.entry("methods", "POST"),
+            Map.entry("condition", "method == 'POST'"),
+            Map.entry("max-wait", "2s"),
+            Map.entry("queue-limit", "20"),
+            Map.entry("refund-on", "404"),
+            Map.entry("rejection-delay", "2s"),
+            Map.entry("retry-jitter", "1ms-5ms"),
+            Map.entry("status", "429"),
+            Map.entry("lease", "50ms"),
+            Map.entry("header", "x-forwarded-for"),
+            Map.entry("trusted-proxies", "10.0.0.0/8"),
+            Map.entry("ipv6-prefix", "64"),
+            Map.entry("after-authentication-order", "-99"),
+            Map.entry("timeout", "100ms"),
+            Map.entry("local-share", "0.25"),
+            Map.entry("key-prefix", "shop"));
+
+    private BadValue() {}
+
+    /** Returns the mistake of a value that can't be read; null if no reason is known. */
+    static @Nullable RateLimitConfigurationException of(BindException failure) {
+        ConfigurationProperty written = failure.getProperty();
+        if (written == null) {
+            return null;
+        }
+        String property = written.getName().toString();
+        Object value = written.getValue();
+        Class<?> type = ClassUtils.resolvePrimitiveIfNecessary(
+                failure.getTarget().getType().resolve(Object.class));
+        if (type.isEnum()) {
+            return ofChoice(property, value, type);
+        }
+        if (type == Boolean.class) {
+            return mistake(property, value, "true or false", "Write true or false.");
+        }
+        if (type == Duration.class) {
+            return mistake(property, value, "a duration", example(property, ""));
+        }
+        if (type == ZoneId.class) {
+            return mistake(
+                    property,
+                    value,
+                    "a time zone",
+                    "Write the name of a region, such as Europe/Berlin, or an offset, such as +02:00 or UTC.");
+        }
+        if (type == Double.class) {
+            return mistake(
+                    property,
+                    value,
+                    "a number above 0 and at most 1",
+                    "Write a fraction without a unit: 0.25 for 25%, the share of each of four instances.");
+        }
+        if (Number.class.isAssignableFrom(type)) {
+            return mistake(property, value, "a whole number that fits", example(property, ""));
+        }
+        return ofStructure(failure, property, type);
+    }
+
+    private static RateLimitConfigurationException mistake(
+            String property, @Nullable Object value, String required, String action) {
+        return new RateLimitConfigurationException(
+                "'" + property + "' must be " + required + ", but was '" + value + "'.", action, property);
+    }
+
+    private static RateLimitConfigurationException ofChoice(String property, @Nullable Object value, Class<?> type) {
+        List<String> values = RateLimitFailureAnalyzers.values(type);
+        String leaf = leaf(property);
+        if (Boolean.TRUE.equals(value)) {
+            return new RateLimitConfigurationException(
+                    "YAML reads 'on', 'yes' and 'true' as a boolean, which '" + property + "' can't be.",
+                    "Write '" + leaf + ": " + values.get(0) + "'. The values are: " + String.join(", ", values) + ".",
+                    property);
+        }
+        String nearest = NearestName.of(String.valueOf(value), values);
+        return mistake(
+                property,
+                value,
+                "one of " + String.join(", ", values),
+                "Write "
+                        + (nearest == null ? "one of these values" : "'" + leaf + ": " + nearest + "'")
+                        + (nearest == null ? ", for example '" + leaf + ": " + values.get(0) + "'." : "."));
+    }
+
+    private static @Nullable RateLimitConfigurationException ofStructure(
+            BindException failure, String property, Class<?> type) {
+        for (Throwable cause = failure.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof IllegalArgumentException && cause.getMessage() != null) {
+                return of(property, cause.getMessage());
+            }
+            if (cause instanceof ConverterNotFoundException) {
+                return ofScalar(property, type);
+            }
+        }
+        return null;
+    }
+
+    private static RateLimitConfigurationException ofScalar(String property, Class<?> type) {
+        if (type == Policy.class) {
+            return new RateLimitConfigurationException(
+                    "'" + property + "' has a value, but a throttle policy consists of properties.",
+                    "Write the properties below the policy's name, for example '" + RateLimitProperties.property("api")
+                            + ".rate: 600/1m'.",
+                    property);
+        }
+        return new RateLimitConfigurationException(
+                "'" + property + "' has a value, but consists of properties.",
+                type == Tier.class
+                        ? "Write the properties below the tier's name, for example '" + property + ".rate: 6000/1m'."
+                        : "Write the properties below '" + property + "'.",
+                property);
+    }
+
+    /** Returns the mistake of a value whose reason is a text that may contain what to type. */
+    static RateLimitConfigurationException of(String property, String reason) {
+        Matcher action = ACTION.matcher(reason);
+        boolean found = action.find();
+        return new RateLimitConfigurationException(
+                sentence(found ? reason.substring(0, action.start()) : reason),
+                found ? sentence(StringUtils.capitalize(reason.substring(action.end()))) : example(property, reason),
+                property);
+    }
+
+    private static String sentence(String text) {
+        return text.endsWith(".") || text.indexOf('\n') >= 0 ? text : text + ".";
+    }
+
+    private static String example(String property, String reason) {
+        Matcher inReason = EXAMPLE.matcher(reason);
+        String example = inReason.find() ? inReason.group(1) : EXAMPLES.get(leaf(property));
+        return example == null
+                ? "Correct '" + property + "'."
+                : "Correct it, for example '" + leaf(property) + ": " + example + "'.";
+    }
+
+    /** Returns the last name of a property, without an index. */
+    private static String leaf(String property) {
+        String name = property.replaceAll("(\\[\\d+])+$", "");
+        return name.substring(name.lastIndexOf('.') + 1);
+    }
+}
