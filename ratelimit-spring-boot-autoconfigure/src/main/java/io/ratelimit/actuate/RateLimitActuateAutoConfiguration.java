@@ -20,7 +20,6 @@ import org.springframework.boot.actuate.endpoint.web.PathMappedEndpoints;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
@@ -53,76 +52,71 @@ public final class RateLimitActuateAutoConfiguration {
     @Import(MeasuringConfiguration.class)
     static class EndpointConfiguration {
 
+        private final Throttlers throttlers;
+        private final LimitChanges changes;
+        private final ConfiguredPolicies policies;
+        private final ObjectProvider<RateLimitedOperations> operations;
+        private final ObjectProvider<Endpoints> endpoints;
+        private final ObjectProvider<AuditEventRepository> auditEvents;
+        private final ApplicationEventPublisher publisher;
+
+        EndpointConfiguration(
+                Throttlers throttlers,
+                LimitChanges changes,
+                ConfiguredPolicies policies,
+                ObjectProvider<RateLimitedOperations> operations,
+                ObjectProvider<Endpoints> endpoints,
+                ObjectProvider<AuditEventRepository> auditEvents,
+                ApplicationEventPublisher publisher) {
+            this.throttlers = throttlers;
+            this.changes = changes;
+            this.policies = policies;
+            this.operations = operations;
+            this.endpoints = endpoints;
+            this.auditEvents = auditEvents;
+            this.publisher = publisher;
+        }
+
         @Bean
-        OperationInvokerAdvisor rateLimitsProblems() {
+        static OperationInvokerAdvisor rateLimitsProblems() {
             return new RateLimitsProblems();
         }
 
         @Bean
-        RejectedChangeResolver rateLimitRejectedChangeResolver(ObjectProvider<PathMappedEndpoints> endpoints) {
+        static RejectedChangeResolver rateLimitRejectedChangeResolver(ObjectProvider<PathMappedEndpoints> endpoints) {
             return new RejectedChangeResolver(endpoints::getObject);
-        }
-
-        @Bean
-        BucketLocator rateLimitBucketLocator(
-                RateLimitProperties properties,
-                ConfiguredPolicies policies,
-                ObjectProvider<RateLimitedOperations> operations,
-                ObjectProvider<Endpoints> endpoints) {
-            return new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
-                    .getObject()
-                    .names());
-        }
-
-        @Bean
-        PolicyScopes rateLimitPolicyScopes(
-                ConfiguredPolicies policies,
-                ObjectProvider<RequestPolicies> requests,
-                ObjectProvider<RateLimitedOperations> operations,
-                Throttlers throttlers,
-                BucketLocator buckets) {
-            return new PolicyScopes(policies, requests::getObject, operations.getIfAvailable(), throttlers, buckets);
-        }
-
-        @Bean
-        DescriptorFactory rateLimitDescriptors(
-                Throttlers throttlers,
-                LimitChanges changes,
-                DeniedKeys deniedKeys,
-                PolicyScopes scopes,
-                ObjectProvider<Backend> backend) {
-            return new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend.getIfAvailable());
-        }
-
-        @Bean
-        @ConditionalOnBooleanProperty(name = "ratelimit.demand.enabled", matchIfMissing = true)
-        DemandReader rateLimitDemandReader(DemandListener demand, ConfiguredPolicies policies) {
-            return new DemandReader(demand, policies::refunds);
-        }
-
-        /** Publishes events only if they are kept. */
-        @Bean
-        AuditEvents rateLimitAuditEvents(
-                ObjectProvider<AuditEventRepository> repositories, ApplicationEventPublisher publisher) {
-            return event -> {
-                if (repositories.stream().findAny().isPresent()) {
-                    publisher.publishEvent(new AuditApplicationEvent(event));
-                }
-            };
         }
 
         @Bean
         @ConditionalOnMissingBean
         RateLimitsEndpoint rateLimitsEndpoint(
-                Throttlers throttlers,
-                LimitChanges changes,
-                BucketLocator buckets,
-                DescriptorFactory descriptors,
-                ObjectProvider<DemandReader> demand,
-                RateLimitsEndpointProperties properties,
-                AuditEvents audit) {
+                RateLimitProperties properties,
+                RateLimitsEndpointProperties endpointProperties,
+                DeniedKeys deniedKeys,
+                ObjectProvider<RequestPolicies> requests,
+                ObjectProvider<DemandListener> demand,
+                ObjectProvider<Backend> backend) {
+            BucketLocator buckets = new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
+                    .getObject()
+                    .names());
+            PolicyScopes scopes =
+                    new PolicyScopes(policies, requests::getObject, operations.getIfAvailable(), throttlers, buckets);
+            DemandListener measured = demand.getIfAvailable();
             return new RateLimitsEndpoint(
-                    throttlers, changes, buckets, descriptors, demand.getIfAvailable(), properties::showsKeys, audit);
+                    throttlers,
+                    changes,
+                    buckets,
+                    new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend.getIfAvailable()),
+                    measured == null ? null : new DemandReader(measured, policies::refunds),
+                    endpointProperties::showsKeys,
+                    this::publish);
+        }
+
+        /** Publishes an event only if it is kept. */
+        private void publish(AuditEvent event) {
+            if (auditEvents.stream().findAny().isPresent()) {
+                publisher.publishEvent(new AuditApplicationEvent(event));
+            }
         }
     }
 

@@ -36,20 +36,34 @@ import org.springframework.context.annotation.Import;
 @Import(MeasuringConfiguration.class)
 public final class RateLimitDashboardAutoConfiguration {
 
+    private final Throttlers throttlers;
+    private final LimitChanges changes;
+    private final ConfiguredPolicies policies;
+    private final ObjectProvider<Backend> backend;
+
+    RateLimitDashboardAutoConfiguration(
+            Throttlers throttlers, LimitChanges changes, ConfiguredPolicies policies, ObjectProvider<Backend> backend) {
+        this.throttlers = throttlers;
+        this.changes = changes;
+        this.policies = policies;
+        this.backend = backend;
+    }
+
+    /** The throttlers need the history, as a listener. */
     @Bean(initMethod = "start")
-    DecisionHistory rateLimitDecisionHistory(TimeSource time) {
+    static DecisionHistory rateLimitDecisionHistory(TimeSource time) {
         return new DecisionHistory(time);
     }
 
     @Bean
-    DashboardReader rateLimitDashboardReader(
-            Throttlers throttlers,
-            LimitChanges changes,
+    RateLimitDashboard rateLimitDashboard(
             DecisionHistory history,
             DeniedKeys deniedKeys,
-            ObjectProvider<Backend> backend,
-            ConfiguredPolicies policies) {
-        return new DashboardReader(
+            ObjectProvider<DemandListener> demand,
+            RateLimitsEndpointProperties endpointProperties,
+            ObjectProvider<PathMappedEndpoints> endpoints,
+            EndpointAccessResolver access) {
+        DashboardReader reader = new DashboardReader(
                 throttlers,
                 changes,
                 history,
@@ -57,27 +71,11 @@ public final class RateLimitDashboardAutoConfiguration {
                 backend.getIfAvailable(),
                 throttler -> OutageDescriptor.of(
                         throttler, policies.failureRule(throttler.policy()), policies.localShare()));
-    }
-
-    @Bean
-    EndpointPaths rateLimitEndpointPaths(
-            ObjectProvider<PathMappedEndpoints> endpoints, EndpointAccessResolver access, LimitChanges changes) {
-        return new EndpointPaths(endpoints::getObject, access, changes.isShared());
-    }
-
-    @Bean
-    RateLimitDashboard rateLimitDashboard(
-            DashboardReader reader,
-            Throttlers throttlers,
-            ObjectProvider<DemandListener> demand,
-            ConfiguredPolicies policies,
-            EndpointPaths paths,
-            RateLimitsEndpointProperties endpointProperties) {
         DemandListener listener = demand.getIfAvailable();
         return new RateLimitDashboard(
                 reader,
                 () -> listener == null ? null : DemandData.of(throttlers, listener, policies::refunds),
-                paths,
+                new EndpointPaths(endpoints::getObject, access, changes.isShared()),
                 endpointProperties::showsKeys);
     }
 }

@@ -14,7 +14,6 @@ import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import io.swagger.v3.oas.models.OpenAPI;
-import java.util.List;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springdoc.core.customizers.GlobalOpenApiCustomizer;
@@ -39,12 +38,8 @@ import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.web.cors.CorsConfigurationSource;
-import org.springframework.web.method.support.HandlerMethodArgumentResolver;
-import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.ViewResolver;
-import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
-import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExceptionResolver;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /** Auto-configuration for the filters that enforce policies on requests of a servlet application. */
@@ -60,29 +55,30 @@ public final class RateLimitWebServletAutoConfiguration {
 
     private final RateLimitProperties properties;
     private final Environment environment;
+    private final PolicyResponses responses;
 
     /** Injects the beans that most methods need once, because each look-up by type searches all beans. */
     RateLimitWebServletAutoConfiguration(RateLimitProperties properties, Environment environment) {
         this.properties = properties;
         this.environment = environment;
+        this.responses = responses(properties);
     }
 
-    @Bean
-    @ConditionalOnMissingBean
-    RejectionHandler rateLimitRejectionHandler(
-            PolicyResponses responses, ObjectProvider<ErrorViewResolver> pages, ObjectProvider<ViewResolver> views) {
-        return new ProblemRejectionHandler(
-                responses, pages.orderedStream().toList(), views.orderedStream().toList());
-    }
-
-    @Bean
-    PolicyResponses rateLimitPolicyResponses() {
+    private static PolicyResponses responses(RateLimitProperties properties) {
         PolicyResponses responses = new PolicyResponses(headers(properties.headers()));
         properties.policies().forEach((name, policy) -> {
             RateLimitHeaders own = policy.headers() == null ? null : headers(policy.headers());
             responses.add(name, policy.status(), policy.rejectionDelay(), own);
         });
         return responses;
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    RejectionHandler rateLimitRejectionHandler(
+            ObjectProvider<ErrorViewResolver> pages, ObjectProvider<ViewResolver> views) {
+        return new ProblemRejectionHandler(
+                responses, pages.orderedStream().toList(), views.orderedStream().toList());
     }
 
     private static RateLimitHeaders headers(Enum<?> written) {
@@ -99,7 +95,6 @@ public final class RateLimitWebServletAutoConfiguration {
     Rejections rateLimitRejections(
             Throttlers throttlers,
             RejectionHandler handler,
-            PolicyResponses responses,
             TimeSource time,
             Endpoints endpoints,
             @Qualifier("corsConfigurationSource") ObjectProvider<CorsConfigurationSource> cors) {
@@ -117,28 +112,6 @@ public final class RateLimitWebServletAutoConfiguration {
     @Bean
     static RejectedCallResolver rateLimitRejectedCallResolver(ServerLimits.Late limits) {
         return new RejectedCallResolver(limits);
-    }
-
-    /**
-     * Answers rejected calls of exception handlers too, and gives handlers the actual cost as an argument.
-     */
-    @Bean
-    static WebMvcConfigurer rateLimitMvcConfigurer(RejectedCallResolver resolver, ServerLimits.Late limits) {
-        return new WebMvcConfigurer() {
-            @Override
-            public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
-                int place = resolvers.size();
-                while (place > 0 && !(resolvers.get(place - 1) instanceof ExceptionHandlerExceptionResolver)) {
-                    place--;
-                }
-                resolvers.add(place, resolver.behindExceptionHandlers());
-            }
-
-            @Override
-            public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
-                resolvers.add(new ActualCostResolver(limits));
-            }
-        };
     }
 
     @Bean

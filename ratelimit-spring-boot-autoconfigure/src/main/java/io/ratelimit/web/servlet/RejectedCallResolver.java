@@ -5,10 +5,14 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
+import org.springframework.web.method.support.HandlerMethodArgumentResolver;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.ModelAndView;
+import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
+import org.springframework.web.servlet.mvc.method.annotation.ExceptionHandlerExceptionResolver;
 
 /**
  * Rejects a request whose handler threw a {@link RateLimitExceededException}. The request's own charges are kept, because
@@ -16,12 +20,28 @@ import org.springframework.web.servlet.ModelAndView;
  *
  * <p>It precedes all exception handlers: a controller's own handler for any exception precedes a controller advice.
  */
-final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
+final class RejectedCallResolver implements HandlerExceptionResolver, WebMvcConfigurer, Ordered {
 
     private final ServerLimits.Late limits;
 
     RejectedCallResolver(ServerLimits.Late limits) {
         this.limits = limits;
+    }
+
+    /** Answers rejected calls of exception handlers too. */
+    @Override
+    public void extendHandlerExceptionResolvers(List<HandlerExceptionResolver> resolvers) {
+        int place = resolvers.size();
+        while (place > 0 && !(resolvers.get(place - 1) instanceof ExceptionHandlerExceptionResolver)) {
+            place--;
+        }
+        resolvers.add(place, behindExceptionHandlers());
+    }
+
+    /** Gives handlers the actual cost as an argument. */
+    @Override
+    public void addArgumentResolvers(List<HandlerMethodArgumentResolver> resolvers) {
+        resolvers.add(new ActualCostResolver(limits));
     }
 
     @Override
@@ -43,7 +63,7 @@ final class RejectedCallResolver implements HandlerExceptionResolver, Ordered {
      * rejected since exception handlers were tried, and none of them answered: Spring MVC drops the exception of an
      * exception handler and continues with the exception that it handled.
      */
-    HandlerExceptionResolver behindExceptionHandlers() {
+    private HandlerExceptionResolver behindExceptionHandlers() {
         return (request, response, handler, failure) -> {
             RuntimeException rejected = RequestLedger.of(request, limits).rejectedCall();
             return rejected == null ? null : resolve(request, response, rejected);
