@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 record Backlog(
         long promised,
-        BucketState.@Nullable Origin origin,
+        @Nullable BucketConversion origin,
         @Nullable BucketSpec fastest,
         long cut,
         long owedTo,
@@ -86,8 +86,22 @@ record Backlog(
     }
 
     /** Returns this backlog with the state before a conversion. */
-    Backlog with(BucketState.Origin origin) {
+    Backlog with(BucketConversion origin) {
         return new Backlog(promised, origin, fastest, cut, owedTo, bucket);
+    }
+
+    /** Returns the backlog of the same bucket after a conversion, with these components. */
+    Backlog after(long promised, @Nullable BucketConversion origin, BucketSpec fastest, long cut, long owedTo) {
+        return new Backlog(promised, origin, fastest, cut, owedTo, bucket);
+    }
+
+    /** Returns the fastest spec that the bucket has had, with the present one. */
+    BucketSpec fastestWith(BucketSpec present) {
+        return fastest == null || perNano(present) > perNano(fastest) ? present : fastest;
+    }
+
+    private static double perNano(BucketSpec spec) {
+        return (double) spec.rate().tokens() / spec.rate().period().toNanos();
     }
 
     /** Returns this backlog of an identified bucket. */

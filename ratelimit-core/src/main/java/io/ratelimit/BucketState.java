@@ -1,6 +1,6 @@
 package io.ratelimit;
 
-import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Take.Receipt;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -31,9 +31,6 @@ final class BucketState {
 
     /** The result of an operation on a closed state: the caller must look up the bucket again. */
     static final long CLOSED = Long.MIN_VALUE;
-
-    /** The result of a take with a cost above the capacity. */
-    static final long NEVER_FITS = Long.MIN_VALUE + 1;
 
     private static final int SPINS = 32;
 
@@ -94,13 +91,11 @@ final class BucketState {
     /**
      * Takes the tokens, ahead of time if they come within the longest wait, or takes none.
      *
-     * @return if the tokens were taken, the ticks that the bucket is then missing; more than a full bucket's ticks if
-     *     it is in debt. Otherwise less than zero: the ticks missing for this cost, negated, or {@link #NEVER_FITS}, or
-     *     {@link #CLOSED}
+     * @return the result, as {@link Take} describes it
      */
     long take(long cost, long nanos, long maxWaitNanos) {
         if (!scale.fits(cost)) {
-            return NEVER_FITS;
+            return Take.NEVER_FITS;
         }
         long now = scale.at(nanos);
         long price = scale.price(cost);
@@ -148,69 +143,29 @@ final class BucketState {
             long nanos = time.nanoTime();
             backOffIfChanged(before);
             long taken = take(cost, nanos, 0);
-            if (isFinal(taken) || wasShort(before, cost, nanos, 0)) {
+            if (Take.isFinal(taken) || wasShort(before, cost, nanos, 0)) {
                 return taken;
             }
         }
     }
 
     /** Takes now, or ahead of time if the call may wait. Returns the result; null if this state was closed. */
-    <T> @Nullable T take(long cost, long maxWaitNanos, TimeSource time, Result<T> result) {
+    <T> @Nullable T take(long cost, long maxWaitNanos, TimeSource time, Take.Result<T> result) {
         while (true) {
             long returnedBefore = returned;
             long before = fullAt;
             long nanos = time.nanoTime();
             backOffIfChanged(before);
             long taken = take(cost, nanos, maxWaitNanos);
-            if (isFinal(taken) || wasShort(before, cost, nanos, maxWaitNanos)) {
+            if (Take.isFinal(taken) || wasShort(before, cost, nanos, maxWaitNanos)) {
                 return taken == CLOSED ? null : result.create(this, cost, taken, nanos, maxWaitNanos, returnedBefore);
             }
         }
     }
 
-    /** Creates the caller's result of a take. */
-    interface Result<T> {
-        /**
-         * @param taken the result of the take: see {@link BucketState#take(long, long, long)}
-         * @param returned the value of {@link BucketState#returned} before the take
-         */
-        T create(BucketState state, long cost, long taken, long nanos, long maxWaitNanos, long returned);
-    }
-
-    /** Returns the ticks given back so far. Read it before a take whose {@link #receipt} is needed. */
+    /** Returns the ticks given back so far. Read it before a take whose {@link Receipt} is needed. */
     long returned() {
         return returned;
-    }
-
-    /**
-     * The record of a take, so that its tokens can be given back.
-     *
-     * @param state the state that the tokens were taken from
-     * @param due the tick at which the tokens were due
-     * @param before the ticks that the bucket was missing before the take, when its tokens were due, plus the ticks
-     *     given back until then
-     */
-    record Receipt(BucketState state, long due, long before) {
-
-        /** Returns the moment of a take without a wait; reads the clock if its step is coarser than a nanosecond. */
-        long takenAt(TimeSource time) {
-            return state.scale.nanosAt(due, time);
-        }
-    }
-
-    /**
-     * Returns the receipt of a take.
-     *
-     * @param taken the result of the take
-     * @param returned {@link #returned} as it was before the take; a later value would count too much as given back
-     */
-    Receipt receipt(long cost, long taken, long nanos, long returned) {
-        long due = scale.at(nanos) + Math.max(taken - scale.full(), 0);
-        return new Receipt(this, due, Math.min(taken, scale.full()) - scale.price(cost) + returned);
-    }
-
-    private static boolean isFinal(long taken) {
-        return taken >= 0 || taken == NEVER_FITS || taken == CLOSED;
     }
 
     /**
@@ -238,7 +193,7 @@ final class BucketState {
      */
     long peek(long cost, long nanos, long maxWaitNanos) {
         if (!scale.fits(cost)) {
-            return NEVER_FITS;
+            return Take.NEVER_FITS;
         }
         long seen = fullAt;
         long now = scale.at(nanos);
@@ -273,10 +228,11 @@ final class BucketState {
     /** Like {@link #giveBack(long, Receipt, TimeSource)}, for a take of which the call keeps other tokens. */
     boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
         long price = scale.price(tokens);
-        if (receipt == null || receipt.state == this) {
+        if (receipt == null || receipt.state() == this) {
             return giveBackPrice(price, scale.price(kept), receipt, time);
         }
-        long unpaid = Math.max(scale.price(tokens + kept) - maxGainSince(receipt, time), 0);
+        long unpaid =
+                Math.max(scale.price(tokens + kept) - BucketConversion.maxGain(receipt, this, time.nanoTime()), 0);
         return giveBackPrice(Math.min(unpaid, price), 0, null, time);
     }
 
@@ -313,25 +269,6 @@ final class BucketState {
         return scale.nanosUntil(after - scale.full(), nanos);
     }
 
-    /**
-     * Returns the most ticks that can have come since the tokens of another state of this bucket were due. If the
-     * capacity fell, the bucket is missing that many tokens less.
-     */
-    private long maxGainSince(Receipt receipt, TimeSource time) {
-        TickScale before = receipt.state.scale;
-        long nanos = before.nanosSince(receipt.due, time.nanoTime());
-        long refill = Math.max(scale.maxRefill(nanos, before.spec()), scale.maxRefill(nanos, scale.spec()));
-        Backlog current = backlog;
-        if (current.fastest() != null) {
-            refill = Math.max(refill, scale.maxRefill(nanos, current.fastest()));
-        }
-        long tokensCut = Math.max(
-                current.cut() - receipt.state.backlog.cut(),
-                before.spec().capacity() - scale.spec().capacity());
-        long cut = scale.price(Math.max(tokensCut, 0));
-        return cut + Math.min(refill, scale.full() - cut);
-    }
-
     private synchronized boolean giveBackPrice(long price, long kept, @Nullable Receipt receipt, TimeSource time) {
         while (true) {
             long seen = fullAt;
@@ -345,9 +282,9 @@ final class BucketState {
             long back = price;
             if (receipt == null) {
                 back = inDebt ? 0 : price;
-            } else if (seen - receipt.due - (receipt.before - returned) != price) { // calls took since, or keep a part
+            } else if (seen - receipt.due() - (receipt.before() - returned) != price) { // calls took since, or keep a part
                 back = Backlog.returnable(
-                        price, kept, receipt.due, inDebt ? 0 : receipt.before - returned, inDebt ? last : now);
+                        price, kept, receipt.due(), inDebt ? 0 : receipt.before() - returned, inDebt ? last : now);
             }
             if (back == 0
                     || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price + kept ? last : null)) {
@@ -403,144 +340,20 @@ final class BucketState {
         return seen == CLOSED ? CLOSED : missing(seen, scale.at(nanos));
     }
 
-    private static long missing(long seen, long now) {
+    static long missing(long seen, long now) {
         long missing = seen - now; // No Math.max: it waits for the clock, and a branch is predicted.
         return missing > 0 ? missing : 0;
     }
-
-    /** Returns the ticks of another spec that its bucket is missing if it replaces this state, or {@link #CLOSED}. */
-    long missing(TickScale other, long nanos) {
-        long seen = fullAt;
-        return seen == CLOSED ? CLOSED : origin(seen).convert(other, nanos).missing;
-    }
-
-    /** Like {@link #missing(TickScale, long)}, but with the missing ticks of a state whose clock has no advance. */
-    long missingWithoutAdvance(TickScale other, long nanos) {
-        long seen = fullAt;
-        if (seen == CLOSED) {
-            return CLOSED;
-        }
-        Converted converted = origin(seen).convert(other, nanos);
-        return converted.missing + converted.advance;
-    }
-
-    private Origin origin(long seen) {
-        Backlog current = backlog;
-        Origin origin = current.origin();
-        return origin != null && origin.convertedTo() == seen
-                ? origin
-                : new Origin(scale, seen, current.withoutOrigin(), 0);
-    }
-
-    /*
-     * How a state converts to another spec. The limit of a key was 10/s with a capacity of 5, and its next call comes
-     * under 2/s with a capacity of 4. The bucket is full in 250 ms, so it is missing 2.5 of 5 tokens, and has 2.5. These
-     * are kept. Under the new spec the bucket is missing 1.5 of 4 tokens, and a token takes 500 ms: it is full in 750 ms.
-     * With 4.5 tokens it would be cut to 4 tokens, and be full. Three things make this less simple.
-     *
-     * Promises. If calls wait, the old spec counts until the last of them is due, so each waits as long as it was told.
-     * The tokens of that moment are kept, and what the new rate brings until that moment is missing in addition.
-     *
-     * Fractions. 2.5 tokens may be no whole number of the new ticks; the rest is cut off. If calls under two specs took
-     * turns and all were denied, such a bucket would never fill. So the state before the conversion is kept, as the
-     * origin, until a call takes tokens. The next conversion starts from the origin.
-     *
-     * Batches. With interval refill the time since the last batch has earned a part of the next one, and this part is
-     * taken off that batch. The clock of the new state is ahead by so many ticks until the batch comes: this is the
-     * advance, explained at TickScale.
-     */
-
-    /**
-     * A state before its conversion to another spec. If every call on the converted state was denied, the next
-     * conversion starts from the origin instead. So the fraction of a token that the first conversion cut off isn't
-     * lost.
-     *
-     * @param convertedTo the first {@link #fullAt} of the converted state
-     */
-    record Origin(TickScale scale, long fullAt, Backlog backlog, long convertedTo) {
-
-        /**
-         * The old spec counts until the last promise; the tokens that are there then are kept. But tokens that were
-         * given back come at the old rate until then. A slower spec must not grant them earlier, so it counts from the
-         * end of the debt, if that is less. And the batch that ends the debt may leave tokens over, which aren't there
-         * before: until then at least a full bucket is missing.
-         */
-        private Converted convert(TickScale other, long nanos) {
-            if (other.base() == scale.base()) {
-                return new Converted(BucketState.missing(fullAt, scale.at(nanos)), 0, nanos);
-            }
-            long last = lastPromiseNanos(nanos);
-            long end = nanosOrLater(fullAt - scale.full(), nanos);
-            long missing = other.convertMissing(scale, missingAt(last), last) + other.at(last);
-            long worth = other.worthMissing(scale, missingAt(last), last) + other.at(last);
-            if (end < last) {
-                long atEnd = other.worthMissing(scale, missingAt(end), end) + other.at(end);
-                missing = Math.max(missing, atEnd);
-                worth = Math.max(worth, atEnd);
-            }
-            long endOfPromised = Math.min(end, last);
-            if (endOfPromised > nanos) {
-                missing = Math.max(missing, other.full() + other.at(endOfPromised - 1));
-                worth = Math.max(worth, missing);
-            }
-            return new Converted(missing - other.at(nanos), worth - missing, last);
-        }
-
-        boolean owes() {
-            return backlog.owes(fullAt);
-        }
-
-        private long missingAt(long nanos) {
-            return BucketState.missing(fullAt, scale.at(nanos));
-        }
-
-        /** Returns the moment of the last promise, or now if that is later. */
-        private long lastPromiseNanos(long nanos) {
-            return nanosOrLater(backlog.lastPromise(fullAt, scale.full()), nanos);
-        }
-
-        private long nanosOrLater(long tick, long nanos) {
-            return nanos + scale.nanosUntil(tick - scale.at(nanos), nanos);
-        }
-    }
-
-    /**
-     * The missing ticks under another spec.
-     *
-     * @param advance the ticks by which the clock is ahead until the step after a moment: see {@link TickScale}
-     */
-    private record Converted(long missing, long advance, long advancedFrom) {}
 
     /**
      * Closes this state, which must be open, and returns a state of another spec with the same tokens. Waiting calls
      * keep their turn.
      */
     synchronized BucketState convertTo(TickScale other, TimeSource time) {
-        Origin origin = origin((long) FULL_AT.getAndSet(this, CLOSED));
+        BucketConversion origin = BucketConversion.of(this, (long) FULL_AT.getAndSet(this, CLOSED));
         backlog = backlog.identified();
         long nanos = time.nanoTime(); // not before closing: takes of other threads since then would look like a debt
-        if (other.base() == origin.scale.base()) {
-            BucketState restored = new BucketState(origin.scale, nanos, origin.missingAt(nanos));
-            boolean owes = origin.owes();
-            long lastPromise =
-                    owes ? origin.backlog.promised() : origin.backlog.lastPromise(restored.fullAt, other.full());
-            restored.backlog = new Backlog(
-                    lastPromise, null, fastest(), backlog.cut(), owes ? restored.fullAt : CLOSED, backlog.bucket());
-            return restored;
-        }
-        Converted result = origin.convert(other, nanos);
-        TickScale advanced = other.advanced(result.advance, result.advancedFrom);
-        BucketState converted = new BucketState(advanced, nanos, result.missing);
-        long last = origin.lastPromiseNanos(nanos);
-        // Without a promise the current step of the other clock counts: the next step would look like a debt.
-        long promised = last == nanos ? advanced.at(nanos) : advanced.atOrAfter(last);
-        boolean fraction = other.cutsFraction(origin.scale, origin.fullAt - origin.scale.at(nanos), nanos);
-        Origin kept = fraction ? new Origin(origin.scale, origin.fullAt, origin.backlog, converted.fullAt) : null;
-        long cut =
-                backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
-        converted.backlog = new Backlog(
-                promised, kept, fastest(), cut, origin.owes() ? converted.fullAt : CLOSED, backlog.bucket());
-        return converted;
+        return origin.to(other, scale, backlog, nanos);
     }
 
     /** Closes this state, which must be open, and returns an equal one that {@linkplain #replaces replaces} it. */
@@ -550,26 +363,6 @@ final class BucketState {
         backlog = backlog.identifiedAt(copy.fullAt - scale.full());
         copy.backlog = backlog;
         return copy;
-    }
-
-    /** Returns a new state, short of so many ticks, to which tokens that were taken from this copied state come back. */
-    BucketState inherited(TickScale other, long nanos, long missing) {
-        BucketState inherited = new BucketState(other, nanos, missing);
-        long cut =
-                backlog.cut() + Math.max(scale.spec().capacity() - other.spec().capacity(), 0);
-        inherited.backlog =
-                new Backlog(inherited.fullAt - other.full(), null, fastest(), cut, CLOSED, backlog.bucket());
-        return inherited;
-    }
-
-    /** Returns the fastest spec that the bucket has had, this one included. */
-    private BucketSpec fastest() {
-        BucketSpec fastest = backlog.fastest();
-        return fastest == null || perNano(scale.spec()) > perNano(fastest) ? scale.spec() : fastest;
-    }
-
-    private static double perNano(BucketSpec spec) {
-        return (double) spec.rate().tokens() / spec.rate().period().toNanos();
     }
 
     /**
@@ -588,32 +381,6 @@ final class BucketState {
     synchronized void giveBackTicks(long price) {
         FULL_AT.getAndAdd(this, -price);
         addReturned(price);
-    }
-
-    /** Returns the ticks missing after a take with this result. */
-    long missingAfter(long taken, long cost, long nanos) {
-        if (taken >= 0) {
-            return taken;
-        }
-        return taken == NEVER_FITS ? missing(nanos) : scale.full() - scale.price(cost) - taken;
-    }
-
-    /** Returns the outcome of a take with this result, for a call with this longest wait. */
-    Outcome outcome(long taken, long maxWaitNanos) {
-        if (taken >= 0) {
-            return Outcome.ALLOWED;
-        }
-        return taken == NEVER_FITS ? Outcome.NEVER_FITS : maxWaitNanos > 0 ? Outcome.TOO_LONG : Outcome.DENIED;
-    }
-
-    /** Returns the time after which a take with this result could succeed; zero if it did, or never can. */
-    long retryNanos(long taken, long nanos) {
-        return taken < 0 && taken != NEVER_FITS ? scale.nanosUntil(-taken, nanos) : 0;
-    }
-
-    /** Returns the time until the tokens of a take with this result are due. */
-    long waitNanos(long taken, long nanos) {
-        return taken < 0 ? 0 : scale.nanosUntil(taken - scale.full(), nanos);
     }
 
     /** Closes this state: no thread takes from it any more. */

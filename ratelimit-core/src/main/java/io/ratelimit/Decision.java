@@ -1,6 +1,6 @@
 package io.ratelimit;
 
-import io.ratelimit.BucketState.Receipt;
+import io.ratelimit.Take.Receipt;
 import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -188,11 +188,7 @@ public final class Decision extends Verdict implements Serializable {
             return new Answer(this, charge, receipt, fallback, shared);
         }
 
-        /**
-         * Returns this answer with another time to retry.
-         *
-         * @throws ArithmeticException if the duration exceeds 292 years
-         */
+        /** Returns this answer with another time to retry, of at most 292 years. */
         public Answer withRetryAfter(Duration retryTime) {
             return new Answer(this, outcome(), retryTime.toNanos(), waitNanos(), nextTokenNanos(), resetNanos());
         }

@@ -2,8 +2,8 @@ package io.ratelimit;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
-import io.ratelimit.BucketState.Receipt;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Take.Receipt;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -67,7 +67,7 @@ final class LocalBucketStore implements BucketStore {
         BucketState bucket = buckets.bucket(charge, nanos);
         long returned = bucket.returned();
         long taken = bucket.take(charge.cost(), nanos);
-        while (taken < 0 && taken != BucketState.NEVER_FITS) {
+        while (taken < 0 && taken != Take.NEVER_FITS) {
             BucketState previous = bucket;
             long before = bucket.fullAt();
             long wait = Math.min(2 * bucket.scale().nanosUntil(-taken, nanos), maxWait);
@@ -87,7 +87,7 @@ final class LocalBucketStore implements BucketStore {
         if (taken > bucket.scale().full()) {
             buckets.keep(charge, bucket, 0);
         }
-        Receipt receipt = taken < 0 ? null : bucket.receipt(charge.cost(), taken, nanos, returned);
+        Receipt receipt = taken < 0 ? null : Receipt.of(bucket, charge.cost(), taken, nanos, returned);
         return new Answer(charge, bucket, taken, nanos, maxWait, receipt, buckets.isShared(bucket));
     }
 

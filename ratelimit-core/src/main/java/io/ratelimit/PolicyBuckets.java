@@ -2,8 +2,8 @@ package io.ratelimit;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
-import io.ratelimit.BucketState.Receipt;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Take.Receipt;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -96,7 +96,7 @@ final class PolicyBuckets {
             if (shared != null) {
                 BucketState copy = shared.copy();
                 long nanos = time.nanoTime(); // not before closing: takes of other threads would look like a debt
-                buckets.open(key, scale, () -> copy.inherited(scale, nanos, copy.missingWithoutAdvance(scale, nanos)));
+                buckets.open(key, scale, () -> BucketConversion.inherited(copy, scale, nanos));
                 return copy;
             }
             buckets.open(key, scale, time.nanoTime());
@@ -188,7 +188,7 @@ final class PolicyBuckets {
         }
         while (true) {
             BucketState shared = overflow.get(overflowKey(charge.key()));
-            long missing = shared == null ? 0 : shared.missing(scale, nanos);
+            long missing = shared == null ? 0 : BucketConversion.missing(shared, scale, nanos);
             if (missing != BucketState.CLOSED) {
                 return missing;
             }
@@ -230,7 +230,9 @@ final class PolicyBuckets {
 
     private long missing(Charge charge, TickScale scale, long nanos) {
         BucketState bucket = find(charge);
-        return bucket == null ? missingInOverflow(charge, scale, nanos) : bucket.missing(scale, nanos);
+        return bucket == null
+                ? missingInOverflow(charge, scale, nanos)
+                : BucketConversion.missing(bucket, scale, nanos);
     }
 
     /** Returns how many specs are kept because a bucket counts by them, or did until recently. */

@@ -1,6 +1,6 @@
 package io.ratelimit;
 
-import io.ratelimit.BucketState.Receipt;
+import io.ratelimit.Take.Receipt;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -17,7 +17,7 @@ public final class Reservation {
     private final long dueNanos;
     private final AtomicBoolean cancelled = new AtomicBoolean();
 
-    /** Creates the reservation of a take from a bucket's state: see {@link BucketState.Result#create}. */
+    /** Creates the reservation of a take from a bucket's state: see {@link Take.Result#create}. */
     Reservation(
             TokenBucket bucket,
             BucketState state,
@@ -29,7 +29,7 @@ public final class Reservation {
         this.bucket = bucket;
         this.cost = cost;
         this.decision = new Decision(state, cost, taken, nanos, maxWaitNanos);
-        this.receipt = state.receipt(cost, taken, nanos, returned);
+        this.receipt = Receipt.of(state, cost, taken, nanos, returned);
         this.dueNanos = nanos + decision.waitNanos();
     }
 

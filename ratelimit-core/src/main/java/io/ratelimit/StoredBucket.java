@@ -1,9 +1,8 @@
 package io.ratelimit;
 
 import io.ratelimit.BucketSpec.Refill;
-import io.ratelimit.BucketState.Origin;
-import io.ratelimit.BucketState.Receipt;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Take.Receipt;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -94,7 +93,8 @@ final class StoredBucket {
         BucketState own = readState(in, returned);
         if ((parts & HAS_ORIGIN) != 0) {
             BucketState before = readState(in, 0);
-            Origin origin = new Origin(before.scale(), before.fullAt(), before.backlog(), own.fullAt());
+            BucketConversion origin =
+                    new BucketConversion(before.scale(), before.fullAt(), before.backlog(), own.fullAt());
             own = new BucketState(
                     own.scale(), own.fullAt(), returned, own.backlog().with(origin));
         }
@@ -137,7 +137,7 @@ final class StoredBucket {
     }
 
     private void write(DataOutputStream out) throws IOException {
-        Origin origin = state.backlog().origin();
+        BucketConversion origin = state.backlog().origin();
         boolean hasOrigin = origin != null && origin.convertedTo() == state.fullAt();
         boolean kept = keptUntilMicros > atMicros;
         out.writeByte(VERSION);
@@ -266,7 +266,7 @@ final class StoredBucket {
     /** Gives the bucket a spec. Its tokens are kept, cut to the capacity. */
     StoredBucket under(BucketSpec spec) {
         if (!state.scale().spec().equals(spec)) {
-            Origin origin = state.backlog().origin();
+            BucketConversion origin = state.backlog().origin();
             TickScale other = origin != null && origin.scale().spec().equals(spec)
                     ? origin.scale().base()
                     : TickScale.ofEpoch(spec);
@@ -281,7 +281,7 @@ final class StoredBucket {
     Answer take(Charge charge, long maxWaitNanos) {
         long returned = state.returned();
         long taken = state.take(charge.cost(), nanos(), maxWaitNanos);
-        Receipt receipt = taken < 0 ? null : state.receipt(charge.cost(), taken, nanos(), returned);
+        Receipt receipt = taken < 0 ? null : Receipt.of(state, charge.cost(), taken, nanos(), returned);
         StoredReceipt note = receipt == null ? null : new StoredReceipt(count, receipt.due(), receipt.before());
         return answer(charge, taken, maxWaitNanos, note);
     }
@@ -293,7 +293,7 @@ final class StoredBucket {
     }
 
     private Answer answer(Charge charge, long result, long maxWaitNanos, @Nullable Object receipt) {
-        long from = result == BucketState.NEVER_FITS ? nanos() : nanosToCountFrom();
+        long from = result == Take.NEVER_FITS ? nanos() : nanosToCountFrom();
         return new Answer(charge, state, result, from, maxWaitNanos, receipt, false);
     }
 

@@ -2,7 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
-import io.ratelimit.BucketState.Receipt;
+import io.ratelimit.Take.Receipt;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -177,7 +177,7 @@ final class StripedBucket extends TokenBucket {
     }
 
     @Override
-    <T> T take(long tokens, long maxWaitNanos, BucketState.Result<T> result) {
+    <T> T take(long tokens, long maxWaitNanos, Take.Result<T> result) {
         return gathered(() -> super.take(tokens, maxWaitNanos, result));
     }
 

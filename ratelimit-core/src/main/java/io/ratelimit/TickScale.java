@@ -47,9 +47,6 @@ final class TickScale {
     /** The maximum number of ticks of a token that comes in a batch. */
     private static final long MAX_PER_BATCHED_TOKEN = 1L << 20;
 
-    /** A quotient below this bound that is computed with doubles is wrong by less than two. */
-    private static final double MAX_ESTIMATE = 1L << 50;
-
     /** A clock that stands still, so that a calendar depends on the moments alone that it is asked for. */
     private static final TimeSource EPOCH = new TimeSource() {
         @Override
@@ -63,16 +60,16 @@ final class TickScale {
         }
     };
 
-    private final BucketSpec spec;
+    final BucketSpec spec;
     private final Rate rate;
     private final long start;
-    private final long stepNanos;
-    private final long perStep;
-    private final long perToken;
-    private final long capacity;
-    private final long full;
+    final long stepNanos;
+    final long perStep;
+    final long perToken;
+    final long capacity;
+    final long full;
     private final long nanosToFull;
-    private final long maxDebt;
+    final long maxDebt;
     private final @Nullable WallCalendar calendar;
     private final TickScale base;
     private final long advance;
@@ -250,7 +247,7 @@ final class TickScale {
     }
 
     /** Returns the ticks by which the next step after a time of the clock is shorter than others. */
-    private long advanceAt(long clock) {
+    long advanceAt(long clock) {
         return advance == 0 || clock - advancedUntil >= 0 ? 0 : advance;
     }
 
@@ -286,7 +283,7 @@ final class TickScale {
     }
 
     /** Returns the time since the last batch, by the clock; zero for greedy refill. */
-    private long sinceStep(long clock) {
+    long sinceStep(long clock) {
         return spec.refill() == BucketSpec.Refill.GREEDY ? 0 : Math.floorMod(clock - start, stepNanos);
     }
 
@@ -328,111 +325,6 @@ final class TickScale {
     long nanosUntilNextToken(long missing, long nanos) {
         long debt = Math.max(missing - full, 0);
         return nanosUntil(missing <= 0 ? 0 : debt + (missing - debt - 1) % perToken + 1, nanos);
-    }
-
-    /** Returns the ticks missing here for the tokens of a bucket of another spec, cut to this capacity. */
-    long convertMissing(TickScale other, long missing, long nanos) {
-        return isSimple(other, missing)
-                ? simplyConverted(other, missing)
-                : full - Math.max(full - worthMissing(other, missing, nanos), keptTokens(other, missing));
-    }
-
-    /** Returns whether a conversion has no debt and no batches, and no product in it exceeds a {@code long}. */
-    private boolean isSimple(TickScale other, long missing) {
-        return spec.refill() == BucketSpec.Refill.GREEDY
-                && other.spec.refill() == BucketSpec.Refill.GREEDY
-                && missing >= 0
-                && missing <= other.full
-                && Math.multiplyHigh(perToken, other.perToken) == 0
-                && perToken * other.perToken > 0;
-    }
-
-    private long simplyConverted(TickScale other, long missing) {
-        long left = other.full - missing;
-        long tokens = left / other.perToken;
-        return tokens >= capacity ? 0 : full - tokens * perToken - left % other.perToken * perToken / other.perToken;
-    }
-
-    private long keptTokens(TickScale other, long missing) {
-        long left = other.full - missing;
-        return perToken == other.perToken
-                ? atMostFull(left)
-                : atMostFull(floor(product(left, perToken), BigInteger.valueOf(other.perToken)));
-    }
-
-    /** Returns at most the ticks of a full bucket, and no less than the largest debt. */
-    private long atMostFull(BigInteger ticks) {
-        return ticks.min(BigInteger.valueOf(full))
-                .max(BigInteger.valueOf(-maxDebt))
-                .longValueExact();
-    }
-
-    private long atMostFull(long ticks) {
-        return Math.max(Math.min(ticks, full), -maxDebt);
-    }
-
-    /**
-     * Like {@link #convertMissing}, but less the part of the next batch that counts as earned: the result may be more than
-     * a full bucket.
-     */
-    long worthMissing(TickScale other, long missing, long nanos) {
-        if (isSimple(other, missing)) {
-            return simplyConverted(other, missing);
-        }
-        long otherClock = other.clock(nanos);
-        long otherSince = other.sinceStep(otherClock);
-        long left = other.full - missing - other.advanceAt(otherClock);
-        long since = sinceStep(clock(nanos));
-        if (perToken == other.perToken && stepNanos == other.stepNanos && since == otherSince) {
-            return full - atMostFull(left + (other.perStep - perStep) / perToken * parts(since));
-        }
-        long worth = left + other.perStep / other.perToken * other.parts(otherSince);
-        BigInteger perTick = product(stepNanos, other.perToken);
-        BigInteger ticks = product(worth, perToken).multiply(BigInteger.valueOf(stepNanos));
-        BigInteger earned = product(perStep, since).multiply(BigInteger.valueOf(other.perToken));
-        return full - atMostFull(floor(ticks.subtract(earned), perTick));
-    }
-
-    /**
-     * Returns the parts of the period that have passed since the last batch. A part earns as many ticks as a batch has
-     * tokens.
-     */
-    private long parts(long since) {
-        return since == 0 ? 0 : quotient(since, perToken, stepNanos);
-    }
-
-    private static BigInteger floor(BigInteger a, BigInteger b) {
-        BigInteger[] quotient = a.divideAndRemainder(b);
-        return quotient[1].signum() < 0 ? quotient[0].subtract(BigInteger.ONE) : quotient[0];
-    }
-
-    /** Returns {@code a * b / c}, rounded down. */
-    static long quotient(long a, long b, long c) {
-        double estimate = (double) a * b / c;
-        if (Math.abs(estimate) >= MAX_ESTIMATE) {
-            return floor(product(a, b), BigInteger.valueOf(c)).longValueExact();
-        }
-        // The products wrap around, their difference is at most a few c.
-        long near = (long) estimate;
-        return near + Math.floorDiv(a * b - near * c, c);
-    }
-
-    private static BigInteger product(long a, long b) {
-        return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
-    }
-
-    /** Returns whether a conversion cuts off a fraction of a tick, as it does wherever a part of a batch counts. */
-    boolean cutsFraction(TickScale other, long missing, long nanos) {
-        if (isSimple(other, Math.max(missing, 0))) {
-            long left = other.full - Math.max(missing, 0);
-            return left / other.perToken < capacity && left % other.perToken * perToken % other.perToken != 0;
-        }
-        if (sinceStep(clock(nanos)) + other.sinceStep(other.clock(nanos)) > 0) {
-            return true;
-        }
-        BigInteger[] kept = product(other.full - Math.max(missing, 0), perToken)
-                .divideAndRemainder(BigInteger.valueOf(other.perToken));
-        return kept[1].signum() != 0 && kept[0].compareTo(BigInteger.valueOf(full)) < 0;
     }
 
     /**

@@ -2,7 +2,7 @@ package io.ratelimit;
 
 import static io.ratelimit.Check.check;
 
-import io.ratelimit.BucketState.Receipt;
+import io.ratelimit.Take.Receipt;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.time.Duration;
@@ -220,7 +220,7 @@ public sealed class TokenBucket permits StripedBucket {
                         new Reservation(this, state, cost, taken, nanos, maxWaitNanos, returned));
     }
 
-    <T> T take(long tokens, long maxWaitNanos, BucketState.Result<T> result) {
+    <T> T take(long tokens, long maxWaitNanos, Take.Result<T> result) {
         checkPositive(tokens);
         T taken = state.take(tokens, maxWaitNanos, time, result);
         while (taken == null) {

@@ -28,11 +28,11 @@ abstract sealed class Verdict permits Decision, Answer {
     /** Creates the verdict of a bucket in this process, from the result of {@link BucketState#take}. */
     Verdict(BucketState state, long cost, long taken, long nanos, long maxWaitNanos) {
         TickScale scale = state.scale();
-        long missing = state.missingAfter(taken, cost, nanos);
-        this.outcome = state.outcome(taken, maxWaitNanos);
+        long missing = Take.missingAfter(state, taken, cost, nanos);
+        this.outcome = Take.outcome(taken, maxWaitNanos);
         this.remaining = scale.tokensLeft(missing);
-        this.retryNanos = state.retryNanos(taken, nanos);
-        this.waitNanos = state.waitNanos(taken, nanos);
+        this.retryNanos = Take.retryNanos(scale, taken, nanos);
+        this.waitNanos = Take.waitNanos(scale, taken, nanos);
         this.nextTokenNanos = scale.nanosUntilNextToken(missing, nanos);
         this.resetNanos = scale.nanosUntil(missing, nanos);
     }

@@ -12,7 +12,7 @@
  * pushes the moment away, time brings it nearer, giving back pulls it nearer. A take is one compare-and-set. It is
  * denied if the moment would be further away than an empty bucket needs to fill up; the excess is the time to wait. A
  * state belongs to one spec. When a call comes with another spec, the state is closed and converted: its tokens are
- * kept, cut to the new capacity ({@code BucketState.Origin} has an example).
+ * kept, cut to the new capacity ({@code BucketConversion} has an example).
  *
  * <p><b>The scale of time</b> ({@code TickScale}). Moments are counted in ticks, chosen for each spec so that a clock
  * step and a token are both whole numbers of ticks: no operation rounds. A rate for which no tick is small enough is

@@ -38,12 +38,12 @@ public class ReservationLincheckTests {
 
     @Operation
     public boolean cancelFirst() {
-        return state.giveBack(2, new BucketState.Receipt(state, 2 * TOKEN, 0), () -> 0);
+        return state.giveBack(2, new Take.Receipt(state, 2 * TOKEN, 0), () -> 0);
     }
 
     @Operation
     public boolean cancelSecond() {
-        return state.giveBack(1, new BucketState.Receipt(state, 3 * TOKEN, TOKEN), () -> 0);
+        return state.giveBack(1, new Take.Receipt(state, 3 * TOKEN, TOKEN), () -> 0);
     }
 
     @Operation

@@ -2,6 +2,7 @@ package io.ratelimit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.BucketConversion.Ticks;
 import java.math.BigInteger;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
@@ -17,7 +18,7 @@ class TickScaleTests {
             TickScale from = TickScale.of(spec, 0);
             TickScale to = TickScale.of(Specs.smallSpec(random), 0);
             long missing = random.nextLong(from.full() + 1);
-            long converted = to.convertMissing(from, missing, random.nextLong(Long.MAX_VALUE / 4));
+            long converted = new Ticks(from, to).missing(missing, random.nextLong(Long.MAX_VALUE / 4));
             assertThat(product(to.full() - converted, from.price(1)))
                     .isLessThanOrEqualTo(product(from.full() - missing, to.price(1)));
         }
@@ -39,7 +40,7 @@ class TickScaleTests {
             BigInteger worth = product(from.full() - missing, to.price(1))
                     .multiply(BigInteger.valueOf(period))
                     .subtract(earned);
-            long kept = to.full() - to.worthMissing(from, missing, nanos);
+            long kept = to.full() - new Ticks(from, to).worthMissing(missing, nanos);
             assertThat(product(kept, from.price(1)).multiply(BigInteger.valueOf(period)))
                     .isLessThanOrEqualTo(worth);
         }
@@ -54,7 +55,7 @@ class TickScaleTests {
             long a = random.nextLong() >> 3 + random.nextInt(55);
             BigInteger[] exact = product(a, b).divideAndRemainder(BigInteger.valueOf(c));
             long floor = exact[0].longValueExact() - (exact[1].signum() < 0 ? 1 : 0);
-            assertThat(TickScale.quotient(a, b, c)).as("%d * %d / %d", a, b, c).isEqualTo(floor);
+            assertThat(Ticks.quotient(a, b, c)).as("%d * %d / %d", a, b, c).isEqualTo(floor);
         }
     }
 
