@@ -366,9 +366,8 @@ final class BucketState {
     }
 
     /**
-     * Takes ticks that are available, for the only thread that writes to this state.
-     *
-     * @return the tick at which the bucket is full then
+     * Takes ticks that are available, for the only thread that writes to this state. Returns the tick at which the bucket is
+     * full then.
      */
     long takeTicks(long price, long nanos) {
         long now = scale.at(nanos);
