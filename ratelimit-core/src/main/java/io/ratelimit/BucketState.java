@@ -282,7 +282,8 @@ final class BucketState {
             long back = price;
             if (receipt == null) {
                 back = inDebt ? 0 : price;
-            } else if (seen - receipt.due() - (receipt.before() - returned) != price) { // calls took since, or keep a part
+            } else if (seen - receipt.due() - (receipt.before() - returned)
+                    != price) { // calls took since, or keep a part
                 back = Backlog.returnable(
                         price, kept, receipt.due(), inDebt ? 0 : receipt.before() - returned, inDebt ? last : now);
             }
