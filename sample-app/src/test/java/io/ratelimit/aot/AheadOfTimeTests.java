@@ -129,8 +129,8 @@ class AheadOfTimeTests {
         assertThat(lines).anyMatch(line -> line.contains("Starting AOT-processed"));
         assertThat(lines)
                 .anyMatch(line -> line.contains("report: 60/1m"))
-                .anyMatch(line -> line.contains("per-endpoint: 3000/1m"))
-                .anyMatch(line -> line.contains("Rate limits: ") && line.contains("; buckets on Redis"));
+                .anyMatch(line -> line.contains("Rate limits: ") && line.contains("; buckets in memory"))
+                .anyMatch(line -> line.contains("per-endpoint: 3000/1m") && line.contains("; on Redis"));
         assertThat(beginningWith("report ").map(line -> line.substring(7, 10)))
                 .containsExactly("200", "200", "200", "200", "200", "200", "429");
     }
