@@ -65,7 +65,7 @@ final class GuardedListeners implements ThrottleListener {
             this.listener = listener;
         }
 
-        /** Not by {@link #call}, which may allocate. */
+        /** Calls the listener directly: {@link #call} may allocate. */
         void decided(Decision decision) {
             if (!leftOut) {
                 try {
@@ -100,7 +100,7 @@ final class GuardedListeners implements ThrottleListener {
         }
     }
 
-    /** What a listener returned for one policy. */
+    /** The listener for one policy that a listener returned. */
     private record GuardedPolicy(Guarded owner, PolicyListener listener) {
 
         void decided(Decision decision, Answer answer) {

@@ -9,7 +9,6 @@ import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.RequestPolicies;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import java.util.function.Consumer;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.audit.AuditEventRepository;
@@ -119,7 +118,4 @@ public final class RateLimitActuateAutoConfiguration {
             }
         }
     }
-
-    /** Receives the event of each change of a limit and each reset of a bucket. */
-    interface AuditEvents extends Consumer<AuditEvent> {}
 }

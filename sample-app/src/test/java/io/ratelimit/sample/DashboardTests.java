@@ -473,9 +473,10 @@ class DashboardTests {
             }
         }
         String demand = openDemand();
-        assertThat(browser.text(demand + " .demand-hint"))
-                .startsWith("Too little traffic yet:")
-                .endsWith("40 clients, 0 s. A limit is suggested after ten minutes with at least 30 clients.");
+        assertThat(browser.text(demand + " .demand-hint").replace('\n', ' '))
+                .isEqualTo(
+                        "Too little traffic yet: 40 clients, 0 s. A limit is suggested after ten minutes with at least 30"
+                                + " clients.");
         time.advance(Duration.ofHours(1));
         throttlers.get("items-candidate").forKey("user1").decide(1);
         await().until(() -> browser.text(demand + " .demand-hint").contains("tightest"));
