@@ -1,65 +1,54 @@
 package io.ratelimit.autoconfigure;
 
-import io.ratelimit.policy.RateLimitProperties;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One piece of advice in the start-up log. Advice that differs only in the policy is one line, which names all policies.
- *
- * @param warning whether it is about a probable mistake
- * @param policy the name of the policy; null for advice about no policy, or about several
- * @param text a mistake and what to type, with the policy's name in quotes
+ * The advice of the start-up log, in the order in which it is added. Advice that differs only in the policy is one line, which
+ * names all policies. A text is a mistake and what to type, with {@code <policy>} in place of the policy's name.
  */
-record Advice(boolean warning, @Nullable String policy, String text) {
+final class Advice {
 
-    private static final String NAME = "{policy}";
+    private static final String NAME = "<policy>";
 
-    static Advice warning(@Nullable String policy, String text) {
-        return new Advice(true, policy, text);
+    private final Map<Line, Set<String>> policies = new LinkedHashMap<>();
+
+    private record Line(boolean warning, String text) {}
+
+    /** Adds advice about a probable mistake, of a policy or, for null, of none or several. */
+    void warn(@Nullable String policy, String text) {
+        add(new Line(true, text), policy);
     }
 
-    /** Logs the advice in its order, each text once. */
-    static void log(Stream<Advice> advice, Log log) {
-        Map<Advice, List<String>> policies = new LinkedHashMap<>();
-        advice.forEach(each -> {
-            List<String> names = policies.computeIfAbsent(each.withoutName(), text -> new ArrayList<>());
-            if (each.policy != null && !names.contains(each.policy)) {
-                names.add(each.policy);
-            }
-        });
-        policies.forEach((each, names) -> {
-            String line = each.line(names);
-            if (each.warning) {
-                log.warn(line);
+    void inform(String policy, String text) {
+        add(new Line(false, text), policy);
+    }
+
+    private void add(Line line, @Nullable String policy) {
+        Set<String> names = policies.computeIfAbsent(line, added -> new LinkedHashSet<>());
+        if (policy != null) {
+            names.add(policy);
+        }
+    }
+
+    void log(Log log) {
+        policies.forEach((line, names) -> {
+            if (line.warning) {
+                log.warn(named(line.text, names));
             } else {
-                log.info(line);
+                log.info(named(line.text, names));
             }
         });
     }
 
-    private Advice withoutName() {
-        return policy == null
-                ? this
-                : new Advice(
-                        warning,
-                        null,
-                        text.replace('"' + policy + '"', '"' + NAME + '"')
-                                .replace("'" + policy + "'", "'" + NAME + "'")
-                                .replace(
-                                        RateLimitProperties.property(policy) + ".",
-                                        RateLimitProperties.property(NAME) + "."));
-    }
-
-    private String line(List<String> names) {
+    private static String named(String text, Set<String> names) {
         if (names.size() < 2) {
-            return names.isEmpty() ? text : text.replace(NAME, names.get(0));
+            return names.isEmpty() ? text : text.replace(NAME, names.iterator().next());
         }
         String all = names.stream().map(name -> "'" + name + "'").collect(Collectors.joining(", "));
         String one = "hrottle policy '" + NAME + "'";

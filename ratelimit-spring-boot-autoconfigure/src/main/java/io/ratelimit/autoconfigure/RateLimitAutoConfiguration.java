@@ -18,7 +18,6 @@ import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.remote.FailoverBucketStore;
-import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -110,17 +109,16 @@ public final class RateLimitAutoConfiguration {
     static class WithoutWeb {
 
         WithoutWeb(RateLimitProperties properties) {
-            Advice.log(
-                    properties.policies().entrySet().stream()
-                            .filter(policy -> policy.getValue().appliesTo() == AppliesTo.REQUESTS)
-                            .map(Map.Entry::getKey)
-                            .map(name -> new Advice(
-                                    false,
-                                    name,
-                                    "Throttle policy '" + name
-                                            + "' limits no requests, because this is not a web application; code can use"
-                                            + " the bean Throttlers")),
-                    logger);
+            Advice advice = new Advice();
+            properties.policies().forEach((name, policy) -> {
+                if (policy.appliesTo() == AppliesTo.REQUESTS) {
+                    advice.inform(
+                            name,
+                            "Throttle policy '<policy>' limits no requests, because this is not a web application; code can"
+                                    + " use the bean Throttlers");
+                }
+            });
+            advice.log(logger);
         }
     }
 

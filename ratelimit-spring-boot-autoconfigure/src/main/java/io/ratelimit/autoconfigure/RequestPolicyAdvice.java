@@ -3,27 +3,23 @@ package io.ratelimit.autoconfigure;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.ip.IpNetwork;
-import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry.Text;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RefundOn;
 import io.ratelimit.web.servlet.RequestPolicy;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.util.ClassUtils;
 import org.springframework.web.util.pattern.PathPattern;
 
-/** The advice about users, endpoints, paths and overrides of the policies for requests. Each method adds to the list. */
-record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, List<Advice> advice) {
+/** The advice about users, endpoints, paths and overrides of the policies for requests. Each method adds to the advice. */
+record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Advice advice) {
 
     private static final String SPRING_SECURITY = "org.springframework.security.web.SecurityFilterChain";
     private static final String OAUTH2 = "org.springframework.security.oauth2.core.ClaimAccessor";
@@ -31,19 +27,24 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
     private static final String PATH_VARIABLE = "path-variable:";
     private static final Pattern QUERY = Pattern.compile("\\?[^/]*=");
 
-    RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints) {
-        this(policies, endpoints, new ArrayList<>());
-    }
-
-    private void warn(@Nullable String policy, String text) {
-        advice.add(Advice.warning(policy, text));
+    private void warn(RequestPolicy policy, String text) {
+        advice.warn(policy.policy().name(), text);
     }
 
     /** Adds all that is known before the server has started. */
     void addAll() {
-        warnOfMissingUsers();
-        warnOfMissingClaims();
-        warnOfIneffectiveExemptions();
+        warnOfMissingModule("Spring Security", SPRING_SECURITY, "user", "unless something else authenticates, ");
+        warnOfMissingModule("Spring Security's OAuth2", OAUTH2, "claim:", "");
+        if (!policies.isEmpty()) {
+            endpoints
+                    .ineffectiveExemptions()
+                    .forEach(endpoint -> advice.warn(
+                            null,
+                            "@RateLimitExempt on the handler of '" + endpoint
+                                    + "' has no effect: another handler of the same method and path is not exempt, and"
+                                    + " headers or parameters select between them. Put the annotation on all of them, or"
+                                    + " remove it"));
+        }
         policies.forEach(this::warnOfRefunds);
         policies.forEach(this::warnOfQueries);
         warnOfHealth();
@@ -55,10 +56,20 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
      * @param patterns the path patterns of the endpoints of all servers
      */
     void warnOfUnknownNames(List<String> patterns, String contextPath) {
-        for (RequestPolicy policy : policies) {
-            warnOfUnknownVariables(policy, patterns);
-        }
+        policies.forEach(policy -> policy.policy().key().stream()
+                .filter(part -> part.startsWith(PATH_VARIABLE))
+                .map(part -> part.substring(PATH_VARIABLE.length()))
+                .filter(name -> patterns.stream().noneMatch(pattern -> hasVariable(name, pattern)))
+                .forEach(name -> warn(
+                        policy,
+                        "No endpoint has the path variable '" + name
+                                + "', by which the throttle policy '<policy>' is keyed: 'on-missing-key' decides for all"
+                                + " requests")));
         warnOfContextPath(contextPath, patterns);
+    }
+
+    private static boolean hasVariable(String name, String pattern) {
+        return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
     }
 
     /** Returns whether any policy is limited to some paths. */
@@ -74,28 +85,28 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
                 boolean absolute = contextPath.length() > 1 && isBelow(contextPath, text);
                 if (!absolute && !hasQuery(text) && !served.contains(pattern)) {
                     warn(
-                            policy.policy().name(),
-                            "No endpoint of this application matches '" + text + "', a path of the throttle policy '"
-                                    + policy.policy().name()
-                                    + "': unless a filter serves it, the policy limits nothing there. Correct the path, or"
-                                    + " remove it");
+                            policy,
+                            "No endpoint of this application matches '" + text + "', a path of the throttle policy"
+                                    + " '<policy>': unless a filter serves it, the policy limits nothing there. Correct"
+                                    + " the path, or remove it");
                 }
             }
         }
     }
 
+    private static Stream<String> patterns(RequestPolicy policy) {
+        return Stream.concat(policy.paths().stream(), policy.excludePaths().stream())
+                .map(PathPattern::getPatternString);
+    }
+
     private void warnOfQueries(RequestPolicy policy) {
-        Stream.concat(policy.paths().stream(), policy.excludePaths().stream())
-                .map(PathPattern::getPatternString)
+        patterns(policy)
                 .filter(RequestPolicyAdvice::hasQuery)
-                .distinct()
                 .forEach(pattern -> warn(
-                        policy.policy().name(),
-                        "The path pattern '" + pattern + "' of the throttle policy '"
-                                + policy.policy().name()
-                                + "' looks like a path with a query string, which paths don't have:"
-                                + " '?' stands for one character, so no endpoint of this application matches. Write '"
-                                + pattern.substring(0, pattern.indexOf('?'))
+                        policy,
+                        "The path pattern '" + pattern + "' of the throttle policy '<policy>' looks like a path with a"
+                                + " query string, which paths don't have: '?' stands for one character, so no endpoint of"
+                                + " this application matches. Write '" + pattern.substring(0, pattern.indexOf('?'))
                                 + "', and select requests by their query in the policy's condition"));
     }
 
@@ -104,145 +115,87 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
         return QUERY.matcher(pattern.replaceAll("\\{[^/}]*}", "")).find();
     }
 
-    private void warnOfMissingUsers() {
-        if (!ClassUtils.isPresent(SPRING_SECURITY, RequestPolicyAdvice.class.getClassLoader())) {
-            for (RequestPolicy policy : policies) {
-                if (policy.policy().key().contains("user")) {
-                    warn(
-                            policy.policy().name(),
-                            "Throttle policy '" + policy.policy().name()
-                                    + "' is keyed by user, but Spring Security is not on the class path: unless something else"
-                                    + " authenticates, 'on-missing-key' decides for all requests");
-                }
-            }
+    /** @param part the beginning of the key part that needs a type of the module */
+    private void warnOfMissingModule(String module, String type, String part, String unless) {
+        if (!ClassUtils.isPresent(type, RequestPolicyAdvice.class.getClassLoader())) {
+            policies.forEach(policy -> policy.policy().key().stream()
+                    .filter(name -> name.startsWith(part))
+                    .forEach(name -> warn(
+                            policy,
+                            "Throttle policy '<policy>' is keyed by " + name + ", but " + module
+                                    + " is not on the class path: " + unless
+                                    + "'on-missing-key' decides for all requests")));
         }
     }
 
-    private void warnOfMissingClaims() {
-        if (!ClassUtils.isPresent(OAUTH2, RequestPolicyAdvice.class.getClassLoader())) {
-            for (RequestPolicy policy : policies) {
-                policy.policy().key().stream()
-                        .filter(part -> part.startsWith("claim:"))
-                        .forEach(part -> warn(
-                                policy.policy().name(),
-                                "Throttle policy '"
-                                        + policy.policy().name() + "' is keyed by "
-                                        + part
-                                        + ", but Spring Security's OAuth2 is not on the class path: 'on-missing-key'"
-                                        + " decides for all requests"));
-            }
-        }
-    }
-
-    private void warnOfIneffectiveExemptions() {
-        if (!policies.isEmpty()) {
-            for (String endpoint : endpoints.ineffectiveExemptions()) {
-                warn(
-                        null,
-                        "@RateLimitExempt on the handler of '" + endpoint
-                                + "' has no effect: another handler of the same method and path is not exempt, and headers or"
-                                + " parameters select between them. Put the annotation on all of them, or remove it");
-            }
-        }
-    }
-
-    private void warnOfUnknownVariables(RequestPolicy policy, List<String> patterns) {
-        for (String part : policy.policy().key()) {
-            if (part.startsWith(PATH_VARIABLE) && !isVariable(part.substring(PATH_VARIABLE.length()), patterns)) {
-                warn(
-                        policy.policy().name(),
-                        "No endpoint has the path variable '" + part.substring(PATH_VARIABLE.length())
-                                + "', by which the throttle policy '"
-                                + policy.policy().name()
-                                + "' is keyed: 'on-missing-key' decides for all requests");
-            }
-        }
-    }
-
-    private static boolean isVariable(String name, List<String> patterns) {
-        return patterns.stream().anyMatch(pattern -> hasVariable(name, pattern));
-    }
-
-    private static boolean hasVariable(String name, String pattern) {
-        return Stream.of("{" + name + "}", "{" + name + ":", "{*" + name + "}").anyMatch(pattern::contains);
-    }
-
-    private void warnOfRefunds(RequestPolicy request) {
-        RefundOn refundOn = request.refundOn();
+    private void warnOfRefunds(RequestPolicy policy) {
+        RefundOn refundOn = policy.refundOn();
         if (refundOn == null) {
             return;
         }
-        String name = request.policy().name();
-        String property = RateLimitProperties.property(name) + ".refund-on";
-        if (request.keepsCharges() && refundOn.onlyExcludes()) {
+        if (policy.keepsCharges() && refundOn.onlyExcludes()) {
             warn(
-                    name,
-                    "Throttle policy '" + name + "' guards the authentication, and returns tokens on every status"
-                            + " except " + refundOn.toString().replace("!", "")
-                            + ": a client pays nothing if a later filter answers a wrong password with another status. Set '"
-                            + property + ": authenticated', or list the statuses of a success, such as 2xx");
+                    policy,
+                    "Throttle policy '<policy>' guards the authentication, and returns tokens on every status except "
+                            + refundOn.toString().replace("!", "")
+                            + ": a client pays nothing if a later filter answers a wrong password with another status. Set"
+                            + " 'ratelimit.policies.<policy>.refund-on: authenticated', or list the statuses of a success,"
+                            + " such as 2xx");
         }
-        if (refundOn.isAuthenticated() && request.policy().key().contains("user")) {
+        if (refundOn.isAuthenticated() && policy.policy().key().contains("user")) {
             warn(
-                    name,
-                    "Throttle policy '" + name + "' is keyed by user, and returns the tokens of authenticated"
-                            + " requests: it limits only requests without a user. Remove '" + property
-                            + "', or key the policy by 'ip'");
+                    policy,
+                    "Throttle policy '<policy>' is keyed by user, and returns the tokens of authenticated requests: it"
+                            + " limits only requests without a user. Remove 'ratelimit.policies.<policy>.refund-on', or"
+                            + " key the policy by 'ip'");
         }
     }
 
     /** Warns of health paths that a policy without a key covers. */
     void warnOfHealth() {
-        for (String pattern : new LinkedHashSet<>(endpoints.patterns())) {
-            if (pattern.toLowerCase(Locale.ROOT).endsWith("/health")) {
-                warnOfHealth(pattern);
+        for (String path : endpoints.patterns()) {
+            if (path.toLowerCase(Locale.ROOT).endsWith("/health")) {
+                PathContainer parsed = PathContainer.parsePath(path);
+                policies.stream()
+                        .filter(policy ->
+                                policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
+                        .filter(policy ->
+                                policy.methods().isEmpty() || policy.methods().contains("GET"))
+                        .filter(policy -> policy.covers(parsed))
+                        .forEach(policy -> warn(
+                                policy,
+                                "The health path '" + path
+                                        + "' is limited by the throttle policy '<policy>', which has no"
+                                        + " key: under load, probes would find the application dead. Set '"
+                                        + exclusion(policy) + ": " + path + "/**'"));
             }
         }
     }
 
-    private void warnOfHealth(String path) {
-        PathContainer parsed = PathContainer.parsePath(path);
-        policies.stream()
-                .filter(policy -> policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
-                .filter(policy -> policy.methods().isEmpty() || policy.methods().contains("GET"))
-                .filter(policy -> policy.covers(parsed))
-                .forEach(policy -> warn(
-                        policy.policy().name(),
-                        "The health path '" + path + "' is limited by the throttle policy '"
-                                + policy.policy().name()
-                                + "', which has no key: under load, probes would find the application"
-                                + " dead. Set '" + exclusion(policy) + ": " + path + "/**'"));
-    }
-
     /** Returns the property to exclude a path by. The application's does not affect a written early phase. */
     private static String exclusion(RequestPolicy policy) {
-        return policy.keepsCharges()
-                ? RateLimitProperties.property(policy.policy().name()) + ".exclude-paths"
-                : "ratelimit.exclude-paths";
+        return policy.keepsCharges() ? "ratelimit.policies.<policy>.exclude-paths" : "ratelimit.exclude-paths";
     }
 
     /** Warns of patterns that begin with the context path, unless an endpoint begins with the same name. */
     private void warnOfContextPath(String contextPath, List<String> patterns) {
         if (contextPath.length() > 1 && patterns.stream().noneMatch(pattern -> isBelow(contextPath, pattern))) {
             policies.stream()
-                    .flatMap(policy -> Stream.concat(policy.paths().stream(), policy.excludePaths().stream()))
-                    .map(PathPattern::getPatternString)
+                    .flatMap(RequestPolicyAdvice::patterns)
                     .filter(pattern -> isBelow(contextPath, pattern))
-                    .distinct()
-                    .forEach(pattern -> warnOfRelativePath(pattern, pattern.substring(contextPath.length())));
+                    .forEach(pattern -> advice.warn(
+                            null,
+                            "The path pattern '" + pattern
+                                    + "' begins with the context path, but patterns are relative to"
+                                    + " it: no endpoint matches. Write '"
+                                    + (pattern.equals(contextPath) ? "/" : pattern.substring(contextPath.length()))
+                                    + "'"));
         }
     }
 
     private static boolean isBelow(String contextPath, String pattern) {
         return pattern.startsWith(contextPath)
                 && (pattern.length() == contextPath.length() || pattern.charAt(contextPath.length()) == '/');
-    }
-
-    private void warnOfRelativePath(String pattern, String relative) {
-        warn(
-                null,
-                "The path pattern '" + pattern + "' begins with the context path, but patterns are relative to it:"
-                        + " no endpoint matches. Write '" + (relative.isEmpty() ? "/" : relative) + "'");
     }
 
     /**
@@ -254,7 +207,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
         for (int i = 0; i < policy.overrides().size(); i++) {
             List<List<Text>> keys = policy.overrides().get(i).keys();
             for (int j = 0; j < keys.size(); j++) {
-                String property = RateLimitProperties.property(name) + ".overrides[" + i + "].keys[" + j + "]";
+                String property = "ratelimit.policies." + name + ".overrides[" + i + "].keys[" + j + "]";
                 warnOfOverride(property, policy, keys.get(j), endpointNames);
             }
         }
@@ -268,7 +221,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
         }
         for (int i = 0; i < parts.size() && !parts.contains("ip"); i++) {
             if (isNetwork(key.get(i).text())) {
-                warn(
+                advice.warn(
                         null,
                         "'" + property + "' has '" + key.get(i).text()
                                 + "', which looks like a network but is compared with the text of " + parts.get(i)
@@ -290,7 +243,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Li
         if (!endpoint.equals(Endpoints.NONE)
                 && names.stream()
                         .noneMatch(name -> ignoreCase ? name.equalsIgnoreCase(endpoint) : name.equals(endpoint))) {
-            warn(
+            advice.warn(
                     null,
                     "'" + property + "' names the endpoint '" + endpoint
                             + "', which doesn't exist: the override applies to no request. The endpoints are: "

@@ -7,21 +7,18 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.web.servlet.RequestPolicy;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.boot.cloud.CloudPlatform;
-import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.thread.Threading;
 import org.springframework.core.env.Environment;
 
 /** The advice about settings of the server: the proxies in front of it, and its threads. */
-record ServerAdvice(BeanFactory beans, Environment environment) {
+record ServerAdvice(BeanFactory beans, Environment environment, Advice advice) {
 
     /** Returns where the client's address comes from. */
     String address(ClientAddress clientIp) {
@@ -35,37 +32,35 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
                 : "from '" + clientIp.header() + "' of peers in " + proxies;
     }
 
-    /** Returns the advice about proxies that may name a client's address. */
-    Stream<Advice> ofProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
+    /** Adds the advice about proxies that may name a client's address. */
+    void adviseOnProxies(List<RequestPolicy> policies, ClientAddress clientIp) {
         String strategy = strategy();
-        List<Advice> advice = new ArrayList<>();
         clientIp.trustedProxies().stream()
                 .filter(IpNetwork::isEverything)
-                .forEach(network -> advice.add(Advice.warning(
+                .forEach(network -> advice.warn(
                         null,
                         "'ratelimit.client-ip.trusted-proxies' has '" + network + "', which trusts '"
                                 + clientIp.header()
                                 + "' from every peer: clients can choose the address that throttle policies use as key."
-                                + " Set the network of your proxies")));
+                                + " Set the network of your proxies"));
         if (!clientIp.trustedProxies().isEmpty() && !strategy.equals("none")) {
-            advice.add(Advice.warning(
+            advice.warn(
                     null,
                     "'ratelimit.client-ip.trusted-proxies' is set, but with 'server.forward-headers-strategy: "
                             + strategy + "' " + (strategy.equals("native") ? "the server" : "Spring")
                             + " reads forwarding headers first, by its own rules of trust, and trusted-proxies is compared"
                             + " with the client's address. Set 'server.forward-headers-strategy: none', or remove"
-                            + " trusted-proxies"));
+                            + " trusted-proxies");
         }
         boolean usesAddress =
                 policies.stream().anyMatch(policy -> policy.policy().key().contains("ip"));
         if (strategy.equals("framework") && usesAddress) {
-            advice.add(Advice.warning(
+            advice.warn(
                     null,
                     "'server.forward-headers-strategy' is 'framework', which trusts X-Forwarded-For from every peer:"
                             + " clients can choose the address that throttle policies use as key. Set it to 'native', or"
-                            + " have your proxy remove the header that clients send"));
+                            + " have your proxy remove the header that clients send");
         }
-        return advice.stream();
     }
 
     /** Returns the strategy as written, or else "native" on a cloud platform whose headers Spring Boot trusts. */
@@ -77,30 +72,35 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
     }
 
     /**
-     * Returns advice if the queues of all policies together may hold as many requests as the servlet container has threads.
+     * Adds advice if the queues of all policies together may hold as many requests as the servlet container has threads.
      *
      * @param callsMayWait whether annotations let calls wait for tokens of the policy of a name
      */
-    Stream<Advice> ofQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
-        List<ThrottlePolicy> queueing = new ArrayList<>();
-        long maxQueued = 0;
-        for (PolicyThrottler throttler : throttlers.all()) {
-            ThrottlePolicy policy = throttler.policy();
-            if (mayWait(policy, callsMayWait)) {
-                queueing.add(policy);
-                maxQueued += policy.queueLimit();
-            }
-        }
+    void adviseOnQueues(Throttlers throttlers, Predicate<String> callsMayWait) {
+        List<ThrottlePolicy> queueing = throttlers.all().stream()
+                .map(PolicyThrottler::policy)
+                .filter(policy -> policy.mode() == Mode.ENFORCE)
+                .filter(policy -> !policy.maxWait().isZero() || callsMayWait.test(policy.name()))
+                .toList();
+        long maxQueued = queueing.stream().mapToLong(ThrottlePolicy::queueLimit).sum();
         Container container = Container.find(beans);
         int threads = threads(container);
-        return maxQueued >= threads
-                ? Stream.of(tooManyMayWait(maxQueued, queueing, container, threads))
-                : Stream.empty();
-    }
-
-    private static boolean mayWait(ThrottlePolicy policy, Predicate<String> callsMayWait) {
-        boolean waits = !policy.maxWait().isZero() || callsMayWait.test(policy.name());
-        return waits && policy.mode() == Mode.ENFORCE;
+        if (maxQueued >= threads) {
+            String each = queueing.stream()
+                    .map(policy -> policy.name() + ": " + policy.queueLimit())
+                    .collect(Collectors.joining(", "));
+            String server = container == null
+                    ? "each occupies a thread of the server"
+                    : container.name() + " has " + threads + " threads";
+            String remedy =
+                    container == null ? "more threads of the server" : "a higher '" + container.property() + "'";
+            advice.warn(
+                    null,
+                    "Up to " + maxQueued + " requests may wait in queues (" + each + "), and " + server
+                            + ": while all threads wait, no other request is served, not even one that no policy limits."
+                            + " Set a lower 'queue-limit', " + remedy
+                            + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later");
+        }
     }
 
     private int threads(@Nullable Container container) {
@@ -109,26 +109,7 @@ record ServerAdvice(BeanFactory beans, Environment environment) {
         }
         return container == null
                 ? Container.DEFAULT_THREADS
-                : Binder.get(environment)
-                        .bind(container.property(), Integer.class)
-                        .orElse(Container.DEFAULT_THREADS);
-    }
-
-    private static Advice tooManyMayWait(
-            long maxQueued, List<ThrottlePolicy> queueing, @Nullable Container container, int threads) {
-        String each = queueing.stream()
-                .map(policy -> policy.name() + ": " + policy.queueLimit())
-                .collect(Collectors.joining(", "));
-        String server = container == null
-                ? "each occupies a thread of the server"
-                : container.name() + " has " + threads + " threads";
-        String remedy = container == null ? "more threads of the server" : "a higher '" + container.property() + "'";
-        return Advice.warning(
-                null,
-                "Up to " + maxQueued + " requests may wait in queues (" + each + "), and " + server
-                        + ": while all threads wait, no other request is served, not even one that no policy limits."
-                        + " Set a lower 'queue-limit', " + remedy
-                        + ", or 'spring.threads.virtual.enabled: true' on Java 21 or later");
+                : environment.getProperty(container.property(), Integer.class, Container.DEFAULT_THREADS);
     }
 
     /**

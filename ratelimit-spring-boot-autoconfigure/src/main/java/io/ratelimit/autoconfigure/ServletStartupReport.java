@@ -15,7 +15,6 @@ import io.ratelimit.web.servlet.endpoint.Endpoints;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationListener;
@@ -54,28 +53,28 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
 
     @Override
     @Nullable
-    String line(ThrottlePolicy policy, PolicyLines lines) {
+    String line(ThrottlePolicy policy) {
         return requests.stream()
                 .filter(request -> request.policy().name().equals(policy.name()))
                 .findFirst()
-                .map(request -> line(request, lines))
-                .orElseGet(() -> super.line(policy, lines));
+                .map(this::line)
+                .orElseGet(() -> super.line(policy));
     }
 
-    private String line(RequestPolicy request, PolicyLines lines) {
+    private String line(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
         Policy configured = properties.policies().get(policy.name());
         boolean authenticates = PolicyPhase.authenticates(properties, context);
         boolean isLateToWait = configured != null && PolicyPhase.isLateToWait(configured, authenticates);
-        return PolicyLines.limit(policy, request.key(), request.cost(), "request")
+        return limit(policy, request.key(), request.cost(), "request")
                 + "; " + requests(request, configured == null ? List.of() : configured.excludePaths())
                 + (request.condition() == null ? "" : " if " + request.condition())
-                + lines.effects(policy)
+                + effects(policy)
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "; before" : "; after") + " authentication"
                 + (isLateToWait ? ", because requests may wait" : "")
                 + refund(request.refundOn())
                 + (request.settle() == null ? "" : "; settled by " + request.settle())
-                + lines.unusualPlace(policy);
+                + unusualPlace(policy);
     }
 
     private String requests(RequestPolicy request, List<String> excluded) {
@@ -96,59 +95,51 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
                 : "; returns tokens on " + refundOn;
     }
 
-    private ServerAdvice server() {
-        return new ServerAdvice(context, context.getEnvironment());
+    private ServerAdvice server(Advice advice) {
+        return new ServerAdvice(context, context.getEnvironment(), advice);
     }
 
     @Override
     String address() {
-        return server().address(properties.clientIp());
+        return server(new Advice()).address(properties.clientIp());
     }
 
     @Override
-    Stream<Advice> ofRequests() {
-        RequestPolicyAdvice ofRequests = new RequestPolicyAdvice(requests, endpoints);
-        ofRequests.addAll();
-        return Stream.of(
-                        requests.stream()
-                                .flatMap(request -> advice.ofRequests(
-                                        throttlers.get(request.policy().name()),
-                                        request.key(),
-                                        request.settle() != null)),
-                        ofRequests.advice().stream(),
-                        server().ofQueues(throttlers, operations == null ? policy -> false : operations::mayWait),
-                        server().ofProxies(requests, properties.clientIp()))
-                .flatMap(each -> each);
+    void adviseOnRequests(PolicyAdvice advice) {
+        requests.forEach(request -> advice.adviseOnRequests(
+                throttlers.get(request.policy().name()), request.key(), request.settle() != null));
+        new RequestPolicyAdvice(requests, endpoints, advice.advice()).addAll();
+        ServerAdvice server = server(advice.advice());
+        server.adviseOnQueues(throttlers, operations == null ? policy -> false : operations::mayWait);
+        server.adviseOnProxies(requests, properties.clientIp());
     }
 
     /** Runs after all servers have started. A management server publishes the event of its own context here too, before. */
     @Override
     public void onApplicationEvent(ContextRefreshedEvent event) {
         ApplicationContext started = event.getApplicationContext();
+        Advice advice = new Advice();
         if (started != context && started.containsLocalBean(MANAGEMENT)) {
             Endpoints management = started.getBean(MANAGEMENT, Endpoints.class);
             servers.add(management);
-            RequestPolicyAdvice ofManagement = new RequestPolicyAdvice(requests, management);
-            ofManagement.warnOfHealth();
-            Advice.log(ofManagement.advice().stream(), logger);
+            new RequestPolicyAdvice(requests, management, advice).warnOfHealth();
         } else if (started == context) {
-            Advice.log(ofEndpoints().stream(), logger);
+            adviseOnEndpoints(new RequestPolicyAdvice(requests, endpoints, advice));
         }
+        advice.log(logger);
     }
 
-    private List<Advice> ofEndpoints() {
+    private void adviseOnEndpoints(RequestPolicyAdvice advice) {
         List<String> patterns =
                 servers.stream().flatMap(server -> server.patterns().stream()).toList();
         List<String> names =
                 servers.stream().flatMap(server -> server.names().stream()).toList();
         String contextPath = context.getEnvironment().getProperty("server.servlet.context-path", "");
-        RequestPolicyAdvice ofEndpoints = new RequestPolicyAdvice(requests, endpoints);
-        ofEndpoints.warnOfUnknownNames(patterns, contextPath);
-        if (ofEndpoints.namePaths()) {
-            ofEndpoints.warnOfUnservedPaths(new ServedPaths(context, servers, parser()), contextPath);
+        advice.warnOfUnknownNames(patterns, contextPath);
+        if (advice.namePaths()) {
+            advice.warnOfUnservedPaths(new ServedPaths(context, servers, parser()), contextPath);
         }
-        properties.policies().forEach((name, policy) -> ofEndpoints.warnOfOverrides(name, policy, names));
-        return ofEndpoints.advice();
+        properties.policies().forEach((name, policy) -> advice.warnOfOverrides(name, policy, names));
     }
 
     private PathPatternParser parser() {

@@ -1,15 +1,30 @@
 package io.ratelimit.autoconfigure;
 
+import io.ratelimit.Backend;
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
+import io.ratelimit.key.RequestCost;
+import io.ratelimit.key.RequestKey;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitProperties;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RejectionDelay;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -18,17 +33,19 @@ import org.springframework.beans.factory.SmartInitializingSingleton;
 
 /**
  * The report about all limits when the application starts: a summary, one line for each policy, and advice about probable
- * mistakes. An application without requests has limits of annotated methods alone.
+ * mistakes. An application without requests has limits of annotated methods alone. Where most buckets are is in the summary;
+ * a policy's line has the place only if it is another.
  */
 class StartupReport implements SmartInitializingSingleton {
 
     static final Log logger = LogFactory.getLog(StartupReport.class);
+    private static final int TOO_MANY_REQUESTS = 429;
 
     final RateLimitProperties properties;
     final Throttlers throttlers;
     final @Nullable RateLimitedOperations operations;
-    final PolicyAdvice advice;
     private final ConfiguredPolicies policies;
+    private String usualPlace = "in memory";
 
     /**
      * @param throttlers the throttlers of all policies, with those of limits in annotations
@@ -43,7 +60,6 @@ class StartupReport implements SmartInitializingSingleton {
         this.policies = policies;
         this.throttlers = throttlers;
         this.operations = operations;
-        this.advice = new PolicyAdvice(properties, policies);
     }
 
     /**
@@ -53,42 +69,42 @@ class StartupReport implements SmartInitializingSingleton {
      */
     @Override
     public final void afterSingletonsInstantiated() {
-        PolicyLines lines = new PolicyLines(properties, policies, throttlers);
-        Stream<Advice> ofCalls = ofCalls();
+        PolicyAdvice advice = new PolicyAdvice(properties, policies, new Advice());
+        if (operations != null) {
+            throttlers.all().forEach(throttler -> advice.adviseOnCalls(throttler, operations));
+        }
         if (throttlers.all().isEmpty()) {
             logger.warn(
                     "There are no policies below 'ratelimit.policies': nothing is limited. Add a policy, for example"
                             + " 'ratelimit.policies.api.rate: 600/1m', and check the indentation of 'policies'");
         } else {
-            logger.info(lines.summary(address()));
+            usualPlace = usualPlace();
+            logger.info(summary(address()));
         }
-        for (PolicyThrottler throttler : lines.inOrder()) {
-            String line = line(throttler.policy(), lines);
-            if (line != null) {
-                logger.info(line);
-            }
-        }
-        Advice.log(Stream.concat(ofCalls, ofRequests()), logger);
+        inOrder()
+                .map(throttler -> line(throttler.policy()))
+                .filter(Objects::nonNull)
+                .forEach(logger::info);
+        adviseOnRequests(advice);
+        advice.advice().log(logger);
     }
 
-    private Stream<Advice> ofCalls() {
-        List<Advice> ofCalls = new ArrayList<>();
-        for (PolicyThrottler throttler : throttlers.all()) {
-            if (operations != null) {
-                advice.ofCalls(throttler, operations).forEach(ofCalls::add);
-            }
-        }
-        return ofCalls.stream();
+    private String usualPlace() {
+        return throttlers.all().stream()
+                .map(throttler -> place(throttler.policy()))
+                .collect(Collectors.groupingBy(Function.identity(), LinkedHashMap::new, Collectors.counting()))
+                .entrySet()
+                .stream()
+                .max(Map.Entry.comparingByValue())
+                .orElseThrow()
+                .getKey();
     }
 
     /** Returns the line of a policy; null if neither requests nor annotated methods use it. */
     @Nullable
-    String line(ThrottlePolicy policy, PolicyLines lines) {
-        if (operations == null) {
-            return null;
-        }
-        AnnotatedPolicy limit = operations.limit(policy.name());
-        return limit == null ? null : lines.of(limit, policy, operations);
+    String line(ThrottlePolicy policy) {
+        AnnotatedPolicy limit = operations == null ? null : operations.limit(policy.name());
+        return operations == null || limit == null ? null : line(limit, policy, operations);
     }
 
     /** Returns where the client's address comes from; null without requests. */
@@ -97,8 +113,129 @@ class StartupReport implements SmartInitializingSingleton {
         return null;
     }
 
-    /** Returns the advice about policies for requests. */
-    Stream<Advice> ofRequests() {
-        return Stream.empty();
+    void adviseOnRequests(PolicyAdvice advice) {}
+
+    private String summary(@Nullable String address) {
+        return "Rate limits: " + count(Mode.ENFORCE) + " enforced, " + count(Mode.SHADOW) + " in shadow mode, "
+                + count(Mode.OFF) + " off; buckets " + usualPlace
+                + (address == null ? "" : "; client address " + address)
+                + (address == null || properties.excludePaths().isEmpty()
+                        ? ""
+                        : "; excluded: " + String.join(", ", properties.excludePaths()));
+    }
+
+    private long count(Mode mode) {
+        return throttlers.all().stream()
+                .filter(throttler -> throttler.policy().mode() == mode)
+                .count();
+    }
+
+    /** Returns all policies in the order of the configuration, followed by those of annotations and of code. */
+    private Stream<PolicyThrottler> inOrder() {
+        List<String> names = new ArrayList<>(properties.policies().keySet());
+        return throttlers.all().stream().sorted(Comparator.comparingInt(throttler -> {
+            int index = names.indexOf(throttler.policy().name());
+            return index < 0 ? names.size() : index;
+        }));
+    }
+
+    private String line(AnnotatedPolicy limit, ThrottlePolicy policy, RateLimitedOperations operations) {
+        return limit(policy, limit.key(), limit.cost(), "call")
+                + "; calls of " + shown(operations.describeMethods(policy.name()))
+                + (policies.get(policy.name()) == null ? " (declared by @RateLimited)" : "")
+                + effects(policy)
+                + unusualPlace(policy);
+    }
+
+    /** @param unit the noun for what the policy limits, such as "request" */
+    static String limit(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit) {
+        return policy.name() + mode(policy.mode()) + ": " + policy.spec() + buckets(policy, key, unit)
+                + tokens(cost, unit) + tiers(policy, key)
+                + (key.limit() == null ? "" : ", a " + unit + "'s own limit by " + key.limit())
+                + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden");
+    }
+
+    private static String mode(Mode mode) {
+        return switch (mode) {
+            case ENFORCE -> "";
+            case SHADOW -> " (shadow mode)";
+            case OFF -> " (off)";
+        };
+    }
+
+    private static String buckets(ThrottlePolicy policy, RequestKey key, String unit) {
+        return policy.isGlobal()
+                ? ", one bucket"
+                : ", a bucket for each " + String.join(" and ", policy.key())
+                        + switch (key.onMissing()) {
+                            case SKIP -> " (skips a " + unit + " that lacks one)";
+                            case DENY -> " (denies a " + unit + " that lacks one)";
+                            case CLIENT_IP, SHARED -> "";
+                        };
+    }
+
+    private static String tokens(RequestCost cost, String unit) {
+        return cost.constant() == null
+                ? ", " + cost.describe()
+                : cost.minTokens() == 1 ? "" : ", " + cost.minTokens() + " tokens a " + unit;
+    }
+
+    private static String tiers(ThrottlePolicy policy, RequestKey key) {
+        return key.tier() == null
+                ? ""
+                : new TreeMap<>(policy.tiers())
+                                .entrySet().stream()
+                                        .map(tier -> tier.getKey() + ": " + tier.getValue())
+                                        .collect(Collectors.joining("; ", ", in tiers (", ")"))
+                        + " by " + key.tier();
+    }
+
+    /** Returns what happens to a call for which the tokens are missing. */
+    String effects(ThrottlePolicy policy) {
+        Policy configured = properties.policies().get(policy.name());
+        int status = configured == null ? TOO_MANY_REQUESTS : configured.status();
+        RejectionDelay delay = configured == null ? RejectionDelay.NONE : configured.rejectionDelay();
+        return (policy.maxWait().isZero()
+                        ? ""
+                        : "; waits at most " + Rate.format(policy.maxWait()) + ", queue " + policy.queueLimit())
+                + (status == TOO_MANY_REQUESTS ? "" : "; status " + status)
+                + (delay.isNone() ? "" : "; rejections delayed by " + delay);
+    }
+
+    /** Returns where the buckets are, if the summary names another place. */
+    String unusualPlace(ThrottlePolicy policy) {
+        String place = place(policy);
+        return place.equals(usualPlace) ? "" : "; " + place;
+    }
+
+    /** Returns where the policy's buckets are, and what decides while that place is unavailable. */
+    private String place(ThrottlePolicy policy) {
+        PolicyThrottler throttler = throttlers.get(policy.name());
+        Backend backend = throttler.backend();
+        if (backend == null) {
+            return "in memory";
+        }
+        return ConfiguredPolicies.backendOf(throttler).equals("custom")
+                ? "in the application's own " + backend.name() + fallback(policy, "while it fails")
+                : "on " + backend.name()
+                        + (policy.lease().isZero() ? "" : ", leased for " + Rate.format(policy.lease()))
+                        + fallback(policy, "while " + backend.name() + " is unavailable");
+    }
+
+    private String fallback(ThrottlePolicy policy, String condition) {
+        return " ("
+                + switch (policies.failureRule(policy)) {
+                    case LOCAL -> "in memory";
+                    case ALLOW -> "allows all";
+                    case DENY -> "denies all";
+                }
+                + " " + condition + ")";
+    }
+
+    private static String shown(Set<String> places) {
+        return places.size() == 1
+                ? places.iterator().next()
+                : places.size() + " methods, such as "
+                        + places.stream().sorted().findFirst().orElseThrow();
     }
 }
