@@ -9,6 +9,8 @@ import io.netty.channel.Channel;
 import io.ratelimit.redis.LimiterOptions;
 import io.ratelimit.redis.RedisClientFactory;
 import java.util.Optional;
+import org.springframework.beans.BeansException;
+import org.springframework.beans.DirectFieldAccessor;
 import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceClientConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -26,8 +28,38 @@ public final class LettuceClients implements RedisClientFactory {
     /** @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas */
     public LettuceClients(LettuceConnectionFactory application) {
         this.application = application.getClientConfiguration();
-        this.location = RedisLocation.of(application);
+        this.location = location(application);
         this.cluster = application.isClusterAware();
+        if (RedisConfiguration.isStaticMasterReplicaConfiguration(location)) {
+            throw new IllegalArgumentException("a fixed list doesn't show which of its nodes is the master");
+        }
+    }
+
+    /**
+     * Returns the address of the application's Redis, from a field of the factory. By its methods a factory with a list of a
+     * master and replicas looks like one for localhost, and so does one whose single server was passed as any configuration.
+     * The methods are used only if a later version renames the field.
+     */
+    static RedisConfiguration location(LettuceConnectionFactory application) {
+        try {
+            return new DirectFieldAccessor(application).getPropertyValue("configuration")
+                            instanceof RedisConfiguration configuration
+                    ? configuration
+                    : locationByMethods(application);
+        } catch (BeansException renamed) {
+            return locationByMethods(application);
+        }
+    }
+
+    private static RedisConfiguration locationByMethods(LettuceConnectionFactory application) {
+        if (application.getClusterConfiguration() != null) {
+            return application.getClusterConfiguration();
+        }
+        if (application.getSentinelConfiguration() != null) {
+            return application.getSentinelConfiguration();
+        }
+        RedisConfiguration socket = application.getSocketConfiguration();
+        return socket != null ? socket : application.getStandaloneConfiguration();
     }
 
     @Override

@@ -4,7 +4,6 @@ import io.lettuce.core.RedisClient;
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
 import io.ratelimit.ChangeBoard;
-import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.RateLimitsEndpoint;
@@ -14,6 +13,8 @@ import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
+import io.ratelimit.policy.RateLimitProperties.Redis;
+import io.ratelimit.policy.RateLimitProperties.Redis.Strategy;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -21,8 +22,11 @@ import io.ratelimit.remote.RoutingBucketStore;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -49,6 +53,7 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Primary;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
+import org.springframework.data.redis.connection.RedisConfiguration;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.util.ClassUtils;
@@ -61,6 +66,8 @@ import org.springframework.util.ClassUtils;
 @EnableConfigurationProperties(RateLimitProperties.class)
 @Lazy(false)
 public final class RateLimitRedisAutoConfiguration {
+
+    private static final Log logger = LogFactory.getLog(RateLimitRedisAutoConfiguration.class);
 
     /** Buckets in Redis, together with those in memory. */
     @Configuration(proxyBeanMethods = false)
@@ -75,7 +82,63 @@ public final class RateLimitRedisAutoConfiguration {
                 RateLimitProperties properties,
                 Deadline deadline,
                 Environment environment) {
-            return new RedisStorageReader(properties.redis(), environment).read(factories, deadline);
+            LettuceConnectionFactory application = lettuce(factories.getIfUnique());
+            Redis redis = properties.redis();
+            boolean transactions = redis.strategy() == Strategy.TRANSACTION;
+            reject(application, transactions);
+            LettuceClients clients = new LettuceClients(application);
+            String prefix = redis.keyPrefix() == null ? prefix(environment) : redis.keyPrefix();
+            String secret = Objects.requireNonNullElse(redis.keySecret(), "");
+            return transactions
+                    ? RedisStorage.withTransactions(clients, prefix, secret, deadline)
+                    : RedisStorage.withScripts(clients, prefix, secret, deadline);
+        }
+
+        private static LettuceConnectionFactory lettuce(@Nullable RedisConnectionFactory factory) {
+            if (factory instanceof LettuceConnectionFactory lettuce) {
+                return lettuce;
+            }
+            throw factory == null
+                    ? new RateLimitConfigurationException(
+                            "'backend: redis' is set, but there is not exactly one RedisConnectionFactory with the address"
+                                    + " of Redis.",
+                            "Add 'spring-boot-starter-data-redis' and set 'spring.data.redis.host', or declare one bean of"
+                                    + " the type LettuceConnectionFactory as primary.",
+                            "ratelimit.backend")
+                    : new RateLimitConfigurationException(
+                            "'backend: redis' is set and needs Lettuce, but the RedisConnectionFactory is a "
+                                    + factory.getClass().getSimpleName() + ".",
+                            "Set 'spring.data.redis.client-type: lettuce', or remove Jedis from the class path.",
+                            "ratelimit.backend");
+        }
+
+        private static void reject(LettuceConnectionFactory application, boolean transactions) {
+            if (RedisConfiguration.isStaticMasterReplicaConfiguration(LettuceClients.location(application))) {
+                throw new RateLimitConfigurationException(
+                        "'backend: redis' is set, and Redis is configured as a fixed list of a master and its replicas: the"
+                                + " list doesn't show which of them is the master after a failover.",
+                        "Set 'spring.data.redis.host' (an address that leads to the master), or configure Sentinel or a"
+                                + " cluster, instead of 'spring.data.redis.masterreplica.nodes'.",
+                        "spring.data.redis.masterreplica.nodes");
+            }
+            if (transactions && application.isClusterAware()) {
+                throw new RateLimitConfigurationException(
+                        "A transaction can't span the nodes of a Redis cluster.",
+                        "Set 'ratelimit.redis.strategy: script', or configure a single server or Sentinel.",
+                        "ratelimit.redis.strategy");
+            }
+        }
+
+        private static String prefix(Environment environment) {
+            String application = environment.getProperty("spring.application.name", "");
+            if (!application.isBlank()) {
+                return "ratelimit:" + application;
+            }
+            logger.warn(
+                    "The application has no name, so its keys in Redis begin with 'ratelimit': it would share limits"
+                            + " with another application without a name that has a policy of the same name. Set"
+                            + " 'spring.application.name' or 'ratelimit.redis.key-prefix'");
+            return "ratelimit";
         }
 
         @Bean
@@ -131,14 +194,7 @@ public final class RateLimitRedisAutoConfiguration {
                 FailoverBucketStore redis,
                 ObjectProvider<Throttlers> throttlers,
                 ConfiguredPolicies policies) {
-            return new RedisStart(
-                    storage,
-                    redis,
-                    () -> throttlers.getObject().all().stream()
-                            .map(PolicyThrottler::policy)
-                            .filter(policies::isOnRedis)
-                            .toList(),
-                    policies.asksRedis());
+            return new RedisStart(storage, redis, throttlers, policies);
         }
     }
 

@@ -2,17 +2,19 @@ package io.ratelimit.autoconfigure.redis;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.Throttlers;
+import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.FailoverBucketStore;
 import java.time.Duration;
 import java.util.Comparator;
-import java.util.List;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.context.SmartLifecycle;
 
@@ -29,34 +31,39 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
 
     private final RedisStorage storage;
     private final FailoverBucketStore store;
-    private final Supplier<List<ThrottlePolicy>> policies;
+    private final ObjectProvider<Throttlers> throttlers;
+    private final ConfiguredPolicies policies;
+
+    /** Whether any policy with buckets in Redis is not off; otherwise no connection is opened. */
     private final boolean enabled;
+
     private volatile boolean running = true;
 
-    /**
-     * @param policies the policies with buckets in Redis
-     * @param enabled whether any of these policies is not off; otherwise no connection is opened
-     */
     RedisStart(
-            RedisStorage storage, FailoverBucketStore store, Supplier<List<ThrottlePolicy>> policies, boolean enabled) {
+            RedisStorage storage,
+            FailoverBucketStore store,
+            ObjectProvider<Throttlers> throttlers,
+            ConfiguredPolicies policies) {
         this.storage = storage;
         this.store = store;
+        this.throttlers = throttlers;
         this.policies = policies;
-        this.enabled = enabled;
+        this.enabled = policies.asksRedis();
     }
 
     @Override
     public void afterSingletonsInstantiated() {
         if (enabled) {
-            selfTest();
-        }
-    }
-
-    private void selfTest() {
-        policies.get().forEach(RedisStart::warnAboutWait);
-        policies.get().forEach(RedisStart::warnAboutLease);
-        if (connects()) {
-            warnAboutEviction();
+            throttlers.getObject().all().stream()
+                    .map(PolicyThrottler::policy)
+                    .filter(policies::isOnRedis)
+                    .forEach(policy -> {
+                        warnAboutWait(policy);
+                        warnAboutLease(policy);
+                    });
+            if (connects()) {
+                warnAboutEviction();
+            }
         }
     }
 

@@ -31,15 +31,16 @@ class RedisLocationTests {
     void theLocationIsTheConfigurationOfTheFactory(RedisConfiguration where) {
         LettuceConnectionFactory application = new LettuceConnectionFactory(where);
 
-        assertThat(RedisLocation.of(application)).isSameAs(where);
-        assertThat(RedisLocation.isFixedList(application)).isFalse();
+        assertThat(LettuceClients.location(application)).isSameAs(where);
+        assertThat(RedisConfiguration.isStaticMasterReplicaConfiguration(LettuceClients.location(application)))
+                .isFalse();
     }
 
     @Test
     void aServerByTypeToo() {
         RedisStandaloneConfiguration where = new RedisStandaloneConfiguration("example.org", 7);
 
-        assertThat(RedisLocation.of(new LettuceConnectionFactory(where))).isSameAs(where);
+        assertThat(LettuceClients.location(new LettuceConnectionFactory(where))).isSameAs(where);
     }
 
     @Test
@@ -47,7 +48,8 @@ class RedisLocationTests {
         LettuceConnectionFactory application =
                 new LettuceConnectionFactory(new RedisStaticMasterReplicaConfiguration("example.org", 7));
 
-        assertThat(RedisLocation.isFixedList(application)).isTrue();
+        assertThat(RedisConfiguration.isStaticMasterReplicaConfiguration(LettuceClients.location(application)))
+                .isTrue();
         assertThatIllegalArgumentException().isThrownBy(() -> new LettuceClients(application));
     }
 }
