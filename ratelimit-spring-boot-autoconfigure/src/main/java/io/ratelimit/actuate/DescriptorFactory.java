@@ -16,11 +16,19 @@ import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.Descriptors.KeyDescriptor;
 import io.ratelimit.actuate.Descriptors.LimitDescriptor;
+import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.Descriptors.PoliciesDescriptor;
 import io.ratelimit.actuate.Descriptors.PolicyDescriptor;
 import io.ratelimit.actuate.Descriptors.ResetDescriptor;
+import io.ratelimit.actuate.Descriptors.ScopeDescriptor;
+import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.change.LimitChanges.Changed;
+import io.ratelimit.policy.ConfiguredPolicies;
+import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.web.servlet.RequestPolicies;
+import io.ratelimit.web.servlet.RequestPolicy;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -29,23 +37,29 @@ import java.util.Objects;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.web.util.pattern.PathPattern;
 
 /**
  * Creates the descriptors of policies and buckets.
  *
+ * @param requests the policies of the filter, which are unknown while the endpoint is created
+ * @param operations the annotated methods; null if there are none
  * @param backend the remote backend; null if there is none
  */
 record DescriptorFactory(
         Throttlers throttlers,
         LimitChanges changes,
         DeniedKeys deniedKeys,
-        PolicyScopes scopes,
+        ConfiguredPolicies policies,
+        ObjectProvider<RequestPolicies> requests,
+        @Nullable RateLimitedOperations operations,
         @Nullable Backend backend) {
 
     PoliciesDescriptor policies(Collection<PolicyThrottler> all, boolean showKeys) {
-        Map<String, PolicyDescriptor> policies = new LinkedHashMap<>();
-        all.forEach(throttler -> policies.put(throttler.policy().name(), policy(throttler.policy(), showKeys)));
-        return new PoliciesDescriptor(policies, BackendDescriptor.ofUsed(backend, throttlers));
+        Map<String, PolicyDescriptor> descriptors = new LinkedHashMap<>();
+        all.forEach(throttler -> descriptors.put(throttler.policy().name(), policy(throttler.policy(), showKeys)));
+        return new PoliciesDescriptor(descriptors, BackendDescriptor.ofUsed(backend, throttlers));
     }
 
     PolicyDescriptor policy(ThrottlePolicy policy, boolean showKeys) {
@@ -57,8 +71,8 @@ record DescriptorFactory(
                 policy.key(),
                 limit(policy, policy.spec(), null),
                 tiers,
-                scopes.of(policy),
-                scopes.outage(policy),
+                scope(policy),
+                OutageDescriptor.of(throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare()),
                 lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),
@@ -115,9 +129,7 @@ record DescriptorFactory(
                 charge == null
                         ? null
                         : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
-                charge == null || charge.policy() != policy
-                        ? null
-                        : scopes.of(policy).limitBy(),
+                charge == null || charge.policy() != policy ? null : limitBy(policies.properties(policy.name())),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
                 backend != null && policy.mode() != Mode.OFF && isOnBackend(policy)
                         ? BackendDescriptor.of(backend)
@@ -144,5 +156,41 @@ record DescriptorFactory(
 
     private @Nullable KeyDescriptor key(ThrottlePolicy policy, Charge charge, boolean showKeys) {
         return charge.key().isEmpty() ? null : KeyDescriptor.of(policy, charge.key(), showKeys);
+    }
+
+    private ScopeDescriptor scope(ThrottlePolicy policy) {
+        RequestPolicy request = requests.getObject().all().stream()
+                .filter(each -> each.policy().name().equals(policy.name()))
+                .findFirst()
+                .orElse(null);
+        Policy configured = policies.properties(policy.name());
+        String backend = ConfiguredPolicies.backendOf(throttlers.get(policy.name()));
+        return new ScopeDescriptor(
+                appliesTo(policy.name(), configured),
+                request == null ? null : Descriptors.text(request.phase()),
+                request == null ? List.of() : texts(request.paths()),
+                request == null ? List.of() : texts(request.excludePaths()),
+                request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
+                policies.overrides(policy.name()).size(),
+                limitBy(configured),
+                backend,
+                backend.equals("local") ? null : Descriptors.text(policies.failureRule(policy)));
+    }
+
+    private String appliesTo(String policy, @Nullable Policy configured) {
+        boolean annotated = configured == null
+                ? operations != null && operations.limit(policy) != null
+                : configured.appliesTo() == AppliesTo.ANNOTATED;
+        return annotated ? "annotated" : configured == null ? "code" : "requests";
+    }
+
+    private static @Nullable String limitBy(@Nullable Policy configured) {
+        return configured == null || configured.limit() == null
+                ? null
+                : configured.limit().toString();
+    }
+
+    private static List<String> texts(List<PathPattern> patterns) {
+        return patterns.stream().map(PathPattern::getPatternString).toList();
     }
 }

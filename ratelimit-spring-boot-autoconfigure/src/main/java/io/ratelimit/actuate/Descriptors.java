@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
@@ -114,20 +115,18 @@ public final class Descriptors {
          * Returns the decisions of a policy at present; null if its backend is up, or its buckets are in memory.
          *
          * @param rule the rule of the configuration
-         * @param localShare the share of the limit that this instance would grant by itself
+         * @param share the share of the limit that this instance would grant by itself
          */
-        public static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double localShare) {
+        public static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double share) {
             Backend backend = throttler.backend();
             ThrottlePolicy policy = throttler.policy();
             if (backend == null || policy.mode() == Mode.OFF || backend.state().condition() == Condition.UP) {
                 return null;
             }
-            if (rule != FailureRule.LOCAL) {
-                return new OutageDescriptor(text(rule), null);
+            if (rule == FailureRule.LOCAL && !FailoverBucketStore.isNone(share, policy.spec())) {
+                return new OutageDescriptor(text(rule), share);
             }
-            return FailoverBucketStore.isNone(localShare, policy.spec())
-                    ? new OutageDescriptor(text(FailureRule.DENY), null)
-                    : new OutageDescriptor(text(rule), localShare);
+            return new OutageDescriptor(text(rule == FailureRule.LOCAL ? FailureRule.DENY : rule), null);
         }
     }
 
@@ -196,12 +195,8 @@ public final class Descriptors {
                     ? null
                     : new ChangedDescriptor(
                             instances(difference.forAll()),
-                            difference.since() == null
-                                    ? null
-                                    : difference.since().toString(),
-                            difference.until() == null
-                                    ? null
-                                    : difference.until().toString(),
+                            Objects.toString(difference.since(), null),
+                            Objects.toString(difference.until(), null),
                             difference.configured().rate().toString(),
                             difference.configured().capacity());
         }

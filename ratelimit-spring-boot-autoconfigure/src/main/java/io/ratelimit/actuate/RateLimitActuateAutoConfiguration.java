@@ -28,6 +28,7 @@ import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.web.servlet.HandlerExceptionResolver;
 
 /** Auto-configuration for the actuator endpoint {@code ratelimits}. */
 @AutoConfiguration(
@@ -47,7 +48,7 @@ public final class RateLimitActuateAutoConfiguration {
      */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnAvailableEndpoint(RateLimitsEndpoint.class)
-    @EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+    @EnableConfigurationProperties(RateLimitsEndpoint.Properties.class)
     @Import(MeasuringConfiguration.class)
     static class EndpointConfiguration {
 
@@ -82,30 +83,33 @@ public final class RateLimitActuateAutoConfiguration {
         }
 
         @Bean
-        static RejectedChangeResolver rateLimitRejectedChangeResolver(ObjectProvider<PathMappedEndpoints> endpoints) {
-            return new RejectedChangeResolver(endpoints::getObject);
+        static HandlerExceptionResolver rateLimitRejectedChangeResolver(ObjectProvider<PathMappedEndpoints> endpoints) {
+            return new RateLimitsProblems.OfSpringMvc(endpoints);
         }
 
         @Bean
         @ConditionalOnMissingBean
         RateLimitsEndpoint rateLimitsEndpoint(
                 RateLimitProperties properties,
-                RateLimitsEndpointProperties endpointProperties,
+                RateLimitsEndpoint.Properties endpointProperties,
                 DeniedKeys deniedKeys,
                 ObjectProvider<RequestPolicies> requests,
                 ObjectProvider<DemandListener> demand,
                 ObjectProvider<Backend> backend) {
-            BucketLocator buckets = new BucketLocator(properties, policies, operations.getIfAvailable(), () -> endpoints
-                    .getObject()
-                    .names());
-            PolicyScopes scopes =
-                    new PolicyScopes(policies, requests::getObject, operations.getIfAvailable(), throttlers, buckets);
             DemandListener measured = demand.getIfAvailable();
             return new RateLimitsEndpoint(
                     throttlers,
                     changes,
-                    buckets,
-                    new DescriptorFactory(throttlers, changes, deniedKeys, scopes, backend.getIfAvailable()),
+                    new BucketLocator(
+                            policies, properties.clientIp().ipv6Prefix(), operations.getIfAvailable(), endpoints),
+                    new DescriptorFactory(
+                            throttlers,
+                            changes,
+                            deniedKeys,
+                            policies,
+                            requests,
+                            operations.getIfAvailable(),
+                            backend.getIfAvailable()),
                     measured == null ? null : new DemandReader(measured, policies::refunds),
                     endpointProperties::showsKeys,
                     this::publish);

@@ -32,11 +32,14 @@ import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
 import org.springframework.boot.actuate.audit.AuditEvent;
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.SecurityContext;
+import org.springframework.boot.actuate.endpoint.Show;
 import org.springframework.boot.actuate.endpoint.annotation.DeleteOperation;
 import org.springframework.boot.actuate.endpoint.annotation.ReadOperation;
 import org.springframework.boot.actuate.endpoint.annotation.Selector;
 import org.springframework.boot.actuate.endpoint.annotation.WriteOperation;
 import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
  * The actuator endpoint that shows policies and buckets, changes limits and resets buckets. It is read-only by default.
@@ -268,5 +271,22 @@ public class RateLimitsEndpoint {
                     "each 'key' must be more than blanks; buckets of requests without a key part can't be requested");
         }
         return buckets.find(policy, texts, tier);
+    }
+
+    /**
+     * Configuration properties of the actuator endpoint ratelimits.
+     *
+     * @param showValues When to show the texts of keys, which may be names and addresses of users. Hashes are shown otherwise.
+     * @param roles Roles of users that see the texts of keys when authorized. Without roles, each authenticated user sees them.
+     */
+    @ConfigurationProperties("management.endpoint.ratelimits")
+    public record Properties(
+            @DefaultValue("never") Show showValues,
+            @DefaultValue Set<String> roles) {
+
+        /** Returns whether a caller sees the texts of keys. */
+        public boolean showsKeys(SecurityContext security) {
+            return showValues.isShown(security, roles);
+        }
     }
 }

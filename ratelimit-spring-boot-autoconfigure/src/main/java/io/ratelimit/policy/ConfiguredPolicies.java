@@ -226,6 +226,12 @@ public final class ConfiguredPolicies {
         return policies.get(name);
     }
 
+    /** Returns the properties of the policy of a name, or null if the configuration doesn't contain it. */
+    public @Nullable Policy properties(String name) {
+        ConfiguredPolicy configured = policies.get(name);
+        return configured == null ? null : configured.properties();
+    }
+
     /**
      * A policy of the configuration, as {@link PolicyReader} has checked and read it.
      *

@@ -153,7 +153,7 @@ class ArchitectureTests {
                 .resideOutsideOfPackages(POLICY, AUTOCONFIGURE)
                 .and()
                 .haveNameNotMatching(
-                        ".*(AutoConfiguration|ContextConfiguration|Reader|Registrations|BucketLocator|PolicyScopes|RejectedResponses)(\\$.*)?")
+                        ".*(AutoConfiguration|ContextConfiguration|Reader|Registrations|RejectedResponses)(\\$.*)?")
                 .should()
                 .dependOnClassesThat()
                 .haveFullyQualifiedName(POLICY + ".RateLimitProperties"));

@@ -6,7 +6,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
 import io.ratelimit.actuate.MeasuringConfiguration;
-import io.ratelimit.actuate.RateLimitsEndpointProperties;
+import io.ratelimit.actuate.RateLimitsEndpoint;
 import io.ratelimit.actuate.dashboard.RateLimitDashboard.EndpointPaths;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
@@ -32,7 +32,7 @@ import org.springframework.context.annotation.Import;
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({WebEndpoint.class, ConditionalOnAvailableEndpoint.class, DispatcherServletRegistrationBean.class})
 @ConditionalOnAvailableEndpoint(endpoint = RateLimitDashboard.class, exposure = EndpointExposure.WEB)
-@EnableConfigurationProperties(RateLimitsEndpointProperties.class)
+@EnableConfigurationProperties(RateLimitsEndpoint.Properties.class)
 @Import(MeasuringConfiguration.class)
 public final class RateLimitDashboardAutoConfiguration {
 
@@ -60,7 +60,7 @@ public final class RateLimitDashboardAutoConfiguration {
             DecisionHistory history,
             DeniedKeys deniedKeys,
             ObjectProvider<DemandListener> demand,
-            RateLimitsEndpointProperties endpointProperties,
+            RateLimitsEndpoint.Properties endpointProperties,
             ObjectProvider<PathMappedEndpoints> endpoints,
             EndpointAccessResolver access) {
         DashboardReader reader = new DashboardReader(
