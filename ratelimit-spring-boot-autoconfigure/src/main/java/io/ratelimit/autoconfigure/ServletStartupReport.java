@@ -5,7 +5,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.Phase;
-import io.ratelimit.policy.PolicyPhase;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.web.servlet.RefundOn;
@@ -64,8 +63,8 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
     private String line(RequestPolicy request) {
         ThrottlePolicy policy = request.policy();
         Policy configured = properties.policies().get(policy.name());
-        boolean authenticates = PolicyPhase.authenticates(properties, context);
-        boolean isLateToWait = configured != null && PolicyPhase.isLateToWait(configured, authenticates);
+        boolean authenticates = Phase.authenticates(properties, context);
+        boolean isLateToWait = configured != null && Phase.isLateToWait(configured, authenticates);
         return limit(policy, request.key(), request.cost(), "request")
                 + "; " + requests(request, configured == null ? List.of() : configured.excludePaths())
                 + (request.condition() == null ? "" : " if " + request.condition())

@@ -1,11 +1,17 @@
 package io.ratelimit.policy;
 
 import io.ratelimit.key.FailureListener;
+import io.ratelimit.key.KeyPart;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
+import io.ratelimit.policy.RateLimitProperties.ClientAddress;
+import io.ratelimit.policy.RateLimitProperties.Redis;
+import java.time.Duration;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.boot.context.properties.ConfigurationPropertiesBinding;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
@@ -17,14 +23,16 @@ import org.springframework.core.env.ConfigurableEnvironment;
 @Lazy(false)
 public class PolicyConfiguration {
 
+    private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+
     private final RateLimitProperties properties;
     private final Map<String, ConfiguredPolicy> policies;
 
     /** Checks and reads all policies here, so that a mistake stops every application, also one with its own beans. */
     PolicyConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {
         PolicyNames.check(properties.policies().keySet(), environment);
-        PropertyChecks.check(properties.clientIp());
-        PropertyChecks.check(properties.redis());
+        check(properties.clientIp());
+        check(properties.redis());
         this.properties = properties;
         this.policies = PolicyReader.read(properties);
     }
@@ -38,5 +46,59 @@ public class PolicyConfiguration {
     @Bean(ConfiguredPolicies.BEAN_NAME)
     ConfiguredPolicies rateLimitConfiguredPolicies(ListableBeanFactory beans, FailureListener failures) {
         return new ConfiguredPolicies(properties, policies, beans, failures);
+    }
+
+    /** @throws InvalidConfigurationPropertyValueException if the prefix or the header can't be used */
+    static void check(ClientAddress clientIp) {
+        int prefix = clientIp.ipv6Prefix();
+        check(
+                prefix >= 32 && prefix <= 128,
+                "client-ip.ipv6-prefix",
+                prefix,
+                "must be between 32 and 128, but was " + prefix);
+        check(
+                KeyPart.isToken(clientIp.header()),
+                "client-ip.header",
+                clientIp.header(),
+                "must be the name of a header, such as 'x-forwarded-for'");
+    }
+
+    /** @throws InvalidConfigurationPropertyValueException if a value can't be used */
+    static void check(Redis redis) {
+        Duration timeout = redis.timeout();
+        check(
+                timeout.compareTo(Duration.ofMillis(1)) >= 0 && timeout.compareTo(MAX_TIMEOUT) <= 0,
+                "redis.timeout",
+                timeout,
+                "must be between 1ms and 10s, but was " + timeout.toMillis()
+                        + "ms: it is the longest time that a request waits for Redis");
+        check(
+                redis.localShare() > 0 && redis.localShare() <= 1,
+                "redis.local-share",
+                redis.localShare(),
+                "must be above 0 and at most 1, but was " + redis.localShare() + ": set 0.25 for four instances");
+        check(
+                !isBlank(redis.keyPrefix()),
+                "redis.key-prefix",
+                redis.keyPrefix(),
+                "must not be blank: remove it to use the name of the application");
+        check(
+                !isBlank(redis.keySecret()),
+                "redis.key-secret",
+                redis.keySecret(),
+                "must not be blank, because it would hide nothing: remove it to use none");
+    }
+
+    private static boolean isBlank(@Nullable String text) {
+        return text != null && text.isBlank();
+    }
+
+    private static void check(boolean valid, String property, @Nullable Object value, String requirement) {
+        if (!valid) {
+            throw new InvalidConfigurationPropertyValueException(
+                    RateLimitProperties.PREFIX + "." + property,
+                    value,
+                    property.substring(property.indexOf('.') + 1) + " " + requirement);
+        }
     }
 }

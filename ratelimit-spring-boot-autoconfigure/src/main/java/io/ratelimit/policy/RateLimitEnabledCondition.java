@@ -57,11 +57,11 @@ public final class RateLimitEnabledCondition extends SpringBootCondition {
         for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
             ConfigurationProperty property = source.getConfigurationProperty(ConfigurationPropertyName.of(PROPERTY));
             if (property != null) {
-                String name = WrittenProperty.nameOf(property);
+                String name = PolicyNames.written(property);
                 logger.warn("No limit is enforced, neither the policies below 'ratelimit.policies' nor @RateLimited: '"
                         + name + "' is false (" + property.getOrigin() + ")"
-                        + (WrittenProperty.hasOtherPrefix(property)
-                                ? ". " + WrittenProperty.ONE_PREFIX + "rename '" + name
+                        + (PolicyNames.hasOtherPrefix(property)
+                                ? ". " + PolicyNames.ONE_PREFIX + "rename '" + name
                                         + "' if it is not meant for this library"
                                 : ""));
                 return;

@@ -309,7 +309,7 @@ public record RateLimitProperties(
     }
 
     /** Returns the names of the properties that a record binds. */
-    static List<String> namesOf(Class<? extends Record> properties) {
+    static List<String> namesOf(Class<?> properties) {
         return Stream.of(properties.getRecordComponents())
                 .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
                 .toList();

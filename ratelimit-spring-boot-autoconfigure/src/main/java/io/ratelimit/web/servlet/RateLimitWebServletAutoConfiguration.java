@@ -5,7 +5,7 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitedOperations;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.policy.ConfiguredPolicies;
-import io.ratelimit.policy.PolicyPhase;
+import io.ratelimit.policy.Phase;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.PolicyResponses;
@@ -150,7 +150,7 @@ public final class RateLimitWebServletAutoConfiguration {
                 throttlers,
                 environment,
                 endpoints.parser(parser.getIfAvailable(() -> PathPatternParser.defaultInstance)),
-                PolicyPhase.authenticates(properties, beans));
+                Phase.authenticates(properties, beans));
         return new RequestPolicies(
                 reader.read(), endpoints, properties.clientIp().toClientIp(), throttlers.listener());
     }

@@ -4,7 +4,6 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.Phase;
-import io.ratelimit.policy.PolicyPhase;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
@@ -77,7 +76,7 @@ record RequestPolicyReader(
                 policies.key(configured, throttlers.listener()),
                 policies.cost(configured),
                 policies.failures(),
-                PolicyPhase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
+                Phase.of(RateLimitProperties.property(configured.name()), policy, authenticates),
                 keepsCharges,
                 selection,
                 refundOn(configured.property("refund-on"), policy.refundOn()),
