@@ -1,6 +1,6 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.key.expression.Arithmetic;
+import io.ratelimit.key.ExactArithmetic;
 import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.List;
@@ -40,7 +40,7 @@ final class CallExpressions {
      * @param shared resolves types, beans, properties and methods
      */
     CallExpressions(EvaluationContext shared, @Nullable ClassLoader classLoader) {
-        this.parser = SingletonSupplier.of(() -> Arithmetic.parser(classLoader));
+        this.parser = SingletonSupplier.of(() -> ExactArithmetic.parser(classLoader));
         this.shared = shared;
     }
 
@@ -56,7 +56,7 @@ final class CallExpressions {
         SpelNode ast = parsed.getAST();
         check(ast, false, false, parameters);
         checkProperties(ast, parameters, types);
-        SpelExpression expression = Arithmetic.exact(parsed);
+        SpelExpression expression = ExactArithmetic.exact(parsed);
         if (ast instanceof VariableReference) {
             return new CallValue.Argument(parameters.getOrDefault(variable(ast), 0));
         }

@@ -4,7 +4,6 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.key.KeyPart.Availability;
-import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
 import java.util.concurrent.Callable;
 import java.util.function.Function;

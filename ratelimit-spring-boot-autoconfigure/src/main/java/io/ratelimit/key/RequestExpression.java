@@ -1,11 +1,9 @@
 package io.ratelimit.key;
 
-import static io.ratelimit.key.expression.ExpressionCheck.BEAN;
+import static io.ratelimit.key.ExpressionCheck.BEAN;
 import static java.util.Objects.requireNonNull;
 
 import io.ratelimit.key.KeyPart.Availability;
-import io.ratelimit.key.expression.Arithmetic;
-import io.ratelimit.key.expression.ExpressionCheck;
 import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
@@ -32,7 +30,7 @@ final class RequestExpression {
 
     private static final Set<String> CHOSEN_BY_CLIENT = Set.of("header", "query", "cookie", "pathVariable", "number");
 
-    private static final SpelExpressionParser PARSER = Arithmetic.parser(RequestExpression.class.getClassLoader());
+    private static final SpelExpressionParser PARSER = ExactArithmetic.parser(RequestExpression.class.getClassLoader());
 
     /** The second line of defense: {@link ExpressionCheck} has already rejected what this context doesn't support. */
     private static final EvaluationContext CONTEXT = context(DataBindingMethodResolver.forInstanceMethodInvocation());
@@ -56,7 +54,8 @@ final class RequestExpression {
      */
     static RequestExpression of(String text) {
         SpelExpression parsed = parse(text);
-        return new RequestExpression(text, Arithmetic.exact(parsed), ExpressionCheck.facts(parsed.getAST()), CONTEXT);
+        return new RequestExpression(
+                text, ExactArithmetic.exact(parsed), ExpressionCheck.facts(parsed.getAST()), CONTEXT);
     }
 
     /** Throws without a cause, because the report of a failed start shows only the message of the root cause. */

@@ -1,7 +1,6 @@
 package io.ratelimit.key;
 
 import io.ratelimit.Keys;
-import io.ratelimit.key.expression.NumberText;
 import java.math.BigDecimal;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;

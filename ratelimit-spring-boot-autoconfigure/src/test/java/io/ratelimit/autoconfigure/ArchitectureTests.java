@@ -24,7 +24,6 @@ class ArchitectureTests {
     private static final String DEMAND = "io.ratelimit.demand";
     private static final String KEY = "io.ratelimit.key";
     private static final String KEY_IP = "io.ratelimit.key.ip";
-    private static final String KEY_EXPRESSION = "io.ratelimit.key.expression";
     private static final String POLICY = "io.ratelimit.policy";
     private static final String CHANGE = "io.ratelimit.change";
     private static final String ANNOTATION = "io.ratelimit.annotation";
@@ -54,7 +53,6 @@ class ArchitectureTests {
                         DEMAND,
                         KEY,
                         KEY_IP,
-                        KEY_EXPRESSION,
                         POLICY,
                         CHANGE,
                         ANNOTATION,
@@ -76,11 +74,10 @@ class ArchitectureTests {
         holds(importsOfOursOnly(CORE));
         holds(importsOfOursOnly(DEMAND, CORE));
         holds(importsOfOursOnly(KEY_IP, CORE));
-        holds(importsOfOursOnly(KEY_EXPRESSION, CORE));
-        holds(importsOfOursOnly(KEY, CORE, KEY_IP, KEY_EXPRESSION));
+        holds(importsOfOursOnly(KEY, CORE, KEY_IP));
         holds(importsOfOursOnly(POLICY, CORE, REMOTE, KEY, KEY_IP));
         holds(importsOfOursOnly(CHANGE, CORE));
-        holds(importsOfOursOnly(ANNOTATION, CORE, KEY, KEY_EXPRESSION, POLICY));
+        holds(importsOfOursOnly(ANNOTATION, CORE, KEY, POLICY));
         holds(importsOfOursOnly(ENDPOINT, CORE, KEY, ANNOTATION));
         holds(importsOfOursOnly(REJECTION, CORE, KEY, ANNOTATION, POLICY, ENDPOINT));
         holds(importsOfOursOnly(WEB_SERVLET, CORE, KEY, KEY_IP, ANNOTATION, POLICY, ENDPOINT, REJECTION));

@@ -1,4 +1,4 @@
-package io.ratelimit.key.expression;
+package io.ratelimit.key;
 
 import java.util.HashSet;
 import java.util.List;
@@ -32,7 +32,7 @@ import org.springframework.expression.spel.ast.StringLiteral;
 import org.springframework.expression.spel.ast.Ternary;
 
 /** Checks that an expression uses only the facts of a request. Rejects everything that this class doesn't list. */
-public final class ExpressionCheck {
+final class ExpressionCheck {
 
     private static final List<String> PROPERTIES =
             List.of("method", "path", "endpoint", "ip", "user", "roles", "contentLength");
@@ -74,7 +74,7 @@ public final class ExpressionCheck {
             InlineList.class);
 
     /** The prefix of the facts that are beans. */
-    public static final String BEAN = "bean:";
+    static final String BEAN = "bean:";
 
     private static final String FACTS = String.join(", ", PROPERTIES)
             + ", header('NAME'), query('NAME'), cookie('NAME'), pathVariable('NAME')"
@@ -89,7 +89,7 @@ public final class ExpressionCheck {
      *
      * @throws IllegalArgumentException if the expression uses anything else
      */
-    public static Set<String> facts(SpelNode expression) {
+    static Set<String> facts(SpelNode expression) {
         ExpressionCheck check = new ExpressionCheck();
         check.checkNode(expression);
         return Set.copyOf(check.facts);
@@ -135,7 +135,7 @@ public final class ExpressionCheck {
                     && literal.getLiteralValue().getValue() instanceof Number;
         }
         for (int i = 0; i < node.getChildCount(); i++) {
-            if (isText(node.getChild(i)) && (Arithmetic.isOfNumbers(node) || comparison && hasNumber)) {
+            if (isText(node.getChild(i)) && (ExactArithmetic.isOfNumbers(node) || comparison && hasNumber)) {
                 String text = node.getChild(i).toStringAST();
                 throw new IllegalArgumentException("'" + text + "' is text, and '" + node.toStringAST()
                         + "' needs a number: write number(" + text + ")");

@@ -1,4 +1,4 @@
-package io.ratelimit.key.expression;
+package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.ratelimit.key.expression;
+package io.ratelimit.key;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;

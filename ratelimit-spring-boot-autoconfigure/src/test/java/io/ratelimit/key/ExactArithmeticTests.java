@@ -1,4 +1,4 @@
-package io.ratelimit.key.expression;
+package io.ratelimit.key;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatException;
@@ -20,12 +20,12 @@ import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
 import org.springframework.expression.spel.support.StandardEvaluationContext;
 
-class ArithmeticTests {
+class ExactArithmeticTests {
 
     private final StandardEvaluationContext context = new StandardEvaluationContext();
     private final AtomicInteger calls = new AtomicInteger();
 
-    ArithmeticTests() {
+    ExactArithmeticTests() {
         context.setVariable("rows", 3_000_000);
         context.setVariable("long", 9_000_000_000_000_000L);
         context.setVariable("list", List.of(3_000_000, 1));
@@ -94,7 +94,7 @@ class ArithmeticTests {
     void aCalculationThatCantBeReplacedIsRejected(String text) {
         SpelExpression expression = parse(text);
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Arithmetic.exact(expression))
+                .isThrownBy(() -> ExactArithmetic.exact(expression))
                 .withMessageContaining("can't contain a calculation");
     }
 
@@ -139,7 +139,7 @@ class ArithmeticTests {
     void anExpressionWithoutCalculationsIsReturnedUnchanged() {
         for (String text : List.of("#rows", "#list[0] > -1", "{-1, 2}", "#name matches 'a.*' ? #name : 'b'")) {
             SpelExpression parsed = parse(text);
-            assertThat(Arithmetic.exact(parsed)).as(text).isSameAs(parsed);
+            assertThat(ExactArithmetic.exact(parsed)).as(text).isSameAs(parsed);
         }
     }
 
@@ -176,7 +176,7 @@ class ArithmeticTests {
     }
 
     private Object value(String text) {
-        return Arithmetic.exact(parse(text)).getValue(context, Map.of());
+        return ExactArithmetic.exact(parse(text)).getValue(context, Map.of());
     }
 
     private static SpelExpression parse(String text) {
