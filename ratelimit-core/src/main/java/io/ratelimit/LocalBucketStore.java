@@ -199,8 +199,11 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private PolicyBuckets named(ThrottlePolicy policy, @Nullable PolicyThrottler throttler) {
-        PolicyBuckets named = policies.computeIfAbsent(
-                policy.name(), name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
+        PolicyBuckets named = policies.get(policy.name());
+        if (named == null) {
+            named = policies.computeIfAbsent(
+                    policy.name(), name -> new PolicyBuckets(policy.maxKeys(), SipHash.PROCESS, clock, clock, clock));
+        }
         if (throttler != null) {
             throttler.setBuckets(named);
         }

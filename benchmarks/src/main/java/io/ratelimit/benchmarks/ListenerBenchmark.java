@@ -43,8 +43,9 @@ public class ListenerBenchmark {
                 BucketStore.local(time),
                 time,
                 listening.create(time, () -> throttlers));
-        allowed = List.of(Charge.of(USER, "alice", 1), Charge.of(GLOBAL, "", 1));
-        denied = List.of(Charge.of(DRAINED, "alice", 1), Charge.of(GLOBAL, "", 1));
+        Charge global = Charge.of(throttlers.get(GLOBAL.name()).policy(), "", 1);
+        allowed = List.of(Charge.of(throttlers.get(USER.name()).policy(), "alice", 1), global);
+        denied = List.of(Charge.of(throttlers.get(DRAINED.name()).policy(), "alice", 1), global);
         throttlers.decide(denied);
     }
 
