@@ -5,85 +5,113 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Several listeners, called one after the other. One that throws is reported once and not called again, nor are its
- * listeners for single policies, since a decision stands and its caller can't mend the listener. Thread-safe.
+ * Several listeners, called one after the other, and then the listener of the one policy that a call concerns. One that
+ * throws is reported once and not called again, nor are its listeners for single policies, since a decision stands and its
+ * caller can't mend the listener. Thread-safe.
  */
 final class GuardedListeners implements ThrottleListener {
 
     private static final Logger logger = System.getLogger(ThrottleListener.class.getName());
 
-    private final Guarded[] listeners;
+    private final List<Guarded<ThrottleListener>> all;
 
-    GuardedListeners(List<? extends ThrottleListener> listeners) {
-        this.listeners = listeners.stream().map(Guarded::new).toArray(Guarded[]::new);
+    /** The throttlers that have the listeners of single policies; null if these listeners are part of others. */
+    private final @Nullable Throttlers throttlers;
+
+    private GuardedListeners(List<Guarded<ThrottleListener>> all, @Nullable Throttlers throttlers) {
+        this.all = all;
+        this.throttlers = throttlers;
+    }
+
+    static GuardedListeners of(List<? extends ThrottleListener> listeners) {
+        List<Guarded<ThrottleListener>> all = new ArrayList<>();
+        listeners.forEach(listener -> all.add(new Guarded<>(listener, new Owner(listener))));
+        return new GuardedListeners(all, null);
+    }
+
+    static GuardedListeners of(ThrottleListener listener, Throttlers throttlers) {
+        boolean several = listener instanceof GuardedListeners guarded && guarded.throttlers == null;
+        return new GuardedListeners((several ? (GuardedListeners) listener : of(List.of(listener))).all, throttlers);
+    }
+
+    private PolicyListener own(ThrottlePolicy policy) {
+        return throttlers == null ? PolicyListener.NONE : throttlers.of(policy).listener();
+    }
+
+    /** Reports a decision of a store, and the events that its answers contain. */
+    void report(Decision decision) {
+        decided(decision);
+        List<Answer> answers = decision.answers();
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            if (answer.shared()) {
+                eventOccurred(answer.policy(), Event.OVERFLOW);
+            }
+            if (answer.fallback()) {
+                eventOccurred(answer.policy(), Event.BACKEND_FAILURE);
+            }
+        }
     }
 
     @Override
     public void decided(Decision decision) {
-        for (Guarded guarded : listeners) {
-            guarded.decided(decision);
+        call(all, (listener, made, same) -> listener.decided(made), decision, decision);
+        List<Answer> answers = decision.answers();
+        for (int i = 0; i < answers.size(); i++) {
+            Answer answer = answers.get(i);
+            own(answer.policy()).decided(decision, answer);
         }
     }
 
     @Override
     public PolicyListener added(PolicyThrottler throttler) {
-        List<GuardedPolicy> ofPolicy = new ArrayList<>();
-        for (Guarded guarded : listeners) {
-            guarded.call(() -> {
-                PolicyListener own = guarded.listener.added(throttler);
-                if (own != null) {
-                    ofPolicy.add(new GuardedPolicy(guarded, own));
-                }
-            });
-        }
-        return ofPolicy.isEmpty() ? PolicyListener.NONE : new GuardedPolicies(ofPolicy.toArray(GuardedPolicy[]::new));
+        List<Guarded<PolicyListener>> ofPolicy = new ArrayList<>();
+        all.forEach(guarded -> guarded.call(
+                (listener, added, others) -> {
+                    PolicyListener own = listener.added(added);
+                    if (own != null) {
+                        others.add(new Guarded<>(own, guarded.owner));
+                    }
+                },
+                throttler,
+                ofPolicy));
+        return ofPolicy.isEmpty() ? PolicyListener.NONE : new OfPolicy(ofPolicy);
     }
 
     @Override
     public void eventOccurred(ThrottlePolicy policy, Event event) {
-        for (Guarded guarded : listeners) {
-            guarded.call(() -> guarded.listener.eventOccurred(policy, event));
-        }
+        call(all, ThrottleListener::eventOccurred, policy, event);
+        own(policy).eventOccurred(event);
     }
 
     @Override
     public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
-        for (Guarded guarded : listeners) {
-            guarded.call(() -> guarded.listener.reconfigured(before, after));
+        call(all, ThrottleListener::reconfigured, before, after);
+        own(after).reconfigured(before, after);
+    }
+
+    /** A method of a listener. Made by a lambda that captures nothing, so that a call allocates nothing. */
+    private interface Call<L, A, B> {
+        void make(L listener, A first, B second);
+    }
+
+    private static <L, A, B> void call(List<Guarded<L>> listeners, Call<L, A, B> call, A first, B second) {
+        for (int i = 0; i < listeners.size(); i++) {
+            listeners.get(i).call(call, first, second);
         }
     }
 
-    /** A listener that is called until it throws. */
-    private static final class Guarded {
+    /** A listener that was passed to the throttlers, and whether it has thrown. */
+    private static final class Owner {
 
         private final ThrottleListener listener;
         private volatile boolean leftOut;
 
-        Guarded(ThrottleListener listener) {
+        Owner(ThrottleListener listener) {
             this.listener = listener;
-        }
-
-        /** Calls the listener directly: {@link #call} may allocate. */
-        void decided(Decision decision) {
-            if (!leftOut) {
-                try {
-                    listener.decided(decision);
-                } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
-                    leaveOut(broken);
-                }
-            }
-        }
-
-        void call(Runnable call) {
-            if (!leftOut) {
-                try {
-                    call.run();
-                } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
-                    leaveOut(broken);
-                }
-            }
         }
 
         /** Reports only the type and the stack trace, since the exception's message may contain what a client sent. */
@@ -100,13 +128,13 @@ final class GuardedListeners implements ThrottleListener {
         }
     }
 
-    /** The listener for one policy that a listener returned. */
-    private record GuardedPolicy(Guarded owner, PolicyListener listener) {
+    /** A listener, or one for a single policy, that is called until its owner has thrown. */
+    private record Guarded<L>(L listener, Owner owner) {
 
-        void decided(Decision decision, Answer answer) {
+        <A, B> void call(Call<L, A, B> call, A first, B second) {
             if (!owner.leftOut) {
                 try {
-                    listener.decided(decision, answer);
+                    call.make(listener, first, second);
                 } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError broken) {
                     owner.leaveOut(broken);
                 }
@@ -115,27 +143,21 @@ final class GuardedListeners implements ThrottleListener {
     }
 
     /** The listeners for one policy. */
-    private record GuardedPolicies(GuardedPolicy[] listeners) implements PolicyListener {
+    private record OfPolicy(List<Guarded<PolicyListener>> listeners) implements PolicyListener {
 
         @Override
         public void decided(Decision decision, Answer answer) {
-            for (GuardedPolicy guarded : listeners) {
-                guarded.decided(decision, answer);
-            }
+            call(listeners, PolicyListener::decided, decision, answer);
         }
 
         @Override
         public void eventOccurred(Event event) {
-            for (GuardedPolicy guarded : listeners) {
-                guarded.owner.call(() -> guarded.listener.eventOccurred(event));
-            }
+            call(listeners, (listener, occurred, same) -> listener.eventOccurred(occurred), event, event);
         }
 
         @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
-            for (GuardedPolicy guarded : listeners) {
-                guarded.owner.call(() -> guarded.listener.reconfigured(before, after));
-            }
+            call(listeners, PolicyListener::reconfigured, before, after);
         }
     }
 }

@@ -29,15 +29,7 @@ final class StoredBucket {
      * or at a change of the spec.
      */
 
-    private static final byte VERSION = (byte) 0xB1;
-    private static final int HAS_RETURNED = 1;
-    private static final int HAS_ORIGIN = 2;
-    private static final int IS_KEPT = 4;
-    private static final int REFILL = 3;
-    private static final int HAS_PROMISE = 4;
-    private static final int OWES = 8;
-    private static final int IS_ADVANCED = 16;
-
+    private static final byte VERSION = (byte) 0xB2;
     private static final long MINUTE_MICROS = 60_000_000;
     private static final long MAX_MICROS = Long.MAX_VALUE / 2_000;
     private static final Duration SLACK = Duration.ofSeconds(1);
@@ -85,41 +77,34 @@ final class StoredBucket {
 
     private BucketState read(DataInputStream in) throws IOException {
         byte version = in.readByte();
-        int parts = in.readByte();
+        boolean hasOrigin = in.readBoolean();
         atMicros = in.readLong();
         count = in.readLong();
-        long returned = (parts & HAS_RETURNED) == 0 ? 0 : in.readLong();
-        keptUntilMicros = (parts & IS_KEPT) == 0 ? 0 : in.readLong();
-        BucketState own = readState(in, returned);
-        if ((parts & HAS_ORIGIN) != 0) {
-            BucketState before = readState(in, 0);
-            BucketConversion origin =
-                    new BucketConversion(before.scale(), before.fullAt(), before.backlog(), own.fullAt());
-            own = new BucketState(
-                    own.scale(), own.fullAt(), returned, own.backlog().with(origin));
+        BucketState own = readState(in);
+        Backlog backlog = own.backlog();
+        if (hasOrigin) {
+            BucketState before = readState(in);
+            backlog =
+                    backlog.with(new BucketConversion(before.scale(), before.fullAt(), before.backlog(), own.fullAt()));
         }
+        BucketState read = new BucketState(own.scale(), own.fullAt(), readNumber(in), backlog);
+        keptUntilMicros = readNumber(in);
         if (version != VERSION || in.available() > 0 || atMicros < 0 || atMicros > MAX_MICROS) {
             throw new IOException("the value has another form");
         }
-        return own;
+        return read;
     }
 
-    private static BucketState readState(DataInputStream in, long returned) throws IOException {
-        int parts = in.readByte();
-        Refill refill = Refill.values()[parts & REFILL];
+    private static BucketState readState(DataInputStream in) throws IOException {
+        Refill refill = Refill.values()[in.readByte()];
         Rate rate = new Rate(readNumber(in), Duration.of(readNumber(in), ChronoUnit.MICROS));
         ZoneId zone = refill == Refill.CALENDAR ? ZoneId.of(in.readUTF()) : ZoneOffset.UTC;
         TickScale scale = TickScale.ofEpoch(new BucketSpec(rate, readNumber(in), refill, zone));
+        scale = scale.advancedUntil(readNumber(in), readNumber(in));
         long fullAt = in.readLong();
-        Backlog backlog = Backlog.NONE;
-        if ((parts & HAS_PROMISE) != 0) {
-            backlog = new Backlog(
-                    in.readLong(), null, null, 0, (parts & OWES) != 0 ? in.readLong() : BucketState.CLOSED, null);
-        }
-        if ((parts & IS_ADVANCED) != 0) {
-            scale = scale.advancedUntil(readNumber(in), in.readLong());
-        }
-        return new BucketState(scale, fullAt, returned, backlog);
+        boolean promises = in.readBoolean();
+        Backlog backlog = promises ? new Backlog(in.readLong(), null, null, 0, in.readLong(), null) : Backlog.NONE;
+        return new BucketState(scale, fullAt, 0, backlog);
     }
 
     /** Returns the value to write; null for a full bucket. */
@@ -138,22 +123,17 @@ final class StoredBucket {
 
     private void write(DataOutputStream out) throws IOException {
         BucketConversion origin = state.backlog().origin();
-        boolean hasOrigin = origin != null && origin.convertedTo() == state.fullAt();
-        boolean kept = keptUntilMicros > atMicros;
+        origin = origin != null && origin.convertedTo() == state.fullAt() ? origin : null;
         out.writeByte(VERSION);
-        out.writeByte((state.returned() != 0 ? HAS_RETURNED : 0) | (hasOrigin ? HAS_ORIGIN : 0) | (kept ? IS_KEPT : 0));
+        out.writeBoolean(origin != null);
         out.writeLong(atMicros);
         out.writeLong(count);
-        if (state.returned() != 0) {
-            out.writeLong(state.returned());
-        }
-        if (kept) {
-            out.writeLong(keptUntilMicros);
-        }
-        write(out, state.scale(), state.fullAt(), state.backlog(), hasOrigin);
-        if (origin != null && hasOrigin) {
+        write(out, state.scale(), state.fullAt(), state.backlog(), origin != null);
+        if (origin != null) {
             write(out, origin.scale(), origin.fullAt(), origin.backlog(), false);
         }
+        writeNumber(out, state.returned());
+        writeNumber(out, keptUntilMicros > atMicros ? keptUntilMicros : 0);
     }
 
     private void write(DataOutputStream out, TickScale scale, long fullAt, Backlog backlog, boolean hasOrigin)
@@ -163,26 +143,20 @@ final class StoredBucket {
         long now = scale.at(nanos());
         boolean owes = backlog.owedTo() != BucketState.CLOSED && backlog.owedTo() - now > 0;
         boolean promises = backlog != Backlog.NONE && (hasOrigin || owes || backlog.promised() - now > 0);
-        out.writeByte(spec.refill().ordinal()
-                | (promises ? HAS_PROMISE : 0)
-                | (owes ? OWES : 0)
-                | (advance > 0 ? IS_ADVANCED : 0));
+        out.writeByte(spec.refill().ordinal());
         writeNumber(out, spec.rate().tokens());
         writeNumber(out, spec.rate().period().toNanos() / 1_000);
         if (spec.refill() == Refill.CALENDAR) {
             out.writeUTF(spec.zone().getId());
         }
         writeNumber(out, spec.capacity());
+        writeNumber(out, advance);
+        writeNumber(out, advance > 0 ? scale.advancedUntil() : 0);
         out.writeLong(fullAt);
+        out.writeBoolean(promises);
         if (promises) {
             out.writeLong(backlog.promised());
-        }
-        if (owes) {
-            out.writeLong(backlog.owedTo());
-        }
-        if (advance > 0) {
-            writeNumber(out, advance);
-            out.writeLong(scale.advancedUntil());
+            out.writeLong(owes ? backlog.owedTo() : BucketState.CLOSED);
         }
     }
 
@@ -202,9 +176,8 @@ final class StoredBucket {
     /** Writes a number in as many bytes as it needs, seven bits each. */
     private static void writeNumber(DataOutputStream out, long number) throws IOException {
         long rest = number;
-        while (rest > 0x7f) {
+        for (; (rest & ~0x7f) != 0; rest >>>= 7) {
             out.writeByte((int) rest | 0x80);
-            rest >>>= 7;
         }
         out.writeByte((int) rest);
     }

@@ -37,7 +37,7 @@ public interface ThrottleListener {
 
     /** Returns a listener that calls each of these in their order, except those that have thrown. */
     static ThrottleListener of(List<? extends ThrottleListener> listeners) {
-        return new GuardedListeners(listeners);
+        return GuardedListeners.of(listeners);
     }
 
     /**

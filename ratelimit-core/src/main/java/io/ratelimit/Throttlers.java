@@ -37,7 +37,7 @@ public final class Throttlers {
     private volatile Map<String, PolicyThrottler> throttlers = Map.of();
     private final Map<String, PolicyThrottler> foreign = new ConcurrentHashMap<>();
     private final BucketStore store;
-    private final Notifications listener;
+    private final GuardedListeners listener;
     private final WaitQueues queues;
     private final Taker atOnce;
     private final Taker shadowWaiting;
@@ -51,7 +51,7 @@ public final class Throttlers {
     public Throttlers(
             Collection<ThrottlePolicy> policies, BucketStore store, TimeSource time, ThrottleListener listener) {
         this.store = store;
-        this.listener = new Notifications(this, listener);
+        this.listener = GuardedListeners.of(listener, this);
         this.queues = new WaitQueues(this, store, time);
         this.atOnce = store::take;
         this.shadowWaiting = charges -> queues.takeInShadow(charges.get(0));
