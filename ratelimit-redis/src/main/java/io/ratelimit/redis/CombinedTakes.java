@@ -5,6 +5,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,23 +29,10 @@ final class CombinedTakes {
     /** The most calls at a time for one bucket and cost. */
     static final int MAX_CALLS = 8;
 
-    private final Calls calls;
+    private final ScriptCalls calls;
     private final Map<Bucket, Queue> queues = new ConcurrentHashMap<>();
 
-    /** Makes script calls, each of which several takes of the same cost from the same bucket share. */
-    interface Calls {
-
-        /** Starts a call that takes the cost of a charge as often as it fits, and at most so many times. */
-        Running start(Charge charge, int times);
-
-        /** Returns how many takes of a call its reply decides, from the first on. */
-        int decided(int takes, ScriptReply reply);
-
-        /** Returns the answer of the take at a place of a call, as if the takes had been made one after another. */
-        Answer answer(Charge charge, int place, ScriptReply reply);
-    }
-
-    CombinedTakes(Calls calls) {
+    CombinedTakes(ScriptCalls calls) {
         this.calls = calls;
     }
 
@@ -197,7 +185,7 @@ final class CombinedTakes {
 
     private void start(Queue queue, List<Take> takes) {
         try {
-            await(queue, takes, calls.start(takes.get(0).charge, takes.size()));
+            await(queue, takes, calls.startTakes(takes.get(0).charge, takes.size()));
         } catch (RuntimeException | Error failed) {
             proceed(queue, List.of());
             takes.forEach(take -> take.completeExceptionally(failed));
@@ -216,7 +204,7 @@ final class CombinedTakes {
         List<Take> takes = batch.takes;
         int decided = takes.size();
         try {
-            decided = failure == null ? calls.decided(decided, reply) : decided;
+            decided = failure == null ? ScriptCalls.decided(decided, reply) : decided;
         } catch (RuntimeException | Error failed) {
             failure = failed;
         }

@@ -18,14 +18,13 @@ import org.jspecify.annotations.Nullable;
  * A small pool of connections, each used by one call at a time, because watched keys belong to a connection. A connection
  * isn't used again after a failed call, since its watched keys are unknown then. Thread-safe.
  */
-final class DedicatedConnections implements AutoCloseable {
+final class DedicatedConnections {
 
     private static final int MAX_CONNECTIONS = 8;
 
     private final Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect;
     private final Semaphore free = new Semaphore(MAX_CONNECTIONS, true);
     private final ConcurrentLinkedDeque<StatefulRedisConnection<byte[], byte[]>> idle = new ConcurrentLinkedDeque<>();
-    private volatile boolean closed;
 
     /** @param connect opens a connection that doesn't reconnect by itself: a new connection watches no keys */
     DedicatedConnections(Supplier<CompletableFuture<StatefulRedisConnection<byte[], byte[]>>> connect) {
@@ -104,19 +103,11 @@ final class DedicatedConnections implements AutoCloseable {
     private void giveBack(
             @Nullable StatefulRedisConnection<byte[], byte[]> usable,
             @Nullable StatefulRedisConnection<byte[], byte[]> any) {
-        if (usable != null && !closed) {
+        if (usable != null) {
             idle.push(usable);
         } else if (any != null) {
             any.closeAsync();
         }
         free.release();
-    }
-
-    @Override
-    public void close() {
-        closed = true;
-        for (var connection = idle.poll(); connection != null; connection = idle.poll()) {
-            connection.close();
-        }
     }
 }

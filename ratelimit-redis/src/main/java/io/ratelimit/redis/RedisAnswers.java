@@ -31,18 +31,6 @@ final class RedisAnswers {
             long due = Math.max(missing - ticks.full(), 0);
             return new ScriptReceipt(ticks.step(micros) + due / ticks.perStep(), due % ticks.perStep(), before, begun);
         }
-
-        /** Returns the receipt of tokens that were due earlier. */
-        ScriptReceipt earlier(long steps) {
-            return steps == 0 ? this : new ScriptReceipt(step - steps, rest, before, begun);
-        }
-
-        /** Returns the ticks from a moment until the tokens are due; negative if they were due before. */
-        long ticksFrom(long micros, RedisTickScale ticks) {
-            long ahead = step - ticks.step(micros);
-            long ofSteps = ticks.ofSteps(Math.abs(ahead));
-            return (ahead < 0 ? -ofSteps : ofSteps) + rest;
-        }
     }
 
     private RedisAnswers() {}

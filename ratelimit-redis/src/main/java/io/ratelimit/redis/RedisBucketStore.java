@@ -8,6 +8,7 @@ import io.ratelimit.BucketSnapshot;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
 import java.time.Duration;
 import java.util.List;
@@ -62,7 +63,13 @@ abstract class RedisBucketStore implements Deadline.Bounded {
     /** Returns a store that counts by a script in Redis. */
     static RedisBucketStore script(RedisConnections connections, RedisKeys keys, Deadline deadline) {
         return new RedisScriptBucketStore(
-                connections::shared, keys, deadline, connections::failed, connections.isCluster(), () -> SERVER_TIME);
+                connections::shared,
+                keys,
+                deadline,
+                connections::failed,
+                connections.isCluster(),
+                () -> SERVER_TIME,
+                TimeSource.system());
     }
 
     /**

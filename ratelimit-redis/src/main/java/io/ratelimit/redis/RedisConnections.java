@@ -12,8 +12,11 @@ import io.lettuce.core.codec.ByteArrayCodec;
 import io.ratelimit.BackendException;
 import io.ratelimit.redis.RedisClientFactory.Client;
 import io.ratelimit.remote.Deadline.CongestedException;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 /**
@@ -22,18 +25,19 @@ import java.util.function.Supplier;
  */
 final class RedisConnections implements AutoCloseable {
 
+    private final EventLoopDelays delays = new EventLoopDelays();
     private final Client client;
-    private final EventLoopDelays delays;
     private final boolean reconnects;
-    private final BackgroundConnection<Shared> shared;
-    private final ConnectionCheck check;
+    private final BackgroundConnection<Shared> shared = new BackgroundConnection<>(this::connectShared, Shared::close);
+    private final ConnectionCheck check = new ConnectionCheck(this::ping, shared::renew);
 
-    private RedisConnections(Client client, EventLoopDelays delays, boolean reconnects) {
-        this.client = client;
-        this.delays = delays;
-        this.reconnects = reconnects;
-        this.shared = new BackgroundConnection<>(this::connectShared, Shared::close);
-        this.check = new ConnectionCheck(this::ping, shared::renew);
+    /**
+     * Creates connections to the Redis of the application. None is open yet. Those to a cluster reconnect by themselves. A
+     * lost connection to another server is replaced by the next call: Lettuce would log each of its attempts.
+     */
+    RedisConnections(RedisClientFactory application) {
+        this.client = application.create(delays);
+        this.reconnects = application.isCluster();
     }
 
     /** The connection that all calls share, with its commands. */
@@ -45,27 +49,6 @@ final class RedisConnections implements AutoCloseable {
                 connection.closeAsync();
             }
         }
-    }
-
-    /**
-     * Returns connections to the Redis of the application. None is open yet. Those to a cluster reconnect by themselves. A
-     * lost connection to another server is replaced by the next call: Lettuce would log each of its attempts.
-     */
-    static RedisConnections to(RedisClientFactory application) {
-        EventLoopDelays delays = new EventLoopDelays();
-        return new RedisConnections(application.create(delays), delays, application.isCluster());
-    }
-
-    /**
-     * Returns connections for transactions. A new connection watches no keys, so none reconnects.
-     *
-     * @throws IllegalArgumentException if Redis is a cluster, where a transaction can't have keys of several nodes
-     */
-    static RedisConnections forTransactions(RedisClientFactory application) {
-        if (application.isCluster()) {
-            throw new IllegalArgumentException("transactions need a single Redis or Sentinel, not a cluster");
-        }
-        return to(application);
     }
 
     /** Returns the client of Lettuce. {@link #start} may make another one. */
@@ -160,5 +143,56 @@ final class RedisConnections implements AutoCloseable {
     @Override
     public void close() {
         client.close();
+    }
+
+    /**
+     * Finds out whether a connection has to be renewed because it doesn't notice that it is useless. The other end may have
+     * disappeared without closing it, or the server may no longer be the master. Thread-safe.
+     *
+     * <p>A late answer may mean that the server is slow. More connections wouldn't help a slow server, so a ping with more
+     * time decides.
+     */
+    static final class ConnectionCheck {
+
+        private static final long PING_TIMEOUT = Duration.ofMillis(500).toNanos();
+
+        private final Supplier<CompletableFuture<?>> ping;
+        private final Runnable renew;
+        private final AtomicBoolean pinging = new AtomicBoolean();
+
+        ConnectionCheck(Supplier<CompletableFuture<?>> ping, Runnable renew) {
+            this.ping = ping;
+            this.renew = renew;
+        }
+
+        /** Checks the connection after a call that failed. It doesn't block. */
+        void failed(BackendException failure) {
+            Throwable cause = failure.getCause();
+            if (cause != null && RedisFailures.isReadOnly(cause)) {
+                renew.run();
+            } else if (cause instanceof TimeoutException && pinging.compareAndSet(false, true)) {
+                ping();
+            }
+        }
+
+        private void ping() {
+            reply().thenApply(pong -> pong)
+                    .orTimeout(PING_TIMEOUT, TimeUnit.NANOSECONDS)
+                    .whenComplete((pong, failure) -> {
+                        pinging.set(false);
+                        if (failure instanceof TimeoutException) {
+                            renew.run();
+                        }
+                    });
+        }
+
+        /** Returns the reply to a ping. A ping that can't be sent is a failure like any other. */
+        private CompletableFuture<?> reply() {
+            try {
+                return ping.get();
+            } catch (RuntimeException unsent) {
+                return CompletableFuture.failedFuture(unsent);
+            }
+        }
     }
 }

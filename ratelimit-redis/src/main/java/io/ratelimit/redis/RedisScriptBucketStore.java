@@ -7,13 +7,20 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.TimeSource;
+import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.lease.LeasingBucketStore;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A store that counts by a script in Redis. On a single server one script call handles all charges, all or nothing. A
@@ -28,18 +35,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     private final CombinedTakes combined;
     private volatile boolean oneKeyPerScript;
 
-    /** @param oneKeyPerScript whether Redis is a cluster */
-    RedisScriptBucketStore(
-            Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
-            RedisKeys keys,
-            Deadline deadline,
-            FailureJudge judge,
-            boolean oneKeyPerScript,
-            LongSupplier time) {
-        this(redis, keys, deadline, judge, oneKeyPerScript, time, TimeSource.system());
-    }
-
-    /** @param clock this machine's, which doesn't decide: it estimates the server's time between two replies */
+    /**
+     * @param oneKeyPerScript whether Redis is a cluster
+     * @param clock this machine's, which doesn't decide: it estimates the server's time between two replies
+     */
     RedisScriptBucketStore(
             Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis,
             RedisKeys keys,
@@ -52,12 +51,11 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.redis = redis;
         this.script = new ScriptCalls(new RedisScript(redis, clock), keys, time);
         this.oneKeyPerScript = oneKeyPerScript;
-        this.combined = new CombinedTakes(sameTakes());
+        this.combined = new CombinedTakes(script);
     }
 
-    /** Returns the calls that several takes of the same cost from the same bucket share. */
-    CombinedTakes.Calls sameTakes() {
-        return new SameTakes(script);
+    ScriptCalls script() {
+        return script;
     }
 
     @Override
@@ -128,5 +126,87 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     @Override
     void reset(Charge charge, Deadline.Call call) {
         call.await(redis.get().del(script.key(charge)).toCompletableFuture());
+    }
+
+    /**
+     * Takes from several buckets of a cluster, which allows one key for each script. The script is called for one bucket after
+     * the other, in the order of the charges; when a bucket denies, tokens of the earlier buckets are given back if possible.
+     *
+     * @param script the calls of the script
+     * @param call the deadline of all calls
+     */
+    private record BucketByBucket(ScriptCalls script, Deadline.Call call) {
+
+        Decision take(List<Charge> charges, List<LeaseRequest> leases, Timing timing) {
+            Answer[] answers = new Answer[charges.size()];
+            for (int i = 0; i < answers.length; i++) {
+                List<Answer> earlier = Arrays.asList(answers).subList(0, i);
+                answers[i] = takeOrGiveBack(charges.get(i), leases, earlier, timing);
+                if (!answers[i].allowed()) {
+                    return denied(charges, answers, i, timing);
+                }
+            }
+            return Decision.of(List.of(answers));
+        }
+
+        /** Takes from one bucket. If that fails, gives back the tokens of the earlier buckets without waiting for the reply. */
+        private Answer takeOrGiveBack(Charge charge, List<LeaseRequest> leases, List<Answer> earlier, Timing timing) {
+            LeaseRequest lease = ScriptCalls.find(leases, charge);
+            try {
+                return script.take(List.of(charge), lease == null ? List.of() : List.of(lease), timing, call)
+                        .get(0);
+            } catch (BackendException failed) {
+                startGivingBack(earlier);
+                throw failed;
+            }
+        }
+
+        /**
+         * Gives back the tokens that were taken before one bucket denied, and looks at the other buckets. A server executes the
+         * commands of a connection in order, so the looks see the tokens that were given back. If a command fails, the denial
+         * still holds; buckets that can't be seen are left out.
+         */
+        private Decision denied(List<Charge> charges, Answer[] answers, int denied, Timing timing) {
+            List<Running> gives = startGivingBack(Arrays.asList(answers).subList(0, denied));
+            Map<Integer, Running> looks = new HashMap<>();
+            for (int i = 0; i < answers.length; i++) {
+                if (i != denied) {
+                    looks.put(i, script.startLook(List.of(charges.get(i)), timing));
+                }
+            }
+            gives.forEach(this::resultOrNull);
+            List<Answer> seen = new ArrayList<>(answers.length);
+            for (int i = 0; i < answers.length; i++) {
+                Running look = looks.get(i);
+                ScriptReply reply = look == null ? null : resultOrNull(look);
+                if (look == null) {
+                    seen.add(answers[i]);
+                } else if (reply != null) {
+                    seen.add(script.seen(charges.get(i), timing, reply));
+                }
+            }
+            return Decision.of(seen);
+        }
+
+        private @Nullable ScriptReply resultOrNull(Running running) {
+            try {
+                return RedisScript.result(running, call);
+            } catch (BackendException failed) {
+                return null;
+            }
+        }
+
+        void giveBack(List<Answer> taken) {
+            startGivingBack(taken).forEach(give -> RedisScript.result(give, call));
+        }
+
+        /** Starts one call for each answer, the last answer first: if two takes are from one bucket, the second is due later. */
+        private List<Running> startGivingBack(List<Answer> taken) {
+            List<Running> gives = new ArrayList<>(taken.size());
+            for (int i = taken.size() - 1; i >= 0; i--) {
+                gives.add(script.startGivingBack(List.of(taken.get(i))));
+            }
+            return gives;
+        }
     }
 }

@@ -12,6 +12,7 @@ import io.ratelimit.remote.FailoverBucketStore;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 /**
@@ -28,9 +29,13 @@ public final class RedisStorage implements AutoCloseable {
     private final RedisBucketStore store;
     private final RedisChanges changes;
 
-    private RedisStorage(RedisConnections connections, RedisBucketStore store, String prefix, String secret) {
-        this.connections = connections;
-        this.store = store;
+    private RedisStorage(
+            RedisClientFactory application,
+            String prefix,
+            String secret,
+            Function<RedisConnections, RedisBucketStore> store) {
+        this.connections = new RedisConnections(application);
+        this.store = store.apply(connections);
         this.changes = new RedisChanges(connections, prefix, secret);
     }
 
@@ -43,30 +48,23 @@ public final class RedisStorage implements AutoCloseable {
      */
     public static RedisStorage withScripts(
             RedisClientFactory application, String prefix, String secret, Deadline deadline) {
-        RedisConnections connections = RedisConnections.to(application);
-        return new RedisStorage(
-                connections,
-                RedisBucketStore.script(connections, new RedisKeys(prefix, secret), deadline),
-                prefix,
-                secret);
+        RedisKeys keys = new RedisKeys(prefix, secret);
+        return new RedisStorage(application, prefix, secret, redis -> RedisBucketStore.script(redis, keys, deadline));
     }
 
     /**
-     * Returns storage that counts by optimistic transactions, for servers that don't allow scripts.
+     * Like {@link #withScripts}, for servers that don't allow scripts: the storage counts by optimistic transactions.
      *
-     * @param application the Redis of the application
-     * @param prefix the beginning of all keys
-     * @param secret the key of the hash in Redis keys, and of the HMAC of changes; empty for none
-     * @throws IllegalArgumentException if Redis is a cluster
+     * @throws IllegalArgumentException if Redis is a cluster, where a transaction can't have keys of several nodes
      */
     public static RedisStorage withTransactions(
             RedisClientFactory application, String prefix, String secret, Deadline deadline) {
-        RedisConnections connections = RedisConnections.forTransactions(application);
+        if (application.isCluster()) {
+            throw new IllegalArgumentException("transactions need a single Redis or Sentinel, not a cluster");
+        }
+        RedisKeys keys = new RedisKeys(prefix, secret);
         return new RedisStorage(
-                connections,
-                RedisBucketStore.transaction(connections, new RedisKeys(prefix, secret), deadline),
-                prefix,
-                secret);
+                application, prefix, secret, redis -> RedisBucketStore.transaction(redis, keys, deadline));
     }
 
     /** Returns the longest time by which tokens of a policy and its tiers can be taken ahead. */

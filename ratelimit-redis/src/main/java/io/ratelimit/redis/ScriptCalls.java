@@ -9,6 +9,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.SpecCache;
 import io.ratelimit.remote.lease.LeasingBucketStore.Grant;
@@ -53,18 +54,17 @@ final class ScriptCalls {
         return keys.key(charge);
     }
 
-    RedisTickScale ticks(Charge charge) {
+    private RedisTickScale ticks(Charge charge) {
         return scales.get(charge.spec());
     }
 
     /** Returns the clock of the charge's bucket; null if it is the server's. */
-    @Nullable
-    CalendarClock calendar(Charge charge) {
+    private @Nullable CalendarClock calendar(Charge charge) {
         return charge.spec().refill() == Refill.CALENDAR ? calendars.get(charge.spec()) : null;
     }
 
     /** Starts to take all of the charges or none. */
-    Running startTake(List<Charge> charges, Timing timing) {
+    private Running startTake(List<Charge> charges, Timing timing) {
         return start(Operation.TAKE, charges, timing);
     }
 
@@ -86,8 +86,11 @@ final class ScriptCalls {
         return start(operation, charges, arguments);
     }
 
-    /** Starts to take the cost of a charge as often as it fits, and at most so many times. */
-    Running startTakeRepeatedly(Charge charge, int times) {
+    /** Starts to take the cost of a charge as often as it fits, and at most so many times, for several takes. */
+    Running startTakes(Charge charge, int times) {
+        if (times == 1) {
+            return startTake(List.of(charge), Timing.AT_ONCE);
+        }
         RedisTickScale ticks = ticks(charge);
         long maxTokens = charge.cost() * Math.min(times, ticks.capacity() / charge.cost());
         return start(Operation.LEASE, charge, ScriptArguments.toLease(ticks, charge.cost(), 0, maxTokens));
@@ -181,7 +184,7 @@ final class ScriptCalls {
     }
 
     /** Returns the answers of a take. */
-    List<Answer> answers(List<Charge> charges, Timing timing, ScriptReply reply) {
+    private List<Answer> answers(List<Charge> charges, Timing timing, ScriptReply reply) {
         boolean taken = true;
         for (int i = 0; i < charges.size(); i++) {
             taken &= reply.missing(i) >= 0;
@@ -193,9 +196,31 @@ final class ScriptCalls {
         return answers;
     }
 
-    /** Returns the answer of a take at once from one bucket. */
-    Answer answer(Charge charge, ScriptReply reply) {
-        return answer(charge, 0, reply, true, Timing.AT_ONCE);
+    /** Returns how many of several takes the reply decides, from the first on. */
+    static int decided(int takes, ScriptReply reply) {
+        return tookOnce(reply) ? 1 : takes;
+    }
+
+    /** Returns whether a call took the cost only once, as from a bucket with promises. It decides only its first take. */
+    private static boolean tookOnce(ScriptReply reply) {
+        return reply.missing(0) >= 0 && reply.leased(0) == 0;
+    }
+
+    /** Returns the answer of the take at a place among several, as if they had been made one after another. */
+    Answer answer(Charge charge, int place, ScriptReply reply) {
+        if (tookOnce(reply)) {
+            return answer(charge, 0, reply, true, Timing.AT_ONCE);
+        }
+        RedisTickScale ticks = ticks(charge);
+        CalendarClock calendar = calendar(charge);
+        long now = now(reply, 0, calendar);
+        long price = ticks.price(charge.cost());
+        long allowed = reply.leased(0) / price;
+        long before = reply.lacking(0) - (allowed - place) * price;
+        return place < allowed
+                ? RedisAnswers.taken(
+                        charge, ticks, before, reply.returned(0), now, reply.at(0), reply.begun(0), calendar)
+                : RedisAnswers.denied(charge, ticks, reply.lacking(0), Timing.AT_ONCE, now, calendar);
     }
 
     /** Returns the answer of a look. */
@@ -227,7 +252,7 @@ final class ScriptCalls {
     }
 
     /** Returns the time of a bucket. If it is that of a calendar, records the server's time. */
-    long now(ScriptReply reply, int i, @Nullable CalendarClock calendar) {
+    private long now(ScriptReply reply, int i, @Nullable CalendarClock calendar) {
         long now = reply.now(i);
         if (calendar != null) {
             script.setServerMicros(calendar.momentOf(now));

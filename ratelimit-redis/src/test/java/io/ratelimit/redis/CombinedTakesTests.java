@@ -15,6 +15,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
 import io.ratelimit.remote.Deadline;
 import java.time.Duration;
 import java.time.ZoneOffset;
@@ -56,7 +57,8 @@ class CombinedTakesTests {
                 TestRedis.deadline(timeout),
                 TestRedis.FAILURES,
                 false,
-                () -> RedisBucketStore.SERVER_TIME);
+                () -> RedisBucketStore.SERVER_TIME,
+                TimeSource.system());
         store.take(List.of(Charge.of(POLICY, "loads the script", 1)));
         calls.set(0);
         connection.setAutoFlushCommands(false);
@@ -223,7 +225,7 @@ class CombinedTakesTests {
     @Test
     void aTakeThatWasLateDuringTheCallsOfOthersIsNotSent() throws Exception {
         RedisScriptBucketStore store = scriptStore(Duration.ofSeconds(60));
-        CombinedTakes combined = new CombinedTakes(store.sameTakes());
+        CombinedTakes combined = new CombinedTakes(store.script());
         for (int i = 0; i < CombinedTakes.MAX_CALLS; i++) {
             threads.execute(() -> combined.take(charge("hot", 1), call(Duration.ofSeconds(60))));
         }

@@ -19,7 +19,7 @@ class ConnectionCheckTests {
     private final AtomicInteger renewals = new AtomicInteger();
     private volatile CompletableFuture<?> pong = new CompletableFuture<>();
     private volatile Supplier<CompletableFuture<?>> ping = () -> pong;
-    private final ConnectionCheck check = new ConnectionCheck(
+    private final RedisConnections.ConnectionCheck check = new RedisConnections.ConnectionCheck(
             () -> {
                 pings.incrementAndGet();
                 return ping.get();

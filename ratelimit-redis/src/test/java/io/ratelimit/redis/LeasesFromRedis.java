@@ -44,7 +44,7 @@ final class LeasesFromRedis {
         RedisClientFactory application =
                 new PlainClients(RedisURI.create(arguments[0], Integer.parseInt(arguments[1])), false);
         Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofSeconds(1));
-        try (RedisConnections connections = RedisConnections.to(application)) {
+        try (RedisConnections connections = new RedisConnections(application)) {
             TestRedis.connect(connections);
             FailoverBucketStore store = new FailoverBucketStore(
                     "Redis",

@@ -372,9 +372,7 @@ record RedisBucketState(
         if (receipt != null) {
             boolean counted = last == 0 && returned < MAX_RETURNED;
             long room = counted ? Math.max(receipt.before() - returned, 0) : 0;
-            back = receipt.begun() == begun
-                    ? stillMissing(price, keptPrice, last - receipt.ticksFrom(at, ticks), room)
-                    : 0;
+            back = receipt.begun() == begun ? stillMissing(price, keptPrice, last - ticksUntil(receipt), room) : 0;
         }
         long pulled = Math.min(back, missing - Math.min(missing, leased));
         return pulled == 0
@@ -384,6 +382,12 @@ record RedisBucketState(
                         last > 0 && back < price + keptPrice ? last : promised,
                         Math.min(returned + pulled, MAX_RETURNED),
                         owes);
+    }
+
+    /** Returns the ticks until the tokens of a receipt are due; negative if they were due before. */
+    private long ticksUntil(ScriptReceipt receipt) {
+        long ahead = receipt.step() - ticks.step(at);
+        return Long.signum(ahead) * ticks.ofSteps(Math.abs(ahead)) + receipt.rest();
     }
 
     private static long stillMissing(long price, long kept, long behind, long before) {

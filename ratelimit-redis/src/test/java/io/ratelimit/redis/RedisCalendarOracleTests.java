@@ -12,6 +12,7 @@ import io.ratelimit.GrantOracle;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDate;
@@ -203,11 +204,11 @@ class RedisCalendarOracleTests {
 
         /** Takes that share one call. */
         private void takeTogether(RedisScriptBucketStore store) {
-            CombinedTakes.Calls same = store.sameTakes();
+            ScriptCalls same = store.script();
             Charge charge = charge(1 + random.nextInt((int) Math.min(spec.capacity(), 4)));
             int times = 1 + random.nextInt(4);
-            ScriptReply reply = same.start(charge, times).join();
-            for (int place = 0; place < same.decided(times, reply); place++) {
+            ScriptReply reply = same.startTakes(charge, times).join();
+            for (int place = 0; place < ScriptCalls.decided(times, reply); place++) {
                 Answer answer = same.answer(charge, place, reply);
                 Decision expected = java.take(List.of(charge), false, server.get());
                 assertThat(answer).as(step).isEqualTo(expected.answers().get(0));

@@ -18,7 +18,6 @@ import java.util.SplittableRandom;
 import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Tag;
@@ -34,18 +33,11 @@ class RedisCalendarTests {
             ZoneId.getAvailableZoneIds().stream().sorted().toList();
 
     private final AtomicLong micros = new AtomicLong();
-    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
     private final RedisKeys keys = TestRedis.keys();
     private final BucketStore script = TestRedis.shared().scriptStore(keys, TIMEOUT, false, micros::get);
-    private final BucketStore transaction = new RedisTransactionBucketStore(
-            connections, keys, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, micros::get);
+    private final BucketStore transaction = TestRedis.shared().transactionStore(keys, TIMEOUT, micros::get);
 
     private final ScriptModel model = new ScriptModel(keys, false);
-
-    @AfterEach
-    void close() {
-        connections.close();
-    }
 
     private void setClock(String moment) {
         Instant now = Instant.parse(moment);

@@ -20,7 +20,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Tag;
@@ -39,13 +38,7 @@ class RedisClocksTests {
             ThrottlePolicy.of("api", BucketSpec.of("10/1s").withCapacity(40), "user");
 
     private final AtomicLong server = new AtomicLong(1_795_000_000_000_000L);
-    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
     private final RedisKeys keys = TestRedis.keys();
-
-    @AfterEach
-    void close() {
-        connections.close();
-    }
 
     /** Returns an instance. Its breaker, deadline and remembered denials use the given clock. */
     private FailoverBucketStore instance(String strategy, ManualTimeSource clock) {
@@ -61,8 +54,7 @@ class RedisClocksTests {
     private BucketStore store(String strategy) {
         return strategy.equals("script")
                 ? TestRedis.shared().scriptStore(keys, TIMEOUT, false, server::get)
-                : new RedisTransactionBucketStore(
-                        connections, keys, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, server::get);
+                : TestRedis.shared().transactionStore(keys, TIMEOUT, server::get);
     }
 
     private byte[] kept() {

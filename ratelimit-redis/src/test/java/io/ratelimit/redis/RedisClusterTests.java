@@ -111,7 +111,7 @@ class RedisClusterTests {
 
     @Test
     void aConfiguredClusterIsCalledWithOneKeyAtATime(CapturedOutput output) {
-        try (RedisConnections connections = RedisConnections.to(PlainClients.ofCluster(redis.port()))) {
+        try (RedisConnections connections = new RedisConnections(PlainClients.ofCluster(redis.port()))) {
             assertThat(connections.isCluster()).isTrue();
             connections.connect().join();
             assertTakesFromAllOrNone(
@@ -163,7 +163,8 @@ class RedisClusterTests {
 
     @Test
     void aClusterHasNoTransactions() {
-        assertThatThrownBy(() -> RedisConnections.forTransactions(PlainClients.ofCluster(redis.port())))
+        assertThatThrownBy(() -> RedisStorage.withTransactions(
+                        PlainClients.ofCluster(redis.port()), "prefix", "", TestRedis.deadline(TIMEOUT)))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("not a cluster");
     }

@@ -51,7 +51,7 @@ class RedisFailureTests {
 
     private BucketStore store(boolean transactions, String user, String password) {
         RedisClientFactory application = PlainClients.at(port, user, password);
-        connections = transactions ? RedisConnections.forTransactions(application) : RedisConnections.to(application);
+        connections = new RedisConnections(application);
         return transactions
                 ? RedisBucketStore.transaction(connections, new RedisKeys(prefix, ""), TestRedis.deadline(TIMEOUT))
                 : RedisBucketStore.script(connections, new RedisKeys(prefix, ""), TestRedis.deadline(TIMEOUT));

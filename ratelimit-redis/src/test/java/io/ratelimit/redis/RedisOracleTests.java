@@ -13,6 +13,8 @@ import io.ratelimit.GrantOracle;
 import io.ratelimit.Rate;
 import io.ratelimit.Specs;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.TimeSource;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.lease.LeasingBucketStore.LeaseRequest;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -193,10 +195,10 @@ class RedisOracleTests {
                 }
             } else if (random.nextInt(8) == 0) {
                 Charge charge = charges(spec, random).get(0).withMaxWait(Duration.ZERO);
-                CombinedTakes.Calls same = script.sameTakes();
+                ScriptCalls same = script.script();
                 int times = 1 + random.nextInt(6);
-                ScriptReply reply = same.start(charge, times).join();
-                for (int place = 0; place < same.decided(times, reply); place++) {
+                ScriptReply reply = same.startTakes(charge, times).join();
+                for (int place = 0; place < ScriptCalls.decided(times, reply); place++) {
                     Decision decision = java.take(List.of(charge), false, micros.get());
                     assertThat(same.answer(charge, place, reply))
                             .as(step)
@@ -231,7 +233,8 @@ class RedisOracleTests {
                 TestRedis.deadline(Duration.ofSeconds(60)),
                 TestRedis.FAILURES,
                 false,
-                micros::get);
+                micros::get,
+                TimeSource.system());
     }
 
     private static List<Charge> charges(BucketSpec spec, SplittableRandom random) {

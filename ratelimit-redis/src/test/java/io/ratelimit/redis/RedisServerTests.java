@@ -20,7 +20,6 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -35,7 +34,6 @@ class RedisServerTests {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
     private final TestRedis redis = TestRedis.shared();
-    private final DedicatedConnections connections = redis.dedicatedConnections();
     private final RedisKeys keys = TestRedis.keys();
 
     enum Strategy {
@@ -44,19 +42,9 @@ class RedisServerTests {
         TRANSACTION
     }
 
-    @AfterEach
-    void close() {
-        connections.close();
-    }
-
     private RedisBucketStore store(Strategy strategy) {
         return strategy == Strategy.TRANSACTION
-                ? new RedisTransactionBucketStore(
-                        connections,
-                        keys,
-                        TestRedis.deadline(TIMEOUT),
-                        TestRedis.FAILURES,
-                        () -> RedisBucketStore.SERVER_TIME)
+                ? redis.transactionStore(keys, TIMEOUT, () -> RedisBucketStore.SERVER_TIME)
                 : redis.scriptStore(
                         keys, TIMEOUT, strategy == Strategy.SCRIPT_A_KEY, () -> RedisBucketStore.SERVER_TIME);
     }

@@ -15,6 +15,7 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
+import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
@@ -25,7 +26,6 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -41,13 +41,7 @@ class RedisWallClockTests {
     private static final Charge PLAIN = Charge.of(ThrottlePolicy.of("plain", BucketSpec.of("10/1d")), "", 1);
 
     private final AtomicLong server = new AtomicLong(NOON.getEpochSecond() * 1_000_000);
-    private final DedicatedConnections connections = TestRedis.shared().dedicatedConnections();
     private final RedisKeys keys = TestRedis.keys();
-
-    @AfterEach
-    void close() {
-        connections.close();
-    }
 
     private static Charge charge(BucketSpec spec, long cost) {
         return Charge.of(ThrottlePolicy.of("quota", spec, "user"), "alice", cost);
@@ -67,8 +61,7 @@ class RedisWallClockTests {
     private BucketStore start(String strategy, TimeSource clock) {
         return strategy.equals("script")
                 ? scriptStore(server::get, false, clock)
-                : new RedisTransactionBucketStore(
-                        connections, keys, TestRedis.deadline(TIMEOUT), TestRedis.FAILURES, server::get);
+                : TestRedis.shared().transactionStore(keys, TIMEOUT, server::get);
     }
 
     private RedisScriptBucketStore scriptStore(LongSupplier serverTime, boolean oneKeyPerScript, TimeSource clock) {
@@ -240,9 +233,9 @@ class RedisWallClockTests {
     /** The script takes the cost as often as it fits. */
     @Test
     void takesOfAWrongInstanceThatShareACallAreThoseOfARightOne() {
-        CombinedTakes.Calls takes = wrongScriptStore().sameTakes();
-        ScriptReply reply = takes.start(CHARGE.withCost(2), 4).join();
-        assertThat(takes.decided(4, reply)).isEqualTo(4);
+        ScriptCalls takes = wrongScriptStore().script();
+        ScriptReply reply = takes.startTakes(CHARGE.withCost(2), 4).join();
+        assertThat(ScriptCalls.decided(4, reply)).isEqualTo(4);
         for (int i = 0; i < 4; i++) {
             Answer answer = takes.answer(CHARGE.withCost(2), i, reply);
             assertThat(answer.allowed()).isEqualTo(i < 2);

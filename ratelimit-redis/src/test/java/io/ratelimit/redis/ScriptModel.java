@@ -238,8 +238,9 @@ final class ScriptModel {
         if (!(taken.receipt() instanceof ScriptReceipt receipt)) {
             return bucket.giveBack(given, kept, null);
         }
-        long steps = reading.correctedSteps(key, calendar(charge));
-        return bucket.ticks().equals(ticks(charge)) ? bucket.giveBack(given, kept, receipt.earlier(steps)) : bucket;
+        long step = receipt.step() - reading.correctedSteps(key, calendar(charge));
+        ScriptReceipt corrected = new ScriptReceipt(step, receipt.rest(), receipt.before(), receipt.begun());
+        return bucket.ticks().equals(ticks(charge)) ? bucket.giveBack(given, kept, corrected) : bucket;
     }
 
     private static Change<Boolean> settle(Answer taken, long cost, ByteBuffer key, Reading reading) {

@@ -33,8 +33,7 @@ final class TakesFromRedis {
         RedisClientFactory application =
                 new PlainClients(RedisURI.create(arguments[0], Integer.parseInt(arguments[1])), false);
         boolean transactions = arguments[2].equals("transaction");
-        try (RedisConnections connections =
-                transactions ? RedisConnections.forTransactions(application) : RedisConnections.to(application)) {
+        try (RedisConnections connections = new RedisConnections(application)) {
             TestRedis.connect(connections);
             BucketStore store = transactions
                     ? RedisBucketStore.transaction(

@@ -46,6 +46,7 @@ public final class TestRedis implements AutoCloseable {
     private final RedisClient client;
     private final RedisClient transactions;
     private final StatefulRedisConnection<byte[], byte[]> connection;
+    private final DedicatedConnections dedicated;
 
     private TestRedis(RedisServer server, RedisURI uri) {
         this.server = server;
@@ -54,6 +55,8 @@ public final class TestRedis implements AutoCloseable {
         this.transactions = RedisClient.create(uri);
         transactions.setOptions(ClientOptions.builder().autoReconnect(false).build());
         this.connection = client.connect(ByteArrayCodec.INSTANCE);
+        this.dedicated = new DedicatedConnections(
+                () -> CompletableFuture.supplyAsync(() -> transactions.connect(ByteArrayCodec.INSTANCE)));
     }
 
     private static final class Shared {
@@ -152,9 +155,9 @@ public final class TestRedis implements AutoCloseable {
                 connection::async, keys, deadline(timeout), FAILURES, oneKeyPerScript, serverTime, clock);
     }
 
-    DedicatedConnections dedicatedConnections() {
-        return new DedicatedConnections(
-                () -> CompletableFuture.supplyAsync(() -> transactions.connect(ByteArrayCodec.INSTANCE)));
+    /** Returns a store of transactions that leaves failures as they are. */
+    RedisBucketStore transactionStore(RedisKeys keys, Duration timeout, LongSupplier time) {
+        return new RedisTransactionBucketStore(dedicated, keys, deadline(timeout), FAILURES, time);
     }
 
     @Override
