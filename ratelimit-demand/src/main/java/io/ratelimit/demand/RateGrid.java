@@ -118,10 +118,6 @@ final class RateGrid {
         return stepNanos == 1 ? nanos : Math.floorDiv(nanos, stepNanos);
     }
 
-    Duration duration(long steps) {
-        return Duration.ofNanos(steps * stepNanos);
-    }
-
     /** Returns the parts that a rate brings between two clock steps. */
     double refill(int rate, long from, long to) {
         int shift = shifts[rate];

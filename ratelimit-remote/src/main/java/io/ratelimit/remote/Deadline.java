@@ -94,11 +94,6 @@ public final class Deadline {
     /** A bucket store that ends each call by the deadline itself: a later answer proves that this process is slow. */
     public interface Bounded extends BucketStore {}
 
-    /** Begins a new request on this thread. Returns false, and changes nothing, if the thread is within a request already. */
-    public boolean open() {
-        return open(new Request());
-    }
-
     /** Begins or continues a request on this thread. Returns false, and changes nothing, if the thread is within one already. */
     public boolean open(Request request) {
         boolean outermost = requests.get() == null;

@@ -78,15 +78,19 @@ public final class FailoverBucketStore implements BucketStore {
             double localShare,
             Function<ThrottlePolicy, FailureRule> rules,
             Deadline deadline) {
-        this(name, store, memory, localShare, rules, deadline, leaseThreads());
+        this(
+                name,
+                store,
+                memory,
+                localShare,
+                rules,
+                deadline,
+                SettlementThreads.pool("ratelimit-lease", LEASE_THREADS, MAX_WAITING_RENEWALS));
     }
 
     /**
-     * @param name the name of the store, for the log and the health
-     * @param store throws {@link BackendException} when it fails
-     * @param memory decides while the store is unavailable; no other store may use its buckets
-     * @param localShare the part of capacity and rate that is granted from memory, above 0 and at most 1
-     * @param rules returns the rule of a policy
+     * Like the other constructor, for renewals that run elsewhere.
+     *
      * @param background runs the calls that renew leases, if the store is a {@link LeasingBucketStore}; it may reject them
      * @throws IllegalArgumentException if the local share is outside its range
      */
@@ -107,10 +111,6 @@ public final class FailoverBucketStore implements BucketStore {
         this.leases = store instanceof LeasingBucketStore leasing
                 ? new Leases(deadline.time(), leasing, this::renew, background)
                 : null;
-    }
-
-    private static Executor leaseThreads() {
-        return DaemonThreads.pool("ratelimit-lease", LEASE_THREADS, MAX_WAITING_RENEWALS);
     }
 
     private void renew(Runnable renewal) {

@@ -145,25 +145,24 @@ final class ResilientCalls implements Backend {
         }
     }
 
-    /** Logs the place of the failure only: the message of the exception may contain what a client sent. */
     private void remove(Backend.Listener listener, Throwable broken) {
         if (listeners.remove(listener)) {
-            Throwable place = new IllegalStateException(broken.getClass().getName());
-            place.setStackTrace(broken.getStackTrace());
             logger.error(
-                    "The Backend.Listener " + listener.getClass().getName() + " failed and is not called again", place);
+                    "The Backend.Listener " + listener.getClass().getName() + " failed and is not called again",
+                    place(broken));
         }
     }
 
-    /** Logs the place of the failure only: the message of the exception may contain what a client sent. */
     private BackendException unexpected(RuntimeException bug) {
-        String type = bug.getClass().getName();
-        if (logger.isDebugEnabled()) {
-            IllegalStateException place = new IllegalStateException(type);
-            place.setStackTrace(bug.getStackTrace());
-            logger.debug("A call of " + name + " failed with an unexpected exception", place);
-        }
-        return new BackendException(type, bug, true);
+        logger.debug("A call of " + name + " failed with an unexpected exception", place(bug));
+        return new BackendException(bug.getClass().getName(), bug, true);
+    }
+
+    /** Returns the place of a failure for the log: the message of the exception may contain what a client sent. */
+    private static Throwable place(Throwable failure) {
+        Throwable place = new IllegalStateException(failure.getClass().getName());
+        place.setStackTrace(failure.getStackTrace());
+        return place;
     }
 
     /** A misconfigured backend answers, and quickly, so it doesn't open the breaker for other calls. */

@@ -2,9 +2,11 @@ package io.ratelimit.remote;
 
 import java.time.Duration;
 import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A few threads for settlements of calls whose results come later. The thread that brings a result can be one that reads
@@ -16,12 +18,31 @@ final class SettlementThreads implements Executor {
     static final int THREADS = 16;
     static final int MAX_WAITING = 10_000;
 
+    private static final long IDLE_SECONDS = 10;
     private static final Duration MAX_AWAIT = Duration.ofSeconds(2);
 
     private ThreadPoolExecutor threads = start();
 
     private static ThreadPoolExecutor start() {
-        return DaemonThreads.pool("ratelimit-settlement", THREADS, MAX_WAITING);
+        return pool("ratelimit-settlement", THREADS, MAX_WAITING);
+    }
+
+    /**
+     * Returns a pool of threads that don't keep the process alive. They start when they are needed, and end after ten idle seconds.
+     *
+     * @param name the beginning of the threads' names
+     * @param maxWaiting the most tasks that wait while all threads are busy; others are rejected
+     */
+    static ThreadPoolExecutor pool(String name, int threads, int maxWaiting) {
+        AtomicInteger number = new AtomicInteger();
+        ThreadPoolExecutor pool = new ThreadPoolExecutor(
+                threads, threads, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(maxWaiting), task -> {
+                    Thread thread = new Thread(task, name + "-" + number.incrementAndGet());
+                    thread.setDaemon(true);
+                    return thread;
+                });
+        pool.allowCoreThreadTimeOut(true);
+        return pool;
     }
 
     /** @throws RejectedExecutionException if too many settlements wait */

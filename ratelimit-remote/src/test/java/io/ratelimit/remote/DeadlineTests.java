@@ -52,7 +52,7 @@ class DeadlineTests {
     @Test
     void aCallWithLessThanHalfOfTheTimeoutIsNoFailureOfTheBackend() {
         Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofSeconds(1));
-        deadline.open();
+        deadline.open(new Deadline.Request());
         deadline.ended(deadline.began(0), Duration.ofMillis(980).toNanos(), false, false);
 
         assertThatExceptionOfType(CongestedException.class)

@@ -19,7 +19,7 @@ class RequestDeadlineTests extends FailoverScenario {
     @Test
     void theCallsOfOneRequestShareTheTime() {
         redis.slowDown(Duration.ofMillis(60));
-        deadline.open();
+        deadline.open(new Deadline.Request());
         assertThat(deadline.leftNanos()).isEqualTo(TIMEOUT.toNanos());
         take(LOCAL, 1);
         assertThat(deadline.leftNanos()).isEqualTo(Duration.ofMillis(40).toNanos());
@@ -38,9 +38,9 @@ class RequestDeadlineTests extends FailoverScenario {
     @Test
     void aRequestWithinARequestIsTheSame() {
         redis.breakDown();
-        assertThat(deadline.open()).isTrue();
+        assertThat(deadline.open(new Deadline.Request())).isTrue();
         take(LOCAL, 1);
-        assertThat(deadline.open()).isFalse();
+        assertThat(deadline.open(new Deadline.Request())).isFalse();
         assertThat(deadline.hasFailed()).isTrue();
         deadline.close();
         assertThat(deadline.hasFailed()).isFalse();
@@ -63,7 +63,7 @@ class RequestDeadlineTests extends FailoverScenario {
 
     @Test
     void callsAtTheSameTimeTakeTheirTimeOnce() {
-        deadline.open();
+        deadline.open(new Deadline.Request());
         Deadline.Request first = deadline.began(0);
         Deadline.Request second = deadline.began(Duration.ofMillis(10).toNanos());
         deadline.ended(first, Duration.ofMillis(30).toNanos(), false, false);
@@ -75,7 +75,7 @@ class RequestDeadlineTests extends FailoverScenario {
     @Test
     void theSettlementsOfARequestShareATimeOfTheirOwn() {
         redis.slowDown(Duration.ofMillis(60));
-        deadline.open();
+        deadline.open(new Deadline.Request());
         List<Answer> taken = List.of(answer(2), answer(3));
         assertThat(deadline.hasFailed()).as("its time is used up").isTrue();
         redis.calls();
@@ -95,7 +95,7 @@ class RequestDeadlineTests extends FailoverScenario {
 
     @Test
     void aSettlementThatFailsLeavesTimeForTheNext() {
-        deadline.open();
+        deadline.open(new Deadline.Request());
         Answer taken = answer(5);
         redis.breakDown();
         assertThatExceptionOfType(BackendException.class).isThrownBy(() -> store.settle(taken, 6));
@@ -111,7 +111,7 @@ class RequestDeadlineTests extends FailoverScenario {
     @Test
     void pastTheDeadlineOfARequestNoCallIsMadeAndAllowIsNoAnswer() {
         redis.slowDown(Duration.ofMillis(5));
-        deadline.open();
+        deadline.open(new Deadline.Request());
         for (int i = 0; i < 20; i++) {
             assertThat(take(ALLOW, 1).answers()).noneMatch(Answer::fallback);
         }

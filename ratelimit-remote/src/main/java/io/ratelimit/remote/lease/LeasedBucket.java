@@ -223,13 +223,8 @@ final class LeasedBucket {
         Answer denial(Charge charge, long now) {
             long passed = now - since;
             long retry = Math.max(nanosUntil(charge.cost(), charge.spec()) - passed, until - now);
-            BucketSnapshot present = new BucketSnapshot(
-                    bucket.capacity(),
-                    bucket.rate(),
-                    Math.min(bucket.available(), charge.cost() - 1),
-                    remaining(bucket.nextTokenAfter(), passed),
-                    remaining(bucket.resetAfter(), passed));
-            return Answer.denied(charge, Outcome.DENIED, present, Duration.ofNanos(retry));
+            long available = Math.min(bucket.available(), charge.cost() - 1);
+            return Answer.denied(charge, Outcome.DENIED, later(bucket, available, passed), Duration.ofNanos(retry));
         }
 
         /** Returns the nanoseconds from the request until the bucket has the tokens; for interval refill at most. */
@@ -239,6 +234,16 @@ final class LeasedBucket {
             }
             return waitNanos + spec.withCapacity(tokens - lacking).timeToFull().toNanos();
         }
+    }
+
+    /** Returns a bucket with so many tokens, after some nanoseconds. */
+    private static BucketSnapshot later(BucketSnapshot bucket, long available, long passed) {
+        return new BucketSnapshot(
+                bucket.capacity(),
+                bucket.rate(),
+                available,
+                remaining(bucket.nextTokenAfter(), passed),
+                remaining(bucket.resetAfter(), passed));
     }
 
     private static Duration remaining(Duration wait, long passed) {
@@ -302,14 +307,8 @@ final class LeasedBucket {
         /** Returns the answer to a charge whose tokens were taken from this lease. */
         Answer answer(Charge charge, long now) {
             BucketSnapshot bucket = Objects.requireNonNull(grant).bucket();
-            long passed = now - since;
-            BucketSnapshot shown = new BucketSnapshot(
-                    bucket.capacity(),
-                    bucket.rate(),
-                    bucket.available() + get(),
-                    remaining(bucket.nextTokenAfter(), passed),
-                    remaining(bucket.resetAfter(), passed));
-            return Answer.allowed(charge, shown, Duration.ZERO).withReceipt(this);
+            BucketSnapshot later = later(bucket, bucket.available() + get(), now - since);
+            return Answer.allowed(charge, later, Duration.ZERO).withReceipt(this);
         }
 
         /** Returns the receipt with which tokens of this lease go back to the store. */

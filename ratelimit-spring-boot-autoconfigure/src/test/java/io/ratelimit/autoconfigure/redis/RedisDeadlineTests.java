@@ -90,7 +90,7 @@ class RedisDeadlineTests {
             BucketStore store = application.bean(BucketStore.class);
             Deadline deadline = application.bean(Deadline.class);
             Clients clients = new Clients(CLIENTS, client -> {
-                deadline.open();
+                deadline.open(new Deadline.Request());
                 for (int call = 0; call < 3; call++) {
                     store.take(List.of(Charge.of(policy, "user" + client, 1)));
                 }
