@@ -414,10 +414,13 @@ class ConfigurationMetadataTests {
 
     /** Returns the source of the file that has the type. */
     private static String source(Class<?> type) {
-        String file =
-                "src/main/java/" + type.getName().replaceFirst("\\$.*", "").replace('.', '/') + ".java";
-        return Stream.of(".", "../ratelimit-core", "../ratelimit-remote")
-                .map(module -> Path.of(module, file))
+        String file = type.getName().replaceFirst("\\$.*", "").replace('.', '/') + ".java";
+        return Stream.of(
+                        "src/main/java",
+                        "target/generated-sources/policy",
+                        "../ratelimit-core/src/main/java",
+                        "../ratelimit-remote/src/main/java")
+                .map(folder -> Path.of(folder, file))
                 .filter(Files::exists)
                 .findFirst()
                 .map(ConfigurationMetadataTests::text)
