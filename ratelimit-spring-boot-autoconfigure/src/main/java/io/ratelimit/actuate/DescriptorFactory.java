@@ -168,9 +168,11 @@ record DescriptorFactory(
         return new ScopeDescriptor(
                 appliesTo(policy.name(), configured),
                 request == null ? null : Descriptors.text(request.phase()),
-                request == null ? List.of() : texts(request.paths()),
-                request == null ? List.of() : texts(request.excludePaths()),
-                request == null ? List.of() : List.copyOf(new TreeSet<>(request.methods())),
+                request == null ? List.of() : texts(request.selection().paths()),
+                request == null ? List.of() : texts(request.selection().excludePaths()),
+                request == null
+                        ? List.of()
+                        : List.copyOf(new TreeSet<>(request.selection().methods())),
                 policies.overrides(policy.name()).size(),
                 limitBy(configured),
                 backend,

@@ -10,13 +10,13 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.key.RequestKey.MissingKey;
+import io.ratelimit.policy.NearestName;
 import io.ratelimit.policy.RateLimitConfigurationException;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -30,22 +30,15 @@ final class AnnotatedLimits {
     private static final int MAX_NAME_LENGTH = 64;
     private static final int MAX_DISTANCE = 3;
 
-    private final Map<String, AnnotatedPolicy> policies;
+    private final List<AnnotatedPolicy> policies;
     private final ThrottlePolicy.Mode mode;
     private final Throttlers throttlers;
     private final FailureListener failures;
-    private final Map<String, InlineLimit> inlineLimits = new HashMap<>();
+    private final List<InlineLimit> inlineLimits = new ArrayList<>();
 
-    /**
-     * @param policies the policies of the configuration that annotations may name
-     * @param mode the mode of all inline limits
-     */
     AnnotatedLimits(
-            Map<String, AnnotatedPolicy> policies,
-            ThrottlePolicy.Mode mode,
-            Throttlers throttlers,
-            FailureListener failures) {
-        this.policies = Map.copyOf(policies);
+            List<AnnotatedPolicy> policies, ThrottlePolicy.Mode mode, Throttlers throttlers, FailureListener failures) {
+        this.policies = List.copyOf(policies);
         this.mode = mode;
         this.throttlers = throttlers;
         this.failures = failures;
@@ -53,7 +46,14 @@ final class AnnotatedLimits {
 
     /** Returns whether a limit is defined by an annotation, not by the configuration. */
     boolean isInline(String name) {
-        return !policies.containsKey(name);
+        return find(name) == null;
+    }
+
+    private @Nullable AnnotatedPolicy find(String name) {
+        return policies.stream()
+                .filter(policy -> policy.policy().name().equals(name))
+                .findFirst()
+                .orElse(null);
     }
 
     /**
@@ -63,7 +63,7 @@ final class AnnotatedLimits {
      * @throws RateLimitConfigurationException if annotations can't use a policy of that name
      */
     AnnotatedPolicy policy(String name, SourceLocation location) {
-        AnnotatedPolicy policy = policies.get(name);
+        AnnotatedPolicy policy = find(name);
         if (policy == null) {
             throw unknown(name, location);
         }
@@ -76,17 +76,15 @@ final class AnnotatedLimits {
                     "names the throttle policy '" + name + "', which looks like a rate",
                     "If it is a rate, write '@RateLimited(rate = \"" + name + "\")'.");
         }
-        ThrottlePolicy inline = inlinePolicy(name);
+        InlineLimit inline = inlineLimit(name);
         if (inline != null) {
             return location.invalid(
                     "names '" + name + "', which isn't a policy of the configuration, but the inline limit of another"
                             + " @RateLimited",
-                    "To share the limit, write '" + annotation(inline) + "' in both places, or move it to"
+                    "To share the limit, write '" + annotation(inline.policy) + "' in both places, or move it to"
                             + " 'ratelimit.policies." + name + "' with 'applies-to: annotated'.");
         }
-        boolean isOfRequests = throttlers.all().stream()
-                .anyMatch(throttler -> throttler.policy().name().equals(name));
-        return isOfRequests
+        return hasThrottler(name)
                 ? location.invalid(
                         "names the throttle policy '" + name + "', which limits requests: a call within a request would"
                                 + " be charged twice",
@@ -94,6 +92,11 @@ final class AnnotatedLimits {
                                 + ".applies-to: annotated' if the policy is only for annotated"
                                 + " methods, or name another policy.")
                 : undefined(name, location);
+    }
+
+    private boolean hasThrottler(String name) {
+        return throttlers.all().stream()
+                .anyMatch(throttler -> throttler.policy().name().equals(name));
     }
 
     private static String annotation(ThrottlePolicy inline) {
@@ -106,7 +109,8 @@ final class AnnotatedLimits {
     }
 
     private RateLimitConfigurationException undefined(String name, SourceLocation location) {
-        Collection<String> names = policies.keySet();
+        List<String> names =
+                policies.stream().map(policy -> policy.policy().name()).toList();
         return location.invalid(
                 "names the throttle policy '" + name + "', which doesn't exist. "
                         + (names.isEmpty()
@@ -124,27 +128,9 @@ final class AnnotatedLimits {
     /** Returns the name that a typing error may have made of another. */
     static Optional<String> nearest(String name, Collection<String> names) {
         return names.stream()
-                .filter(other -> distance(name, other) <= Math.min(MAX_DISTANCE, other.length() - 1))
-                .min(Comparator.<String>comparingInt(other -> distance(name, other))
+                .filter(other -> NearestName.distance(name, other) <= Math.min(MAX_DISTANCE, other.length() - 1))
+                .min(Comparator.<String>comparingInt(other -> NearestName.distance(name, other))
                         .thenComparing(Comparator.naturalOrder()));
-    }
-
-    /** Returns the Levenshtein distance: the number of letters to add, to remove or to replace. */
-    private static int distance(String one, String other) {
-        int[] row = new int[other.length() + 1];
-        for (int j = 0; j < row.length; j++) {
-            row[j] = j;
-        }
-        for (int i = 1; i <= one.length(); i++) {
-            int diagonal = row[0];
-            row[0] = i;
-            for (int j = 1; j < row.length; j++) {
-                int replaced = diagonal + (one.charAt(i - 1) == other.charAt(j - 1) ? 0 : 1);
-                diagonal = row[j];
-                row[j] = Math.min(replaced, Math.min(row[j - 1], row[j]) + 1);
-            }
-        }
-        return row[other.length()];
     }
 
     /**
@@ -165,15 +151,14 @@ final class AnnotatedLimits {
 
     private synchronized PolicyThrottler throttler(String owner, ThrottlePolicy policy) {
         String name = policy.name();
-        InlineLimit existing = inlineLimits.get(name);
+        InlineLimit existing = inlineLimit(name);
         if (existing == null) {
-            if (throttlers.all().stream()
-                    .anyMatch(throttler -> throttler.policy().name().equals(name))) {
+            if (hasThrottler(name)) {
                 throw new IllegalArgumentException(
                         "'" + name + "' is already the name of a policy of the configuration");
             }
             throttlers.add(policy);
-            inlineLimits.put(name, new InlineLimit(owner, policy));
+            inlineLimits.add(new InlineLimit(owner, policy));
         } else if (!existing.owner.equals(owner) || !existing.policy.equals(policy)) {
             throw new IllegalArgumentException("'" + name + "' is already the name of another limit: "
                     + (existing.owner.isEmpty() || existing.owner.equals(owner)
@@ -183,9 +168,11 @@ final class AnnotatedLimits {
         return throttlers.get(name);
     }
 
-    private synchronized @Nullable ThrottlePolicy inlinePolicy(String name) {
-        InlineLimit limit = inlineLimits.get(name);
-        return limit == null ? null : limit.policy;
+    private synchronized @Nullable InlineLimit inlineLimit(String name) {
+        return inlineLimits.stream()
+                .filter(limit -> limit.policy.name().equals(name))
+                .findFirst()
+                .orElse(null);
     }
 
     private static String describe(ThrottlePolicy policy) {

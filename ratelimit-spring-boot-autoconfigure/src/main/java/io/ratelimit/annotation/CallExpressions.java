@@ -1,5 +1,6 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.annotation.SourceLocation.Signature;
 import io.ratelimit.key.ExactArithmetic;
 import java.lang.reflect.Method;
 import java.util.HashMap;
@@ -48,7 +49,6 @@ final class CallExpressions {
      * Parses an expression and checks the names that it uses.
      *
      * @param parameters the positions of the arguments by name
-     * @param types the types of the arguments
      * @throws IllegalArgumentException if the text can't be parsed, or uses a name that isn't defined
      */
     CallValue parse(String text, Map<String, Integer> parameters, DeclaredTypes types) {

@@ -50,7 +50,6 @@ interface CallValue {
      * An expression over the arguments.
      *
      * @param shared the context that all calls share, except for the variables
-     * @param parameters the positions of the arguments by name
      */
     record Expression(SpelExpression expression, EvaluationContext shared, Map<String, Integer> parameters)
             implements CallValue {

@@ -1,5 +1,6 @@
 package io.ratelimit.annotation;
 
+import io.ratelimit.annotation.SourceLocation.Signature;
 import java.lang.reflect.Field;
 import java.lang.reflect.Member;
 import java.lang.reflect.Method;

@@ -50,12 +50,14 @@ record MethodCharge(
         return Math.max(policy().key().size(), key == null ? 0 : 1);
     }
 
-    String describeKey() {
-        return key == null ? "" : ", a bucket for each " + key.text();
-    }
-
-    String describeWait() {
-        return maxWait == null ? "" : ", where " + policy().withMaxWait(maxWait).describeWaiting();
+    /** Returns what the annotation replaces or adds. The key of an inline limit is the limit's own, and needs no mention. */
+    String describe(boolean isInline) {
+        return (isInline || key == null ? "" : ", a bucket for each " + key.text())
+                + (maxWait == null
+                        ? ""
+                        : ", where " + policy().withMaxWait(maxWait).describeWaiting())
+                + (settle == null ? "" : ", settled by " + settle.text())
+                + (condition == null ? "" : ", if " + condition.text());
     }
 
     boolean mayWait() {
@@ -141,14 +143,6 @@ record MethodCharge(
                             mayWait,
                             limit.failures());
         }
-    }
-
-    String describeSettle() {
-        return settle == null ? "" : ", settled by " + settle.text();
-    }
-
-    String describeCondition() {
-        return condition == null ? "" : ", if " + condition.text();
     }
 
     private @Nullable String tierName(CallValue tier, @Nullable Object[] arguments) {

@@ -8,8 +8,7 @@ import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.config.AopConfigUtils;
@@ -57,14 +56,10 @@ public final class RateLimitAnnotationAutoConfiguration {
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static Advisor rateLimitedAdvisor(
-            ObjectProvider<Throttlers> throttlers,
-            ObjectProvider<RateLimitedOperations> operations,
-            ConfigurableListableBeanFactory beans) {
-        return RateLimitedOperations.advisor(
-                SingletonSupplier.of(throttlers::getObject),
-                SingletonSupplier.of(operations::getObject),
-                () -> beans.getBean(AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)
-                        .isProxyTargetClass());
+            ObjectProvider<RateLimitedOperations> operations, ConfigurableListableBeanFactory beans) {
+        return new RateLimitedAdvisor(SingletonSupplier.of(operations::getObject), () -> beans.getBean(
+                        AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)
+                .isProxyTargetClass());
     }
 
     /** Registers Spring's creator of proxies, without AspectJ and independently of {@code spring.aop.auto}. */
@@ -89,24 +84,20 @@ public final class RateLimitAnnotationAutoConfiguration {
     /** Reads the policies that limit annotated methods. */
     private record AnnotatedPolicyReader(ConfiguredPolicies policies, Throttlers throttlers) {
 
-        /**
-         * Returns the policies by their names.
-         *
-         * @throws InvalidConfigurationPropertyValueException if a policy has a property that is only for requests
-         */
-        Map<String, AnnotatedPolicy> read() {
-            Map<String, AnnotatedPolicy> annotated = new HashMap<>();
-            for (ConfiguredPolicy policy : policies.thatApplyTo(AppliesTo.ANNOTATED)) {
-                checkHasNoRequests(RateLimitProperties.property(policy.name()), policy.properties());
-                annotated.put(
-                        policy.name(),
-                        new AnnotatedPolicy(
-                                throttlers.get(policy.name()),
-                                policies.key(policy, throttlers.listener()),
-                                policies.cost(policy),
-                                policies.failures()));
-            }
-            return annotated;
+        /** @throws InvalidConfigurationPropertyValueException if a policy has a property that is only for requests */
+        List<AnnotatedPolicy> read() {
+            return policies.thatApplyTo(AppliesTo.ANNOTATED).stream()
+                    .map(this::read)
+                    .toList();
+        }
+
+        private AnnotatedPolicy read(ConfiguredPolicy policy) {
+            checkHasNoRequests(RateLimitProperties.property(policy.name()), policy.properties());
+            return new AnnotatedPolicy(
+                    throttlers.get(policy.name()),
+                    policies.key(policy, throttlers.listener()),
+                    policies.cost(policy),
+                    policies.failures());
         }
 
         /** Checks that no property selects requests: it would have no effect. */

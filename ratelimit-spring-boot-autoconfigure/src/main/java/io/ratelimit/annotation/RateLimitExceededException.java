@@ -16,10 +16,7 @@ public final class RateLimitExceededException extends RuntimeException {
     private final Decision decision;
     private final String policy;
 
-    /**
-     * @param decision the decision that denies the call
-     * @throws IllegalStateException if the decision allows the call
-     */
+    /** @throws IllegalStateException if the decision allows the call */
     public RateLimitExceededException(Decision decision) {
         super(decision.describe("call"), null, false, false);
         this.decision = decision;

@@ -1,12 +1,10 @@
 package io.ratelimit.annotation;
 
-import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Throttlers;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
-import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.aopalliance.aop.Advice;
@@ -33,12 +31,12 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
     private final transient Advice advice;
     private final transient Pointcut pointcut;
 
-    /** See {@link RateLimitedOperations#advisor}. */
-    RateLimitedAdvisor(
-            Supplier<Throttlers> throttlers,
-            Supplier<RateLimitedOperations> operations,
-            BooleanSupplier proxyTargetClass) {
-        this.advice = new Interceptor(throttlers, operations);
+    /**
+     * @param operations supplies the charges of annotated methods at the first call
+     * @param proxyTargetClass whether proxies are subclasses, also of classes that have an interface
+     */
+    RateLimitedAdvisor(Supplier<RateLimitedOperations> operations, BooleanSupplier proxyTargetClass) {
+        this.advice = new Interceptor(operations);
         this.pointcut = new AnnotatedMethods(proxyTargetClass);
         setOrder(ORDER);
     }
@@ -83,25 +81,24 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
         }
     }
 
-    private record Interceptor(Supplier<Throttlers> throttlers, Supplier<RateLimitedOperations> operations)
-            implements MethodInterceptor {
+    private record Interceptor(Supplier<RateLimitedOperations> operations) implements MethodInterceptor {
 
         @Override
         public @Nullable Object invoke(MethodInvocation call) throws Throwable {
+            Throttlers throttlers = operations.get().throttlers();
             RateLimitedOperation operation = operations.get().operation(call);
-            Decision decision = acquire(operation, operation.charges(call.getArguments()));
+            Decision decision = acquire(throttlers, operation, call.getArguments());
             if (!decision.allowed()) {
                 return operation.answerDenied(call, decision);
             }
             Object result = call.proceed();
-            return operation.settles()
-                    ? operation.settled(result, call.getArguments(), decision, throttlers.get())
-                    : result;
+            return operation.settles() ? operation.settled(result, call.getArguments(), decision, throttlers) : result;
         }
 
-        private Decision acquire(RateLimitedOperation operation, List<Charge> charges) {
+        private static Decision acquire(
+                Throttlers throttlers, RateLimitedOperation operation, @Nullable Object[] arguments) {
             try {
-                return throttlers.get().acquire(charges);
+                return throttlers.acquire(operation.charges(arguments));
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
                 throw operation.noted(new RateLimitInterruptedException(interrupted));

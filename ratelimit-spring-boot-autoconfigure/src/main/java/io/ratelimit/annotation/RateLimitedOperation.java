@@ -5,6 +5,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.SourceLocation.Signature;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -3,6 +3,7 @@ package io.ratelimit.annotation;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.annotation.CandidateBeans.CandidateBean;
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts;
@@ -10,20 +11,18 @@ import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.key.RequestKey;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
-import org.springframework.aop.Advisor;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
@@ -31,6 +30,7 @@ import org.springframework.context.expression.BeanFactoryResolver;
 import org.springframework.core.annotation.MergedAnnotation;
 import org.springframework.expression.spel.support.StandardEvaluationContext;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.ReflectionUtils;
 
 /**
  * The methods with {@link RateLimited} and their charges. Annotations are read once: by
@@ -39,8 +39,9 @@ import org.springframework.util.ClassUtils;
 public final class RateLimitedOperations implements SmartInitializingSingleton {
 
     private final Map<Class<?>, Map<Method, RateLimitedOperation>> operations = new ConcurrentHashMap<>();
-    private final Map<String, Set<LimitedMethod>> methods = new ConcurrentHashMap<>();
+    private final Set<LimitedMethod> methods = ConcurrentHashMap.newKeySet();
     private final AnnotatedLimits limits;
+    private final Throttlers throttlers;
     private final CandidateBeans beans;
     private final RateLimitedReader.Context context;
 
@@ -48,14 +49,13 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
     private record LimitedMethod(String description, MethodCharge charge) {}
 
     /**
-     * @param policies the policies of the configuration that annotations may name, by name
+     * @param policies the policies of the configuration that annotations may name
      * @param mode the mode of inline limits
      * @param currentRequest supplies the request that keys of policies are read from
      * @param failures notified if a key, a cost or a tier of a call can't be computed
-     * @param beans the beans whose methods may be annotated
      */
     public RateLimitedOperations(
-            Map<String, AnnotatedPolicy> policies,
+            List<AnnotatedPolicy> policies,
             ThrottlePolicy.Mode mode,
             Throttlers throttlers,
             Current currentRequest,
@@ -64,23 +64,10 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
         StandardEvaluationContext shared = new StandardEvaluationContext();
         shared.setBeanResolver(new BeanFactoryResolver(beans));
         this.limits = new AnnotatedLimits(policies, mode, throttlers, failures);
+        this.throttlers = throttlers;
         this.beans = new CandidateBeans(beans);
         this.context = new RateLimitedReader.Context(
                 limits, new CallExpressions(shared, beans.getBeanClassLoader()), this.beans, currentRequest);
-    }
-
-    /**
-     * Returns the advisor that charges calls of annotated methods.
-     *
-     * @param throttlers supplies the throttlers at the first call
-     * @param operations supplies the charges of annotated methods at the first call
-     * @param proxyTargetClass whether proxies are subclasses, also of classes that have an interface
-     */
-    public static Advisor advisor(
-            Supplier<Throttlers> throttlers,
-            Supplier<RateLimitedOperations> operations,
-            BooleanSupplier proxyTargetClass) {
-        return new RateLimitedAdvisor(throttlers, operations, proxyTargetClass);
     }
 
     /**
@@ -90,7 +77,11 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
      */
     @Override
     public void afterSingletonsInstantiated() {
-        new RateLimitedValidator(this, beans).validate();
+        new Validator(this, beans).validate();
+    }
+
+    Throttlers throttlers() {
+        return throttlers;
     }
 
     RateLimitedOperation operation(MethodInvocation call) {
@@ -120,10 +111,8 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
                 .flatMap(annotation -> new RateLimitedReader(context, annotation, location).read().stream())
                 .toList();
         checkNames(charges, location);
-        checkSettles(charges, location);
-        charges.forEach(
-                charge -> methods.computeIfAbsent(charge.policy().name(), absent -> ConcurrentHashMap.newKeySet())
-                        .add(new LimitedMethod(location + describe(charge), charge)));
+        charges.forEach(charge -> methods.add(new LimitedMethod(
+                location + charge.describe(limits.isInline(charge.policy().name())), charge)));
         RateLimitedOperation operation = new RateLimitedOperation(charges);
         operations.computeIfAbsent(type, absent -> new ConcurrentHashMap<>()).put(method, operation);
         return operation;
@@ -141,41 +130,25 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
         }
     }
 
-    /** Two inline limits that have the name of their method would be one bucket, which each call charges twice. */
+    /**
+     * Two inline limits that have the name of their method would be one bucket, which each call charges twice. The answers
+     * of a call are settled by the names of their policies.
+     */
     private void checkNames(List<MethodCharge> charges, SourceLocation location) {
-        Set<String> names = new HashSet<>();
+        Map<String, MethodCharge> named = new HashMap<>();
         for (MethodCharge charge : charges) {
             String name = charge.policy().name();
-            if (!names.add(name) && limits.isInline(name)) {
+            MethodCharge other = named.put(name, charge);
+            if (other != null && limits.isInline(name)) {
                 throw location.invalid(
                         "has two limits with the name '" + name + "'",
                         "Give each limit a different name, as in '@RateLimited(name = \"burst\", rate = …)'.");
-            }
-        }
-    }
-
-    /** The answers of a call are settled by the names of their policies. */
-    private static void checkSettles(List<MethodCharge> charges, SourceLocation location) {
-        Map<String, Boolean> settles = new HashMap<>();
-        for (MethodCharge charge : charges) {
-            String name = charge.policy().name();
-            boolean isSettled = charge.settle() != null;
-            Boolean isOtherSettled = settles.put(name, isSettled);
-            if (isOtherSettled != null && (isSettled || isOtherSettled)) {
+            } else if (other != null && (charge.settle() != null || other.settle() != null)) {
                 throw location.invalid(
                         "has a settle, and names the throttle policy '" + name + "' twice",
                         "Name the policy once, or remove the settle.");
             }
         }
-    }
-
-    /** The key of an inline limit is the limit's own, and needs no mention. */
-    private String describe(MethodCharge charge) {
-        boolean isInline = limits.isInline(charge.policy().name());
-        return (isInline ? "" : charge.describeKey())
-                + charge.describeWait()
-                + charge.describeSettle()
-                + charge.describeCondition();
     }
 
     /** Returns the policies that may reject calls of a bean's method: all that limit it and have no fallback there. */
@@ -186,7 +159,7 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
     }
 
     private Stream<LimitedMethod> methods(String policy) {
-        return methods.getOrDefault(policy, Set.of()).stream();
+        return methods.stream().filter(method -> method.charge().policy().name().equals(policy));
     }
 
     private boolean any(String policy, Predicate<MethodCharge> condition) {
@@ -229,7 +202,6 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
     /**
      * A policy for the calls of annotated methods: one of the configuration, or an inline limit.
      *
-     * @param throttler the throttler of the policy
      * @param key the key of a call if the annotation has none
      * @param cost the tokens of a call if the annotation has no cost; its maximum also holds for costs of annotations
      * @param failures notified if the cost, the key or the tier of a call can't be computed
@@ -247,6 +219,97 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
             Long constant = cost.constant();
             RequestFacts request = constant == null ? current.facts() : null;
             return request == null ? cost.minTokens() : cost.tokens(request, policy().name(), failures);
+        }
+    }
+
+    /**
+     * Reads the annotations of all beans at the start, also of beans that are created later. An annotation that has a mistake
+     * or would not be enforced stops the start.
+     */
+    private record Validator(RateLimitedOperations operations, CandidateBeans beans) {
+
+        /**
+         * @throws RateLimitConfigurationException if an annotation has a mistake or would not be enforced
+         */
+        void validate() {
+            beans.candidates().forEach(this::validate);
+        }
+
+        private void validate(CandidateBean bean) {
+            List<Method> methods = methods(bean.type());
+            methods.forEach(method -> checkCanBeProxied(method, bean.type()));
+            List<Method> limited = methods.stream()
+                    .filter(method ->
+                            !RateLimitedScanner.find(method, bean.type()).isEmpty())
+                    .toList();
+            if (limited.isEmpty()) {
+                return;
+            }
+            if (!bean.type().isInterface()) { // of an interface, the class is unknown until the bean is created
+                limited.forEach(method -> operations.operation(method, bean.type()));
+            }
+            if (bean.isCreated() && !bean.isAdvised()) {
+                throw new SourceLocation(bean.type(), limited.get(0))
+                        .invalid(
+                                "would not be enforced: the bean '" + bean.name()
+                                        + "' has no proxy that enforces limits. The"
+                                        + " bean was proxied by hand, or created too early, as a dependency of a"
+                                        + " BeanPostProcessor",
+                                "Let Spring create the proxy, or remove the early dependency on the bean.");
+            }
+            if (RateLimitedScanner.isController(bean.type())) {
+                methods.forEach(method -> checkControllerMethod(method, bean.type()));
+            }
+        }
+
+        private static List<Method> methods(Class<?> type) {
+            Stream<Method> declared = Proxy.isProxyClass(type)
+                    ? Stream.empty()
+                    : Stream.of(ReflectionUtils.getUniqueDeclaredMethods(type)).filter(method -> !method.isSynthetic());
+            Set<Class<?>> interfaces = RateLimitedScanner.interfaces(type);
+            Stream<Method> inherited = interfaces.stream()
+                    .flatMap(declaring -> Stream.of(ReflectionUtils.getDeclaredMethods(declaring)))
+                    .filter(method -> Proxy.isProxyClass(type) || method.isDefault())
+                    .filter(method -> !Modifier.isStatic(method.getModifiers()));
+            return Stream.concat(declared, inherited).toList();
+        }
+
+        /**
+         * A method that a proxy can't override would run without a limit. A final one would also run on the proxy itself, whose
+         * fields are null.
+         */
+        private static void checkCanBeProxied(Method method, Class<?> type) {
+            String obstacle = obstacle(method);
+            boolean isAnnotated = obstacle != null && RateLimitedScanner.isOn(method);
+            boolean isCoveredByType = "final".equals(obstacle)
+                    && !Proxy.isProxyClass(type)
+                    && RateLimitedScanner.isOnHierarchyOf(method.getDeclaringClass())
+                    && !RateLimitedScanner.find(method, type).isEmpty();
+            if (isAnnotated || isCoveredByType) {
+                throw new SourceLocation(type, method)
+                        .invalid(
+                                "can't be enforced: the method is " + obstacle + ", so no proxy can override it",
+                                "Make the method public and not final or static, or move the annotation to a method of another"
+                                        + " bean that calls it.");
+            }
+        }
+
+        private static @Nullable String obstacle(Method method) {
+            int modifiers = method.getModifiers();
+            return Modifier.isPrivate(modifiers)
+                    ? "private"
+                    : Modifier.isStatic(modifiers) ? "static" : Modifier.isFinal(modifiers) ? "final" : null;
+        }
+
+        private static void checkControllerMethod(Method method, Class<?> type) {
+            String obstacle = obstacle(method);
+            if (obstacle != null && !obstacle.equals("static") && RateLimitedScanner.isCalledByMvc(method)) {
+                throw new RateLimitConfigurationException(
+                        type.getName() + " has a proxy for its @RateLimited methods, but "
+                                + new SourceLocation(type, method) + " is " + obstacle
+                                + ": Spring MVC would call it on the proxy, whose fields are null.",
+                        "Make the method public and not final.");
+            }
         }
     }
 }

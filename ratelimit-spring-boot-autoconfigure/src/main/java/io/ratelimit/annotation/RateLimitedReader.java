@@ -7,6 +7,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.annotation.MethodCharge.Written;
 import io.ratelimit.annotation.RateLimitedOperation.Fallback;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
+import io.ratelimit.annotation.SourceLocation.Signature;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.NumberText;
 import io.ratelimit.key.RequestFacts.Current;

@@ -74,13 +74,13 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
 
     /** Returns whether any policy is limited to some paths. */
     boolean namePaths() {
-        return policies.stream().anyMatch(policy -> !policy.paths().isEmpty());
+        return policies.stream().anyMatch(policy -> !policy.selection().paths().isEmpty());
     }
 
     /** Warns of paths that nothing serves, apart from those that another warning is about. */
     void warnOfUnservedPaths(ServedPaths served, String contextPath) {
         for (RequestPolicy policy : policies) {
-            for (PathPattern pattern : policy.paths()) {
+            for (PathPattern pattern : policy.selection().paths()) {
                 String text = pattern.getPatternString();
                 boolean absolute = contextPath.length() > 1 && isBelow(contextPath, text);
                 if (!absolute && !hasQuery(text) && !served.contains(pattern)) {
@@ -95,7 +95,7 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
     }
 
     private static Stream<String> patterns(RequestPolicy policy) {
-        return Stream.concat(policy.paths().stream(), policy.excludePaths().stream())
+        return Stream.concat(policy.selection().paths().stream(), policy.selection().excludePaths().stream())
                 .map(PathPattern::getPatternString);
     }
 
@@ -159,8 +159,8 @@ record RequestPolicyAdvice(List<RequestPolicy> policies, Endpoints endpoints, Ad
                 policies.stream()
                         .filter(policy ->
                                 policy.policy().isGlobal() && policy.policy().mode() == Mode.ENFORCE)
-                        .filter(policy ->
-                                policy.methods().isEmpty() || policy.methods().contains("GET"))
+                        .filter(policy -> policy.selection().methods().isEmpty()
+                                || policy.selection().methods().contains("GET"))
                         .filter(policy -> policy.covers(parsed))
                         .forEach(policy -> warn(
                                 policy,

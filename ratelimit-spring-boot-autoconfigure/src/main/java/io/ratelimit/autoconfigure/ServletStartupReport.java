@@ -67,7 +67,9 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
         boolean isLateToWait = configured != null && Phase.isLateToWait(configured, authenticates);
         return limit(policy, request.key(), request.cost(), "request")
                 + "; " + requests(request, configured == null ? List.of() : configured.excludePaths())
-                + (request.condition() == null ? "" : " if " + request.condition())
+                + (request.selection().condition() == null
+                        ? ""
+                        : " if " + request.selection().condition())
                 + effects(policy)
                 + (request.phase() == Phase.BEFORE_AUTHENTICATION ? "; before" : "; after") + " authentication"
                 + (isLateToWait ? ", because requests may wait" : "")
@@ -77,9 +79,10 @@ final class ServletStartupReport extends StartupReport implements ApplicationLis
     }
 
     private String requests(RequestPolicy request, List<String> excluded) {
-        String methods = request.methods().stream().sorted().collect(Collectors.joining(", "));
-        String paths =
-                request.paths().stream().map(PathPattern::getPatternString).collect(Collectors.joining(", "));
+        String methods = request.selection().methods().stream().sorted().collect(Collectors.joining(", "));
+        String paths = request.selection().paths().stream()
+                .map(PathPattern::getPatternString)
+                .collect(Collectors.joining(", "));
         return (methods.isEmpty() && paths.isEmpty() ? "all requests" : (methods + " " + paths).strip())
                 + (excluded.isEmpty() ? "" : " except " + String.join(", ", excluded))
                 + (request.keepsCharges() && !properties.excludePaths().isEmpty() ? ", excluded ones too" : "");

@@ -14,7 +14,7 @@ import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import io.ratelimit.policy.RejectionDelay;
+import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;

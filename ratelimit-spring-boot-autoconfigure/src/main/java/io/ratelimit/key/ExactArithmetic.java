@@ -124,10 +124,14 @@ public final class ExactArithmetic {
             children[i] = exact(child, isTyped(node, i, typed));
             changed |= children[i] != child;
         }
-        if (calculates || changed && COMPARISONS.containsKey(node.getClass())) {
+        if (calculates || changed && isComparison(node)) {
             return new ExactOperator((Operator) node, typed, children);
         }
         return changed ? copy(node, children) : node;
+    }
+
+    static boolean isComparison(SpelNode node) {
+        return COMPARISONS.containsKey(node.getClass());
     }
 
     /** Returns whether the operator needs numbers: {@code +} takes texts as well. */
@@ -210,10 +214,7 @@ public final class ExactArithmetic {
         private final Operator operator;
         private final boolean typed;
 
-        /**
-         * @param operator the operator as SpEL parsed it
-         * @param typed whether a whole number must keep the type of the operands
-         */
+        /** @param typed whether a whole number must keep the type of the operands */
         ExactOperator(Operator operator, boolean typed, SpelNodeImpl... operands) {
             super(operator.getStartPosition(), operator.getEndPosition(), operands);
             this.operator = operator;

@@ -122,12 +122,6 @@ final class ExpressionCheck {
 
     /** Rejects a text where an operator needs a number. SpEL would fail for each request, and the default would apply. */
     private static void checkOperands(SpelNode node) {
-        boolean comparison = node instanceof OpLT
-                || node instanceof OpLE
-                || node instanceof OpGT
-                || node instanceof OpGE
-                || node instanceof OpEQ
-                || node instanceof OpNE;
         boolean hasNumber = false;
         for (int i = 0; i < node.getChildCount(); i++) {
             hasNumber |= node.getChild(i) instanceof Literal literal
@@ -135,7 +129,8 @@ final class ExpressionCheck {
                     && literal.getLiteralValue().getValue() instanceof Number;
         }
         for (int i = 0; i < node.getChildCount(); i++) {
-            if (isText(node.getChild(i)) && (ExactArithmetic.isOfNumbers(node) || comparison && hasNumber)) {
+            if (isText(node.getChild(i))
+                    && (ExactArithmetic.isOfNumbers(node) || ExactArithmetic.isComparison(node) && hasNumber)) {
                 String text = node.getChild(i).toStringAST();
                 throw new IllegalArgumentException("'" + text + "' is text, and '" + node.toStringAST()
                         + "' needs a number: write number(" + text + ")");

@@ -12,19 +12,12 @@ public interface FailureListener {
     /**
      * Reports a failure.
      *
-     * @param policy the name of the policy
      * @param fact the fact and the value that replaced it, such as {@code its cost, which counted as 1}
      * @param reason the reason, without text that a client sent
      */
     void failed(String policy, String fact, String reason);
 
-    /**
-     * Reports a failure by its exception. Reports only the type, because the message may quote text that a client sent.
-     *
-     * @param policy the name of the policy
-     * @param fact the fact and the value that replaced it
-     * @param failure the exception
-     */
+    /** Reports a failure by its exception. Reports only the type, because the message may quote text that a client sent. */
     default void failed(String policy, String fact, Throwable failure) {
         String type = failure.getClass().getName();
         failed(

@@ -125,11 +125,7 @@ public record KeyPart(String name, KeyResolver resolver, Availability availabili
         };
     }
 
-    /**
-     * Returns this part with the beans that it names; itself if it names none.
-     *
-     * @param beans finds a bean by its name
-     */
+    /** Returns this part with the beans that it names; itself if it names none. */
     public KeyPart withBeans(Function<String, KeyResolver> beans) {
         if (name.startsWith(EXPRESSION)) {
             return expression(name, parse(name.substring(EXPRESSION.length())).withBeans(beans));

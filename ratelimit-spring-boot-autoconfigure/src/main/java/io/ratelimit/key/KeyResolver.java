@@ -15,7 +15,6 @@ public interface KeyResolver {
      * {@code on-missing-key} applies; without the name of a tier, the policy's own rate. The same holds if the method
      * throws an exception.
      *
-     * @param request the facts of the request
      * @return the text; null or blank if the request has none
      */
     @Nullable

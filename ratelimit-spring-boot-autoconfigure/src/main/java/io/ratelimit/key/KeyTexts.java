@@ -20,7 +20,6 @@ public final class KeyTexts {
     private final int ipv6Prefix;
 
     /**
-     * @param parts the parts of the policy's key
      * @param ignoreCase whether keys that differ only in case are equal
      * @param ipv6Prefix the number of leading bits that identify a client with an IPv6 address
      */
@@ -54,7 +53,11 @@ public final class KeyTexts {
                 network = client == null ? parsed : null;
                 text = client == null ? "" : client;
             } else if (name.equals("method")) {
-                text = overrideMethod(text);
+                text = method(
+                        text,
+                        "'" + text
+                                + "' is not an HTTP method: write 'GET', for example, or 'other' for all methods that"
+                                + " HTTP doesn't define");
             }
             composed[i] = Keys.part(text, ignoreCase);
         }
@@ -79,15 +82,6 @@ public final class KeyTexts {
         return network;
     }
 
-    private static String overrideMethod(String text) {
-        String method = method(text);
-        if (method == null) {
-            throw new IllegalArgumentException("'" + text + "' is not an HTTP method: write 'GET', for example,"
-                    + " or 'other' for all methods that HTTP doesn't define");
-        }
-        return method;
-    }
-
     /**
      * Parses the key of one bucket. The messages of exceptions never quote the text, which may be personal data.
      *
@@ -103,7 +97,11 @@ public final class KeyTexts {
             String text = texts.get(i);
             parsed[i] = switch (parts.get(i).name()) {
                 case "ip" -> clientIp(text);
-                case "method" -> httpMethod(text);
+                case "method" ->
+                    method(
+                            text,
+                            "the method of the key must be one that HTTP defines, in capital letters, or 'other' for all"
+                                    + " others");
                 case "endpoint" -> endpoint(text, endpoints.get());
                 default -> text;
             };
@@ -114,8 +112,6 @@ public final class KeyTexts {
     /**
      * Checks the number of texts in a key.
      *
-     * @param parts the names of the parts of the policy's key
-     * @param size the number of texts
      * @throws IllegalArgumentException if the numbers differ
      */
     public static void checkSize(List<String> parts, int size) {
@@ -145,16 +141,6 @@ public final class KeyTexts {
         }
     }
 
-    private static String httpMethod(String text) {
-        String method = method(text);
-        if (method == null) {
-            throw new IllegalArgumentException(
-                    "the method of the key must be one that HTTP defines, in capital letters,"
-                            + " or 'other' for all others");
-        }
-        return method;
-    }
-
     private String endpoint(String text, Collection<String> endpoints) {
         if (!text.equals("none") && endpoints.stream().noneMatch(name -> isEqual(name, text))) {
             throw new IllegalArgumentException("the endpoint of the key must be one of the application's, such as '"
@@ -174,9 +160,12 @@ public final class KeyTexts {
         return isClient ? network.first().text(ipv6Prefix) : null;
     }
 
-    /** Returns the method as a key has it; null for a text that HTTP doesn't define as a method. */
-    private static @Nullable String method(String text) {
+    /** Returns the method as a key has it; throws with this message for a text that HTTP doesn't define as a method. */
+    private static String method(String text, String message) {
         String method = KeyPart.methodOf(text);
-        return method.equals("other") && !text.equals(method) ? null : method;
+        if (method.equals("other") && !text.equals(method)) {
+            throw new IllegalArgumentException(message);
+        }
+        return method;
     }
 }

@@ -18,7 +18,6 @@ public interface LimitResolver {
      * <p>The policy's limit applies instead if the method throws an exception, if the capacity is below the least cost
      * of the policy, or if a policy with {@code refill: calendar} has another period.
      *
-     * @param request the facts of the request
      * @return the limit; null for the limit of the policy, or of the request's tier
      */
     @Nullable

@@ -32,10 +32,7 @@ public final class OverrideTable {
     private final int[] prefixes;
     private final int ipIndex;
 
-    /**
-     * @param parts the parts of the policy's key
-     * @param rules the overrides; each matches other keys
-     */
+    /** @param rules the overrides; each matches other keys */
     public OverrideTable(List<KeyPart> parts, Collection<Rule> rules) {
         Map<String, Rule> keys = new HashMap<>();
         Map<Match, Rule> networks = new HashMap<>();
@@ -72,12 +69,7 @@ public final class OverrideTable {
                 .flatMap(rule -> Stream.ofNullable(rule.spec));
     }
 
-    /**
-     * Returns the override of a key; null if it has none.
-     *
-     * @param key the key, composed of the parts
-     * @param parts the parts of the key
-     */
+    /** Returns the override of a key; null if it has none. */
     @Nullable
     Rule find(String key, String[] parts) {
         Rule rule = keys.get(key);
@@ -129,7 +121,6 @@ public final class OverrideTable {
         private volatile @Nullable Limit limit;
 
         /**
-         * @param match the keys
          * @param name the name of the override, unique among the overrides of the policy; rules may share it
          * @param spec the spec of the buckets, also after a change of the policy; null for the policy's own spec
          * @param mode the mode; the weaker of this and the policy's own mode counts
@@ -168,7 +159,6 @@ public final class OverrideTable {
          *
          * @param base the policy without the override; a changed policy is another instance
          * @param policy the policy with the override
-         * @param spec the spec of the buckets
          */
         private record Limit(ThrottlePolicy base, ThrottlePolicy policy, BucketSpec spec) {}
     }

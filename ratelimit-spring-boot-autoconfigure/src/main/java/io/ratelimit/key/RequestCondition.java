@@ -38,11 +38,7 @@ public final class RequestCondition {
         }
     }
 
-    /**
-     * Returns this condition with the beans that it reads.
-     *
-     * @param beans finds a bean by its name
-     */
+    /** Returns this condition with the beans that it reads. */
     public RequestCondition withBeans(Function<String, KeyResolver> beans) {
         return new RequestCondition(expression.withBeans(beans));
     }
@@ -52,13 +48,7 @@ public final class RequestCondition {
         return expression.availability();
     }
 
-    /**
-     * Returns whether the policy applies to a request: the condition is true, or neither true nor false.
-     *
-     * @param request the facts of the request
-     * @param policy the name of the policy
-     * @param failures receives a call if the condition is neither true nor false
-     */
+    /** Returns whether the policy applies to a request: the condition is true, or neither true nor false. */
     public boolean matches(RequestFacts request, String policy, FailureListener failures) {
         try {
             if (expression.value(request) instanceof Boolean value) {
@@ -71,7 +61,6 @@ public final class RequestCondition {
         return true;
     }
 
-    /** Returns the text of the condition. */
     @Override
     public String toString() {
         return expression.toString();

@@ -76,11 +76,7 @@ public final class RequestCost {
         return new RequestCost(expression, constant, maximum);
     }
 
-    /**
-     * Returns this cost with the beans that it reads; itself if it reads none.
-     *
-     * @param beans finds a bean by its name
-     */
+    /** Returns this cost with the beans that it reads; itself if it reads none. */
     public RequestCost withBeans(Function<String, KeyResolver> beans) {
         return expression == null ? this : new RequestCost(expression.withBeans(beans), constant, maximum);
     }
@@ -103,8 +99,6 @@ public final class RequestCost {
     /**
      * Returns the tokens that a request takes, at least 1.
      *
-     * @param request the facts of the request
-     * @param policy the name of the policy
      * @param failures receives a call if the expression has no usable value
      */
     public long tokens(RequestFacts request, String policy, FailureListener failures) {
@@ -116,8 +110,6 @@ public final class RequestCost {
      * count as 1. A value that is no number and an expression that throws count as the maximum, if the policy has one, and
      * otherwise as 1.
      *
-     * @param expression the expression
-     * @param policy the name of the policy
      * @param name the cost as messages name it
      * @param failures receives a call for each value that counts as 1 or as failed
      */
@@ -200,7 +192,6 @@ public final class RequestCost {
                 : expression + " tokens a request" + (maximum == NO_MAXIMUM ? "" : ", at most " + maximum);
     }
 
-    /** Returns the number or the expression. */
     @Override
     public String toString() {
         return expression == null ? Long.toString(constant) : expression.toString();

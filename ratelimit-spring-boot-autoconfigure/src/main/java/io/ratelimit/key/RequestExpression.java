@@ -85,11 +85,7 @@ final class RequestExpression {
                 .build();
     }
 
-    /**
-     * Returns this expression with its beans; itself if it reads none.
-     *
-     * @param beans finds a bean by its name
-     */
+    /** Returns this expression with its beans; itself if it reads none. */
     RequestExpression withBeans(Function<String, KeyResolver> beans) {
         Map<String, KeyResolver> found = new HashMap<>();
         for (String fact : facts) {
@@ -170,7 +166,6 @@ final class RequestExpression {
         throw new IllegalStateException("The value must be text, a number or a boolean");
     }
 
-    /** Returns the text of the expression. */
     @Override
     public String toString() {
         return text;

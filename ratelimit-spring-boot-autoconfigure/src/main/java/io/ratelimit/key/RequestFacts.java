@@ -51,8 +51,6 @@ public interface RequestFacts {
     /**
      * Returns a claim of the request's JWT, or an attribute of its OAuth2 principal, as text; null without a user, and for
      * a value that is neither text nor number nor boolean.
-     *
-     * @param name the name of the claim
      */
     @Nullable
     String claim(String name);
@@ -73,7 +71,6 @@ public interface RequestFacts {
      * Without the parameter {@code limit}, {@code !limit} or {@code Limit} counts, by which Spring's data binding sets a
      * field too.
      *
-     * @param name the name of the parameter
      * @throws IllegalStateException if the body is multipart and the method isn't POST, PUT or PATCH: a controller gets
      *     the values of the body's parts first; or if, without the parameter {@code limit}, there is {@code _limit}, by
      *     which data binding removes a field's default; or if two spellings of the name have different values, and data
@@ -82,19 +79,11 @@ public interface RequestFacts {
     @Nullable
     String query(String name);
 
-    /**
-     * Returns the first value of a cookie, decoded; null if the request has none.
-     *
-     * @param name the name of the cookie
-     */
+    /** Returns the first value of a cookie, decoded; null if the request has none. */
     @Nullable
     String cookie(String name);
 
-    /**
-     * Returns a variable of the endpoint's path pattern, decoded; null if the pattern has none of the name.
-     *
-     * @param name the name of the variable
-     */
+    /** Returns a variable of the endpoint's path pattern, decoded; null if the pattern has none of the name. */
     @Nullable
     String pathVariable(String name);
 
@@ -102,7 +91,6 @@ public interface RequestFacts {
      * Returns the number that a text spells, exact up to 40 digits. Equal numbers have equal texts, so
      * {@code number(pathVariable('id'))} is one key for 5, 05 and +5.
      *
-     * @param text the text; may be null
      * @return the number; null if the text is null or spells none
      */
     default @Nullable BigDecimal number(@Nullable String text) {

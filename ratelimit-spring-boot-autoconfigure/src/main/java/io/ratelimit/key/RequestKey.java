@@ -9,8 +9,26 @@ import io.ratelimit.key.RequestFacts.Current;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The key of a policy, which determines the bucket that a request charges. Thread-safe. */
-public final class RequestKey {
+/**
+ * The key of a policy, which determines the bucket that a request charges. Thread-safe.
+ *
+ * @param parts the parts of the key, in order; none for a global policy
+ * @param onMissing the treatment of a request that lacks a part
+ * @param overrides the overrides, which take precedence over tiers and a request's own limit
+ * @param tier the selection of a tier; null if the policy has no tiers
+ * @param limit the source of a request's own limit, which takes precedence over that of its tier; null for none
+ * @param failures receives a call for each part, tier or limit whose resolver throws; it counts as missing
+ * @param listener receives an event for each request that lacks a part, for each that an override exempts, and for
+ *     each whose limit fails
+ */
+public record RequestKey(
+        List<KeyPart> parts,
+        MissingKey onMissing,
+        OverrideTable overrides,
+        @Nullable RequestTier tier,
+        @Nullable RequestLimit limit,
+        FailureListener failures,
+        ThrottleListener listener) {
 
     /** The treatment of a request that has no text for a part of a policy's key. */
     public enum MissingKey {
@@ -30,70 +48,13 @@ public final class RequestKey {
 
     private static final String GLOBAL = "";
 
-    private final List<KeyPart> parts;
-    private final MissingKey onMissing;
-    private final OverrideTable overrides;
-    private final FailureListener failures;
-    private final ThrottleListener listener;
-    private final @Nullable RequestTier tier;
-    private final @Nullable RequestLimit limit;
-    private final boolean perClient;
+    public RequestKey {
+        parts = List.copyOf(parts);
+    }
 
-    /**
-     * Creates a key without overrides and tiers.
-     *
-     * @param parts the parts of the key, in order; none for a global policy
-     * @param onMissing the treatment of a request that lacks a part
-     * @param failures receives a call for each part whose resolver throws; the part counts as missing
-     * @param listener receives an event for each request that lacks a part
-     */
+    /** Creates a key without overrides and tiers. */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
         this(parts, onMissing, OverrideTable.NONE, null, null, failures, listener);
-    }
-
-    /**
-     * @param parts the parts of the key, in order; none for a global policy
-     * @param onMissing the treatment of a request that lacks a part
-     * @param overrides the overrides, which take precedence over tiers and a request's own limit
-     * @param tier the selection of a tier; null if the policy has no tiers
-     * @param limit the source of a request's own limit, which takes precedence over that of its tier; null for none
-     * @param failures receives a call for each part, tier or limit whose resolver throws; it counts as missing
-     * @param listener receives an event for each request that lacks a part, for each that an override exempts, and for
-     *     each whose limit fails
-     */
-    public RequestKey(
-            List<KeyPart> parts,
-            MissingKey onMissing,
-            OverrideTable overrides,
-            @Nullable RequestTier tier,
-            @Nullable RequestLimit limit,
-            FailureListener failures,
-            ThrottleListener listener) {
-        this.parts = List.copyOf(parts);
-        this.onMissing = onMissing;
-        this.overrides = overrides;
-        this.tier = tier;
-        this.limit = limit;
-        this.failures = failures;
-        this.listener = listener;
-        List<String> names = KeyPart.names(parts);
-        boolean hasAccount = names.contains("user") || names.contains("session");
-        this.perClient = names.contains("ip") || hasAccount && onMissing != MissingKey.SHARED;
-    }
-
-    /** Returns the parts of the key, in order; empty for a global policy. */
-    public List<KeyPart> parts() {
-        return parts;
-    }
-
-    /** Returns the overrides of the policy. */
-    public OverrideTable overrides() {
-        return overrides;
-    }
-
-    /** Returns the treatment of a request that lacks a part. */
-    public MissingKey onMissing() {
-        return onMissing;
     }
 
     /**
@@ -101,17 +62,15 @@ public final class RequestKey {
      * buckets, also where requests without a user share a placeholder.
      */
     public boolean isPerClient() {
-        return perClient;
-    }
-
-    /** Returns the selection of a tier; null if the policy has no tiers. */
-    public @Nullable RequestTier tier() {
-        return tier;
-    }
-
-    /** Returns the source of a request's own limit; null if all requests have the policy's or that of their tier. */
-    public @Nullable RequestLimit limit() {
-        return limit;
+        boolean hasAccount = false;
+        for (int i = 0; i < parts.size(); i++) {
+            String name = parts.get(i).name();
+            if (name.equals("ip")) {
+                return true;
+            }
+            hasAccount |= name.equals("user") || name.equals("session");
+        }
+        return hasAccount && onMissing != MissingKey.SHARED;
     }
 
     /** Returns the name of a request's tier; null for none. */
@@ -129,11 +88,7 @@ public final class RequestKey {
         return charge(policy, cost, request, tier(policy, request));
     }
 
-    /**
-     * Returns the charge of a request in a given tier, as {@link #charge(ThrottlePolicy, long, RequestFacts)} does.
-     *
-     * @param tier the name of the tier; null for none
-     */
+    /** Returns the charge of a request in a given tier, as {@link #charge(ThrottlePolicy, long, RequestFacts)} does. */
     public @Nullable Charge charge(
             ThrottlePolicy policy, long cost, @Nullable RequestFacts request, @Nullable String tier) {
         if (parts.isEmpty()) {
@@ -182,7 +137,6 @@ public final class RequestKey {
      *
      * @param texts the texts of the parts; null and blank ones are missing
      * @param current supplies the address that becomes the placeholder of a missing part, and the facts of a limit
-     * @param tier the name of the tier; null for none
      * @return the charge, without a key if it is denied for a missing part; null if the policy doesn't apply or is off
      */
     public @Nullable Charge charge(

@@ -45,7 +45,6 @@ public final class RequestLimit {
     /**
      * Returns this source with its bean.
      *
-     * @param beans finds a bean by its name
      * @param minCapacity the least cost of the policy; a limit with a smaller capacity counts as failed
      */
     public RequestLimit withBean(Function<String, LimitResolver> beans, long minCapacity) {
@@ -81,7 +80,6 @@ public final class RequestLimit {
                 : policy.with(spec.rate(), spec.capacity());
     }
 
-    /** Returns the text of the configuration. */
     @Override
     public String toString() {
         return BEAN + bean;

@@ -47,11 +47,7 @@ public final class RequestTier {
         }
     }
 
-    /**
-     * Returns this selection with its bean; itself if it names none.
-     *
-     * @param beans finds a bean by its name
-     */
+    /** Returns this selection with its bean; itself if it names none. */
     public RequestTier withBeans(Function<String, KeyResolver> beans) {
         return roles == null ? new RequestTier(part.withBeans(beans)) : this;
     }
@@ -79,7 +75,6 @@ public final class RequestTier {
         }
     }
 
-    /** Returns the text of the configuration. */
     @Override
     public String toString() {
         return part.name();

@@ -23,6 +23,7 @@ import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -58,28 +59,25 @@ public final class ConfiguredPolicies {
     }
 
     private final RateLimitProperties properties;
-    private final Map<String, ConfiguredPolicy> policies;
+    private final Map<String, ConfiguredPolicy> policies = new LinkedHashMap<>();
     private final ListableBeanFactory beans;
     private final FailureListener failures;
 
     /**
-     * @param properties the configuration of the application
-     * @param policies the policies by their names
      * @param beans the beans that keys, tiers, limits, costs and conditions may name
      * @param failures notified of keys, costs, tiers, limits and conditions that fail, until it throws
      */
     ConfiguredPolicies(
             RateLimitProperties properties,
-            Map<String, ConfiguredPolicy> policies,
+            List<ConfiguredPolicy> policies,
             ListableBeanFactory beans,
             FailureListener failures) {
         this.properties = properties;
-        this.policies = policies;
+        policies.forEach(policy -> this.policies.put(policy.name(), policy));
         this.beans = beans;
         this.failures = new GuardedFailureListener(failures);
     }
 
-    /** Returns all policies. */
     public List<ThrottlePolicy> all() {
         return policies.values().stream().map(ConfiguredPolicy::policy).toList();
     }
@@ -235,7 +233,6 @@ public final class ConfiguredPolicies {
     /**
      * A policy of the configuration, as {@link PolicyReader} has checked and read it.
      *
-     * @param properties the properties of the policy
      * @param policy the policy for the core, in the weaker of its own mode and the application's
      * @param overrides the keys and networks with other limits
      */

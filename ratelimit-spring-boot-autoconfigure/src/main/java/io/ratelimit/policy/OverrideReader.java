@@ -61,7 +61,8 @@ final class OverrideReader {
         String at = property + "[" + index + "]";
         checkChoice(entry, at);
         if (entry.keys().isEmpty()) {
-            throw incomplete("An override has no keys.", "Add the list '" + at + ".keys'.", at);
+            throw new RateLimitConfigurationException(
+                    "An override has no keys.", "Add the list '" + at + ".keys'.", at);
         }
         for (int i = 0; i < entry.keys().size(); i++) {
             List<String> texts = entry.keys().get(i).stream().map(Text::text).toList();
@@ -70,7 +71,9 @@ final class OverrideReader {
             String twin = propertiesOfKeys.put(key, keyProperty);
             if (twin != null) {
                 throw new InvalidConfigurationPropertyValueException(
-                        keyProperty, shown(texts), "It is the same key as '" + twin + "'. Write each key once.");
+                        keyProperty,
+                        String.join(", ", texts),
+                        "It is the same key as '" + twin + "'. Write each key once.");
             }
             rules.add(rule(entry, key, at, index));
         }
@@ -80,7 +83,7 @@ final class OverrideReader {
         boolean rate = entry.rate() != null;
         boolean mode = entry.mode() != null && entry.mode() != Mode.ENFORCE;
         if (!rate && !mode) {
-            throw incomplete(
+            throw new RateLimitConfigurationException(
                     entry.capacity() == null
                             ? "An override changes nothing of the policy."
                             : "An override has a capacity but no rate.",
@@ -88,27 +91,20 @@ final class OverrideReader {
                     at);
         }
         if (entry.mode() != null && (rate || entry.capacity() != null)) {
-            throw incomplete(
+            throw new RateLimitConfigurationException(
                     "An override has both a mode and a limit.",
                     "Keep either '" + at + ".rate' with its capacity, or '" + at + ".mode'.",
                     at);
         }
     }
 
-    private static RateLimitConfigurationException incomplete(String description, String action, String at) {
-        return new RateLimitConfigurationException(description, action, at);
-    }
-
     private Match key(List<String> texts, String keyProperty) {
         try {
             return keys.parseOverride(texts);
         } catch (IllegalArgumentException invalid) {
-            throw new InvalidConfigurationPropertyValueException(keyProperty, shown(texts), invalid.getMessage());
+            throw new InvalidConfigurationPropertyValueException(
+                    keyProperty, String.join(", ", texts), invalid.getMessage());
         }
-    }
-
-    private static String shown(List<String> texts) {
-        return String.join(", ", texts);
     }
 
     private OverrideTable.Rule rule(OverrideEntry entry, Match key, String at, int index) {

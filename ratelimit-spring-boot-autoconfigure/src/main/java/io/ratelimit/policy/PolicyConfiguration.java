@@ -6,7 +6,7 @@ import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.policy.RateLimitProperties.Redis;
 import java.time.Duration;
-import java.util.Map;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.boot.context.properties.ConfigurationPropertiesBinding;
@@ -26,7 +26,7 @@ public class PolicyConfiguration {
     private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
 
     private final RateLimitProperties properties;
-    private final Map<String, ConfiguredPolicy> policies;
+    private final List<ConfiguredPolicy> policies;
 
     /** Checks and reads all policies here, so that a mistake stops every application, also one with its own beans. */
     PolicyConfiguration(RateLimitProperties properties, ConfigurableEnvironment environment) {

@@ -159,21 +159,10 @@ final class PolicyNames {
      * change {@code per-user} and add {@code peruser}. {@code RATELIMIT_POLICIES_LOGNI_RATE} would add a policy for the whole
      * site, and {@code RATELIMIT_POLICIES_LOGIN_RAET} would do nothing.
      */
-    private static final class EnvironmentPolicies {
+    private record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environment) {
 
         private static final Set<String> OUTSIDE =
                 Set.of(ENVIRONMENT, StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME);
-
-        private final Set<String> names;
-        private final ConfigurableEnvironment environment;
-
-        /**
-         * @param names the names of the policies after binding
-         */
-        EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environment) {
-            this.names = names;
-            this.environment = environment;
-        }
 
         /**
          * Checks the properties of all sources that are outside the configuration. Mostly there are none, so the names of all

@@ -19,9 +19,9 @@ import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -55,17 +55,16 @@ final class PolicyReader {
     /**
      * Reads all policies.
      *
-     * @return the policies by their names
      * @throws InvalidConfigurationPropertyValueException if a property has a value that it can't have
      * @throws RateLimitConfigurationException if a property is missing, or contradicts another
      */
-    static Map<String, ConfiguredPolicy> read(RateLimitProperties properties) {
-        Map<String, ConfiguredPolicy> policies = new LinkedHashMap<>();
+    static List<ConfiguredPolicy> read(RateLimitProperties properties) {
+        List<ConfiguredPolicy> policies = new ArrayList<>();
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
             PolicyReader reader = new PolicyReader(name, policy);
             ThrottlePolicy read = reader.withLease(reader.read(properties.mode()), properties);
-            policies.put(name, new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
+            policies.add(new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
         });
         return policies;
     }

@@ -14,18 +14,13 @@ public final class RateLimitConfigurationException extends RuntimeException {
         this(description, action, null);
     }
 
-    /**
-     * @param description the mistake
-     * @param action what to type
-     * @param property the property whose locations, and those of the properties below it, the report lists
-     */
+    /** @param property the property whose locations, and those of the properties below it, the report lists */
     public RateLimitConfigurationException(String description, String action, @Nullable String property) {
         super(description);
         this.action = action;
         this.property = property;
     }
 
-    /** Returns what to type. */
     public String action() {
         return action;
     }

@@ -50,24 +50,14 @@ public record RateLimitProperties(
         @DefaultValue("local") BackendKind backend,
         @DefaultValue("local") FailureRule onBackendFailure,
         @DefaultValue("draft-11") Headers headers,
-        List<String> excludePaths,
-        ClientAddress clientIp,
-        Filter filter,
-        Redis redis,
-        Demand demand,
-        Map<String, Policy> policies) {
+        @DefaultValue List<String> excludePaths,
+        @DefaultValue ClientAddress clientIp,
+        @DefaultValue Filter filter,
+        @DefaultValue Redis redis,
+        @DefaultValue Demand demand,
+        @DefaultValue Map<String, Policy> policies) {
 
     static final String PREFIX = "ratelimit";
-
-    /** Replaces null, which binding passes for absent properties whose default is not in the metadata. */
-    public RateLimitProperties {
-        excludePaths = requireNonNullElse(excludePaths, List.of());
-        clientIp = requireNonNullElse(clientIp, ClientAddress.DEFAULT);
-        filter = requireNonNullElse(filter, Filter.DEFAULT);
-        redis = requireNonNullElse(redis, Redis.DEFAULT);
-        demand = requireNonNullElse(demand, Demand.DEFAULT);
-        policies = requireNonNullElse(policies, Map.of());
-    }
 
     /** Headers that inform clients about their limits. The filter's enum is another, because it needs the servlet API. */
     public enum Headers {
@@ -97,17 +87,9 @@ public record RateLimitProperties(
      *     as one client.
      */
     public record ClientAddress(
-            List<IpNetwork> trustedProxies,
-            @DefaultValue(FORWARDED_FOR) String header,
-            @DefaultValue("" + IPV6_PREFIX) int ipv6Prefix) {
-
-        private static final String FORWARDED_FOR = "x-forwarded-for";
-        private static final int IPV6_PREFIX = 64;
-        static final ClientAddress DEFAULT = new ClientAddress(List.of(), FORWARDED_FOR, IPV6_PREFIX);
-
-        public ClientAddress {
-            trustedProxies = requireNonNullElse(trustedProxies, List.of());
-        }
+            @DefaultValue List<IpNetwork> trustedProxies,
+            @DefaultValue("x-forwarded-for") String header,
+            @DefaultValue("64") int ipv6Prefix) {
 
         public ClientIp toClientIp() {
             return new ClientIp(trustedProxies, header, ipv6Prefix);
@@ -120,10 +102,7 @@ public record RateLimitProperties(
      * @param afterAuthenticationOrder Order of the filter that runs after authentication, for applications with an
      *     authentication filter of their own. By default right after Spring Security.
      */
-    public record Filter(@Nullable Integer afterAuthenticationOrder) {
-
-        static final Filter DEFAULT = new Filter(null);
-    }
+    public record Filter(@Nullable Integer afterAuthenticationOrder) {}
 
     /**
      * Measurement of the demand of keys.
@@ -131,10 +110,7 @@ public record RateLimitProperties(
      * @param enabled Whether to measure which limits the traffic would need. By default where the actuator endpoint
      *     ratelimits or the dashboard is exposed.
      */
-    public record Demand(@Nullable Boolean enabled) {
-
-        static final Demand DEFAULT = new Demand(null);
-    }
+    public record Demand(@Nullable Boolean enabled) {}
 
     /**
      * One throttle policy.
@@ -308,6 +284,39 @@ public record RateLimitProperties(
         }
     }
 
+    /**
+     * The delay of a policy's rejections.
+     *
+     * @param time the delay; zero for none; at most one minute, since clients and proxies time out then
+     */
+    public record RejectionDelay(Duration time) {
+
+        public static final RejectionDelay NONE = new RejectionDelay(Duration.ZERO);
+
+        /** @throws IllegalArgumentException if the time is negative or longer than one minute */
+        public RejectionDelay {
+            if (time.isNegative() || time.compareTo(Duration.ofMinutes(1)) > 0) {
+                throw new IllegalArgumentException(
+                        "rejection-delay must be between 0s and 1m, but was " + Rate.format(time));
+            }
+        }
+
+        /** Parses {@code 500ms}, {@code 2s} or {@code PT2S}. A number needs a unit. */
+        public static RejectionDelay of(String text) {
+            return new RejectionDelay(Rate.parseDuration(text.strip()));
+        }
+
+        public boolean isNone() {
+            return time.isZero();
+        }
+
+        /** Returns the delay as it is configured: {@code 2s}. */
+        @Override
+        public String toString() {
+            return Rate.format(time);
+        }
+    }
+
     /** Returns the names of the properties that a record binds. */
     static List<String> namesOf(Class<?> properties) {
         return Stream.of(properties.getRecordComponents())
@@ -352,8 +361,6 @@ public record RateLimitProperties(
             @DefaultValue("script") Strategy strategy,
             @DefaultValue("1.0") double localShare,
             @Nullable Boolean changes) {
-
-        static final Redis DEFAULT = new Redis(null, null, Duration.ofMillis(100), Strategy.SCRIPT, 1.0, null);
 
         /** Commands to take tokens by. */
         public enum Strategy {

@@ -298,17 +298,15 @@ class RateLimitedTests extends AnnotatedCalls {
                             (name, what, why) -> {},
                             ThrottleListener.NONE);
                     RateLimitedOperations operations = new RateLimitedOperations(
-                            Map.of(
-                                    "tiered",
-                                    new AnnotatedPolicy(
-                                            throttlers.get("tiered"), key, RequestCost.of(1), (name, what, why) -> {})),
+                            List.of(new AnnotatedPolicy(
+                                    throttlers.get("tiered"), key, RequestCost.of(1), (name, what, why) -> {})),
                             ThrottlePolicy.Mode.ENFORCE,
                             throttlers,
                             Current.NONE,
                             (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
-                    factory.addAdvisor(new RateLimitedAdvisor(() -> throttlers, () -> operations, () -> true));
+                    factory.addAdvisor(new RateLimitedAdvisor(() -> operations, () -> true));
                     Tiers tiers = (Tiers) factory.getProxy();
                     for (int i = 0; i < 3; i++) {
                         tiers.call("a", "gold");

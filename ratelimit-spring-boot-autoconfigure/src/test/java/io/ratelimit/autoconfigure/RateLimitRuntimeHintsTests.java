@@ -14,7 +14,7 @@ import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
-import io.ratelimit.policy.RejectionDelay;
+import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Collections;

@@ -14,6 +14,7 @@ import io.ratelimit.policy.RateLimitProperties.Headers;
 import io.ratelimit.policy.RateLimitProperties.Lease;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
 import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -18,7 +18,6 @@ final class ClientIpResolver {
     private final ClientIp clientIp;
     private final AtomicBoolean mayWarn = new AtomicBoolean(true);
 
-    /** @param clientIp the rules for proxies and networks */
     ClientIpResolver(ClientIp clientIp) {
         this.clientIp = clientIp;
     }

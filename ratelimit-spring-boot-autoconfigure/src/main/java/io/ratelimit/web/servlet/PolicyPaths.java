@@ -28,9 +28,9 @@ final class PolicyPaths {
         Map<PathPattern, BitSet> exclusions = new LinkedHashMap<>();
         for (int i = 0; i < policies.size(); i++) {
             RequestPolicy policy = policies.get(i);
-            onAllPaths.set(i, policy.paths().isEmpty());
-            add(inclusions, policy.paths(), i);
-            add(exclusions, policy.excludePaths(), i);
+            onAllPaths.set(i, policy.selection().paths().isEmpty());
+            add(inclusions, policy.selection().paths(), i);
+            add(exclusions, policy.selection().excludePaths(), i);
         }
         inclusions.forEach(included::add);
         exclusions.forEach(excluded::add);

@@ -18,7 +18,6 @@ public final class RateLimitFilter extends OncePerRequestFilter {
     private final String onceAttribute;
     private final ServerLimits.Late limits;
 
-    /** @param phase the phase of the enforced policies */
     RateLimitFilter(Phase phase, ServerLimits.Late limits) {
         this.phase = phase;
         this.onceAttribute = RateLimitFilter.class.getName() + "." + phase;

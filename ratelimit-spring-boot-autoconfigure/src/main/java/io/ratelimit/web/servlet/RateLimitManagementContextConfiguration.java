@@ -49,16 +49,8 @@ final class RateLimitManagementContextConfiguration {
     private final FilterRegistrations registrations;
 
     RateLimitManagementContextConfiguration(ApplicationContext context, RateLimitProperties properties) {
-        this.parent = parentOf(context);
+        this.parent = Objects.requireNonNull(context.getParent(), "a management context of its own must have a parent");
         this.registrations = new FilterRegistrations(properties, parent.getEnvironment());
-    }
-
-    private static ApplicationContext parentOf(ApplicationContext context) {
-        ApplicationContext parent = context.getParent();
-        if (parent == null) {
-            throw new IllegalStateException("a management context of its own must have a parent");
-        }
-        return parent;
     }
 
     @Bean
@@ -133,7 +125,7 @@ final class RateLimitManagementContextConfiguration {
     }
 
     @Bean
-    FilterRegistrationBean<DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
+    FilterRegistrationBean<FilterRegistrations.DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
         return asInParent(registrations.dispatches(limits));
     }
 

@@ -3,6 +3,7 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitedOperations;
+import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.Phase;
@@ -14,8 +15,10 @@ import io.ratelimit.web.servlet.rejection.RateLimitHeaders;
 import io.ratelimit.web.servlet.rejection.RejectionHandler;
 import io.ratelimit.web.servlet.rejection.Rejections;
 import io.swagger.v3.oas.models.OpenAPI;
+import jakarta.servlet.http.HttpServletRequest;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
+import org.jspecify.annotations.Nullable;
 import org.springdoc.core.customizers.GlobalOpenApiCustomizer;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ListableBeanFactory;
@@ -37,6 +40,8 @@ import org.springframework.core.env.Environment;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.core.context.SecurityContextHolderStrategy;
 import org.springframework.security.web.header.HeaderWriterFilter;
+import org.springframework.web.context.request.RequestContextHolder;
+import org.springframework.web.context.request.ServletRequestAttributes;
 import org.springframework.web.cors.CorsConfigurationSource;
 import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.ViewResolver;
@@ -169,7 +174,7 @@ public final class RateLimitWebServletAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean(name = FilterRegistrations.DISPATCHES)
-    FilterRegistrationBean<DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
+    FilterRegistrationBean<FilterRegistrations.DispatchFilter> rateLimitDispatchFilter(ServerLimits.Late limits) {
         return registrations().dispatches(limits);
     }
 
@@ -201,6 +206,37 @@ public final class RateLimitWebServletAutoConfiguration {
             boolean required = properties.policies().values().stream()
                     .anyMatch(policy -> policy.refundOn().contains("authenticated"));
             return new AuthenticationResults(required, contexts);
+        }
+    }
+
+    /** The request that Spring has bound to the current thread. Threads of asynchronous work usually have none. */
+    record BoundRequest(ServerLimits.Late limits) implements Current {
+
+        @Override
+        public @Nullable RequestFacts facts() {
+            return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
+                    ? facts(bound.getRequest())
+                    : null;
+        }
+
+        @Override
+        public void noteRejectedCall(RuntimeException rejected) {
+            if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
+                try {
+                    RequestLedger.of(bound.getRequest(), limits).rejectedCall(rejected);
+                } catch (IllegalStateException requestIsOver) {
+                    // there is no response to replace
+                }
+            }
+        }
+
+        /** Returns null if the request is over: a thread may outlive its request, and the container then denies all access. */
+        private @Nullable RequestFacts facts(HttpServletRequest request) {
+            try {
+                return RequestLedger.of(request, limits).facts(request);
+            } catch (IllegalStateException requestIsOver) {
+                return null;
+            }
         }
     }
 }

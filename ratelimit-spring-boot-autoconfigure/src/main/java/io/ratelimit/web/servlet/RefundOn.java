@@ -66,7 +66,6 @@ public final class RefundOn {
     /**
      * Returns whether the tokens of a request are given back.
      *
-     * @param status the status of the response
      * @param authenticated whether the request got past authentication
      */
     boolean covers(int status, boolean authenticated) {

@@ -1,14 +1,20 @@
 package io.ratelimit.web.servlet;
 
+import io.ratelimit.annotation.ActualCost;
 import io.ratelimit.annotation.RateLimitExceededException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.MethodParameter;
 import org.springframework.core.Ordered;
+import org.springframework.web.bind.support.WebDataBinderFactory;
+import org.springframework.web.context.request.NativeWebRequest;
 import org.springframework.web.method.support.HandlerMethodArgumentResolver;
+import org.springframework.web.method.support.ModelAndViewContainer;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.ModelAndView;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
@@ -79,6 +85,26 @@ final class RejectedCallResolver implements HandlerExceptionResolver, WebMvcConf
                     : null;
         } catch (IOException clientIsGone) {
             throw new UncheckedIOException(clientIsGone);
+        }
+    }
+
+    /** Resolves the {@link ActualCost} of the current request as an argument of a handler method. */
+    private record ActualCostResolver(ServerLimits.Late limits) implements HandlerMethodArgumentResolver {
+
+        @Override
+        public boolean supportsParameter(MethodParameter parameter) {
+            return parameter.getParameterType() == ActualCost.class;
+        }
+
+        @Override
+        public Object resolveArgument(
+                MethodParameter parameter,
+                @Nullable ModelAndViewContainer model,
+                NativeWebRequest request,
+                @Nullable WebDataBinderFactory binders) {
+            HttpServletRequest servletRequest = Objects.requireNonNull(
+                    request.getNativeRequest(HttpServletRequest.class), "a request of a servlet");
+            return RequestLedger.of(servletRequest, limits).reportedCosts();
         }
     }
 }

@@ -51,11 +51,7 @@ final class RequestLedger {
         return request.getAttribute(ATTRIBUTE) instanceof RequestLedger ledger ? ledger : null;
     }
 
-    /**
-     * Returns the ledger of a request; creates it for a request without one.
-     *
-     * @param limits the limits of the server
-     */
+    /** Returns the ledger of a request; creates it for a request without one. */
     static RequestLedger of(HttpServletRequest request, ServerLimits.Late limits) {
         RequestLedger ledger = find(request);
         if (ledger == null) {
@@ -271,7 +267,6 @@ final class RequestLedger {
         return current;
     }
 
-    /** Removes and returns the tokens of some policies. */
     private List<Answer> remove(Predicate<RequestPolicy> returnsTokens) {
         List<Answer> all = allTaken();
         List<Answer> returned = new ArrayList<>(all.size());

@@ -83,12 +83,10 @@ public final class RequestPolicies {
         return all;
     }
 
-    /** Returns the facts of a request. */
     ServletRequestFacts facts(HttpServletRequest request) {
         return new ServletRequestFacts(request, endpoints, clientIps);
     }
 
-    /** Returns whether any policy decides in a phase. */
     boolean decideIn(Phase phase) {
         return !Objects.requireNonNull(byPhase.get(phase)).policies().isEmpty();
     }
@@ -160,7 +158,6 @@ public final class RequestPolicies {
                 .toList();
     }
 
-    /** Returns the policy of a charge. */
     RequestPolicy of(Charge charge) {
         return Objects.requireNonNull(byName.get(charge.policy().name()));
     }

@@ -93,26 +93,6 @@ public record RequestPolicy(
         return throttler.policy();
     }
 
-    /** Returns the covered paths, below the context path. Empty for all paths. */
-    public List<PathPattern> paths() {
-        return selection.paths();
-    }
-
-    /** Returns the paths that the policy doesn't cover. */
-    public List<PathPattern> excludePaths() {
-        return selection.excludePaths();
-    }
-
-    /** Returns the covered methods, where GET includes HEAD. Empty for all methods. */
-    public Set<String> methods() {
-        return selection.methods();
-    }
-
-    /** Returns the condition of covered requests, or null if there is none. */
-    public @Nullable RequestCondition condition() {
-        return selection.condition();
-    }
-
     /**
      * Returns whether an allowed response may show the policy's level. The level of a bucket that clients share would show
      * each client the load of the others. A policy that gives the tokens of a success back is no limit to plan requests by.
@@ -136,12 +116,7 @@ public record RequestPolicy(
         return coversMethod(request) && (condition == null || condition.matches(request, policy.name(), failures));
     }
 
-    /**
-     * Returns whether the policy gives back the tokens of a request with this response.
-     *
-     * @param status the status of the response
-     * @param authenticated whether the request got past authentication with a user
-     */
+    /** Returns whether the policy gives back the tokens of a request with this response. */
     public boolean refunds(int status, boolean authenticated) {
         return refundOn != null && refundOn.covers(status, authenticated);
     }
@@ -185,7 +160,7 @@ public record RequestPolicy(
     }
 
     private boolean coversMethod(ServletRequestFacts request) {
-        return request.isPreflight() ? methods().contains("OPTIONS") : selection.covers(request.method());
+        return request.isPreflight() ? selection.methods().contains("OPTIONS") : selection.covers(request.method());
     }
 
     /** Returns whether the policy may cover requests to an endpoint. The condition is not considered. */
@@ -198,7 +173,7 @@ public record RequestPolicy(
     /** Returns whether one of the paths, such as {@code /items/special}, is one of those of an endpoint, {@code /items/{id}}. */
     private boolean hasPathBelow(PathContainer endpoint) {
         PathPattern pattern = PathPatternParser.defaultInstance.parse(endpoint.value());
-        for (PathPattern path : paths()) {
+        for (PathPattern path : selection.paths()) {
             if (pattern.matches(PathContainer.parsePath(path.getPatternString()))) {
                 return true;
             }
@@ -206,7 +181,6 @@ public record RequestPolicy(
         return false;
     }
 
-    /** Returns whether the policy covers a path. */
     public boolean covers(PathContainer path) {
         return selection.covers(RequestPath.of(path));
     }

@@ -61,13 +61,14 @@ record RequestPolicyReader(
         checkTier(configured);
         warnOfCost(configured);
         boolean keepsCharges = policy.phase() == Phase.BEFORE_AUTHENTICATION;
-        List<PathPattern> excluded =
-                new ArrayList<>(patterns(configured.property("exclude-paths"), policy.excludePaths()));
+        List<PathPattern> excluded = patterns(configured.property("exclude-paths"), policy.excludePaths());
         if (!keepsCharges) {
             excluded.addAll(excludedForAll);
         }
+        List<PathPattern> paths = patterns(configured.property("paths"), policy.paths());
+        paths.replaceAll(this::withoutTrailingSlash);
         RequestPolicy.Selection selection = new RequestPolicy.Selection(
-                withoutTrailingSlash(patterns(configured.property("paths"), policy.paths())),
+                paths,
                 excluded,
                 methods(configured.property("methods"), policy.methods()),
                 policies.condition(configured));
@@ -138,12 +139,7 @@ record RequestPolicyReader(
         }
     }
 
-    /** Removes the trailing slash of patterns, because paths of requests are compared without it. */
-    private List<PathPattern> withoutTrailingSlash(List<PathPattern> patterns) {
-        patterns.replaceAll(this::withoutTrailingSlash);
-        return List.copyOf(patterns);
-    }
-
+    /** Removes the trailing slash of a pattern, because paths of requests are compared without it. */
     private PathPattern withoutTrailingSlash(PathPattern pattern) {
         String text = pattern.getPatternString();
         return text.length() > 1 && text.endsWith("/") ? parser.parse(text.substring(0, text.length() - 1)) : pattern;

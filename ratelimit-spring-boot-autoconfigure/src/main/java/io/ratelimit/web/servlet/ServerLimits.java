@@ -9,7 +9,6 @@ import org.springframework.beans.factory.BeanFactory;
  * The limits of one server: the application's, or that of a management server with a port of its own.
  *
  * @param policies the policies, which find the charges of a request
- * @param rejections writes the responses to rejected requests
  */
 record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections rejections) {
 
@@ -19,7 +18,6 @@ record ServerLimits(Throttlers throttlers, RequestPolicies policies, Rejections 
         private final BeanFactory beans;
         private volatile @Nullable ServerLimits found;
 
-        /** @param beans the context of the server */
         Late(BeanFactory beans) {
             this.beans = beans;
         }

@@ -7,6 +7,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.ip.ClientIp;
+import io.ratelimit.web.servlet.RateLimitWebServletAutoConfiguration.BoundRequest;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
 import io.ratelimit.web.servlet.rejection.PolicyResponses;
 import io.ratelimit.web.servlet.rejection.RateLimitHeaders;

@@ -65,7 +65,9 @@ final class EndpointIndex {
                 methods.addAll(endpoint.methods());
                 if (!endpoint.key().equals(Endpoints.NONE)) {
                     patterns.add(endpoint.pattern().getPatternString());
-                    names.put(endpoint.key(), Name.of(endpoint.key(), endpoint.pattern()));
+                    names.put(
+                            endpoint.key(),
+                            new Name(endpoint.pattern().getPatternString(), Keys.part(endpoint.key(), true)));
                 }
             }
         }
@@ -107,7 +109,8 @@ final class EndpointIndex {
                 inOrder.sort(Comparator.comparing(Ranked::endpoint, Endpoint.order(method)));
             }
             for (Ranked one : inOrder) {
-                one.ranks()[number] = one.isTried(method) ? rank++ : NEVER;
+                boolean isTried = one.controller() || one.endpoint().admits(method); // a controller for any method
+                one.ranks()[number] = isTried ? rank++ : NEVER;
             }
         }
     }
@@ -266,25 +269,14 @@ final class EndpointIndex {
     }
 
     /** The texts of an endpoint that has a key: the pattern, and the key without differences of case. */
-    private record Name(String pattern, String folded) {
-
-        static Name of(String key, PathPattern pattern) {
-            return new Name(pattern.getPatternString(), Keys.part(key, true));
-        }
-    }
+    private record Name(String pattern, String folded) {}
 
     /**
      * An endpoint with its ranks.
      *
-     * @param controller whether it is a controller's
      * @param ranks the rank for each method, by the method's number; the lowest rank comes first
      */
     private record Ranked(Endpoint endpoint, boolean controller, int[] ranks) {
-
-        /** Returns whether Spring MVC tries the endpoint: a controller's also for a method that it doesn't admit. */
-        boolean isTried(String method) {
-            return controller || endpoint.admits(method);
-        }
 
         String key(String method) {
             return isHandler(method) ? endpoint.key() : Endpoints.NONE;

@@ -151,7 +151,6 @@ public final class Endpoints {
         return name.equals(servletName);
     }
 
-    /** Returns whether the request's servlet is the {@code DispatcherServlet}. */
     public boolean targetsDispatcher(HttpServletRequest request) {
         String target = request.getHttpServletMapping().getServletName();
         return target.isEmpty() || target.equals(servletName);

@@ -32,7 +32,6 @@ public final class PathIndex<T> {
     private final Node<T> root = new Node<>("");
     private boolean empty = true;
 
-    /** Adds a pattern. */
     public void add(PathPattern pattern, T value) {
         Entry<T> entry = new Entry<>(pattern, value);
         Node<T> node = root;

@@ -32,7 +32,6 @@ public final class RequestPath {
         return new RequestPath(text, true, null);
     }
 
-    /** Returns any path. */
     public static RequestPath of(PathContainer path) {
         StringBuilder text = new StringBuilder(path.value().length() + 1);
         for (Element element : path.elements()) {

@@ -2,7 +2,7 @@ package io.ratelimit.web.servlet.rejection;
 
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.policy.RejectionDelay;
+import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.EnumSet;
 import java.util.List;
@@ -41,7 +41,6 @@ public final class PolicyResponses {
         byName.put(policy, new PolicyResponse(Status.of(status), delay.time().toNanos(), shown));
     }
 
-    /** Returns the response of a policy. */
     PolicyResponse of(ThrottlePolicy policy) {
         PolicyResponse response = byName.get(policy.name());
         return response != null ? response : byName.computeIfAbsent(policy.name(), this::unknown);
@@ -51,7 +50,6 @@ public final class PolicyResponses {
         return new PolicyResponse(Status.TOO_MANY_REQUESTS, 0, common);
     }
 
-    /** Returns whether any policy has a delay. */
     boolean anyDelay() {
         return anyDelay;
     }
@@ -60,7 +58,6 @@ public final class PolicyResponses {
         return used.size() == 1 ? common : of(answer.policy()).headers;
     }
 
-    /** Returns whether the policy of an answer has headers. */
     public boolean show(Answer answer) {
         return headers(answer) != RateLimitHeaders.NONE;
     }

@@ -7,14 +7,16 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
 import java.util.List;
-import java.util.function.Supplier;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.InvalidMediaTypeException;
 import org.springframework.http.MediaType;
 import org.springframework.web.util.HtmlUtils;
 
-/** The body of a rejection: a problem (RFC 9457), one line of text, or a page, as the client prefers. */
-record RejectionBody(Form form, byte[] content) {
+/** The forms of the body of a rejection: a problem (RFC 9457), one line of text, or a page, as the client prefers. */
+enum RejectionBody {
+    PROBLEM("application/problem+json"),
+    TEXT("text/plain;charset=UTF-8"),
+    PAGE("text/html;charset=UTF-8");
 
     /** Contains no script and loads nothing, and is readable if the application's policy for content forbids the style. */
     private static final String PAGE_TEMPLATE = """
@@ -40,56 +42,42 @@ record RejectionBody(Form form, byte[] content) {
     /** The longest Accept header that is parsed, because a rejection has to stay cheap. Browsers send about 150 characters. */
     private static final int MAX_ACCEPT_LENGTH = 500;
 
-    /** The forms of a body. */
-    enum Form {
-        PROBLEM("application/problem+json"),
-        TEXT("text/plain;charset=UTF-8"),
-        PAGE("text/html;charset=UTF-8");
+    private final String type;
 
-        private final String type;
+    RejectionBody(String type) {
+        this.type = type;
+    }
 
-        Form(String type) {
-            this.type = type;
+    /** Returns the form that the client of a request prefers. A malformed or too long header prefers the problem. */
+    static RejectionBody of(HttpServletRequest request) {
+        String accept = request.getHeader(HttpHeaders.ACCEPT);
+        if (accept == null || accept.equals("*/*") || accept.length() > MAX_ACCEPT_LENGTH) {
+            return PROBLEM;
         }
-
-        /** Returns the form that the client of a request prefers. A malformed or too long header prefers the problem. */
-        static Form of(HttpServletRequest request) {
-            String accept = request.getHeader(HttpHeaders.ACCEPT);
-            if (accept == null || accept.equals("*/*") || accept.length() > MAX_ACCEPT_LENGTH) {
-                return PROBLEM;
-            }
-            try {
-                return of(MediaType.parseMediaTypes(accept));
-            } catch (InvalidMediaTypeException malformed) {
-                return PROBLEM;
-            }
-        }
-
-        /** Returns the form of the highest quality; of equal ones the problem, then the text. */
-        private static Form of(List<MediaType> ranges) {
-            double json = Math.max(
-                    quality(ranges, MediaType.APPLICATION_PROBLEM_JSON), quality(ranges, MediaType.APPLICATION_JSON));
-            double text = quality(ranges, MediaType.TEXT_PLAIN);
-            double page = quality(ranges, MediaType.TEXT_HTML);
-            return page > Math.max(json, text) ? PAGE : text > json ? TEXT : PROBLEM;
+        try {
+            return of(MediaType.parseMediaTypes(accept));
+        } catch (InvalidMediaTypeException malformed) {
+            return PROBLEM;
         }
     }
 
+    /** Returns the form of the highest quality; of equal ones the problem, then the text. */
+    private static RejectionBody of(List<MediaType> ranges) {
+        double json = Math.max(
+                quality(ranges, MediaType.APPLICATION_PROBLEM_JSON), quality(ranges, MediaType.APPLICATION_JSON));
+        double text = quality(ranges, MediaType.TEXT_PLAIN);
+        double page = quality(ranges, MediaType.TEXT_HTML);
+        return page > Math.max(json, text) ? PAGE : text > json ? TEXT : PROBLEM;
+    }
+
     /**
-     * Returns the built-in body of a rejection.
+     * Returns the built-in text or page.
      *
      * @param title the name of the status
      * @param retryNanos the time after which the client may retry; zero or less if time doesn't help
-     * @param problem supplies the problem
      */
-    static RejectionBody of(Form form, String title, String detail, long retryNanos, Supplier<String> problem) {
-        String content =
-                switch (form) {
-                    case PROBLEM -> problem.get();
-                    case TEXT -> detail + "\n";
-                    case PAGE -> page(title, detail, retryNanos);
-                };
-        return new RejectionBody(form, content.getBytes(StandardCharsets.UTF_8));
+    String content(String title, String detail, long retryNanos) {
+        return this == PAGE ? page(title, detail, retryNanos) : detail + "\n";
     }
 
     private static String page(String title, String detail, long retryNanos) {
@@ -120,16 +108,16 @@ record RejectionBody(Form form, byte[] content) {
                 .orElse(0.0);
     }
 
-    void write(HttpServletRequest request, HttpServletResponse response) throws IOException {
-        response.setContentType(form.type);
+    void write(byte[] content, HttpServletRequest request, HttpServletResponse response) throws IOException {
+        response.setContentType(type);
         response.setContentLength(content.length);
         if (!request.getMethod().equals("HEAD")) {
-            write(response);
+            write(content, response);
         }
     }
 
     /** Writes to the stream, or to the writer if the application has already called {@code getWriter}. */
-    private void write(HttpServletResponse response) throws IOException {
+    private static void write(byte[] content, HttpServletResponse response) throws IOException {
         ServletOutputStream stream;
         try {
             stream = response.getOutputStream();

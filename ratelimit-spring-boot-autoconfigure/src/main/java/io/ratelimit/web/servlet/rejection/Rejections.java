@@ -2,16 +2,24 @@ package io.ratelimit.web.servlet.rejection;
 
 import io.micrometer.common.KeyValue;
 import io.ratelimit.Decision;
-import io.ratelimit.Decision.Answer;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.TimeSource;
 import io.ratelimit.annotation.RateLimitExceededException;
+import io.ratelimit.annotation.RateLimitInterruptedException;
 import io.ratelimit.web.servlet.endpoint.Endpoints;
-import io.ratelimit.web.servlet.rejection.RejectionBody.Form;
+import io.ratelimit.web.servlet.rejection.DelayedRejections.DelayedRejection;
+import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.UndeclaredThrowableException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import org.jspecify.annotations.Nullable;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.i18n.LocaleContextHolder;
 import org.springframework.http.HttpHeaders;
@@ -33,21 +41,27 @@ public final class Rejections {
             "{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\","
                     + "\"title\":\"Service Unavailable\",\"status\":503,\"detail\":\"" + INTERRUPTED + "\"}";
 
+    private static final int MAX_WRAPPERS = 10;
+
+    /** They describe the replaced body: a client that unzips the rejection, or caches it under an ETag, reads nonsense. */
+    private static final List<String> BODY_HEADERS = List.of(
+            HttpHeaders.CONTENT_ENCODING,
+            HttpHeaders.CONTENT_LANGUAGE,
+            HttpHeaders.CONTENT_DISPOSITION,
+            HttpHeaders.CONTENT_LOCATION,
+            HttpHeaders.CONTENT_RANGE,
+            HttpHeaders.ETAG,
+            HttpHeaders.LAST_MODIFIED);
+
     private final RejectionHandler handler;
     private final PolicyResponses responses;
-    private final ThrottleListener listener;
     private final DelayedRejections delayed;
     private final RejectionCors cors;
 
     private Rejections(
-            RejectionHandler handler,
-            PolicyResponses responses,
-            ThrottleListener listener,
-            DelayedRejections delayed,
-            RejectionCors cors) {
+            RejectionHandler handler, PolicyResponses responses, DelayedRejections delayed, RejectionCors cors) {
         this.handler = handler;
         this.responses = responses;
-        this.listener = listener;
         this.delayed = delayed;
         this.cors = cors;
     }
@@ -57,7 +71,6 @@ public final class Rejections {
      *
      * @param responses the headers and the delay of each policy
      * @param listener is notified of delayed rejections
-     * @param endpoints the endpoints, which decide whether Spring MVC handles a request
      * @param cors the CORS configuration for requests without one in Spring MVC
      */
     public static Rejections of(
@@ -67,16 +80,15 @@ public final class Rejections {
             ThrottleListener listener,
             Endpoints endpoints,
             CorsConfigurationSource cors) {
-        DelayedRejections delayed = new DelayedRejections(responses, time);
-        return new Rejections(handler, responses, listener, delayed, new RejectionCors(endpoints, cors));
+        DelayedRejections delayed = new DelayedRejections(responses, time, listener);
+        return new Rejections(handler, responses, delayed, new RejectionCors(endpoints, cors));
     }
 
     /** Returns the rejections of another server. Both share the limit of delayed rejections. */
     public Rejections forServer(RejectionHandler handler, Endpoints endpoints, CorsConfigurationSource cors) {
-        return new Rejections(handler, responses, listener, delayed, new RejectionCors(endpoints, cors));
+        return new Rejections(handler, responses, delayed, new RejectionCors(endpoints, cors));
     }
 
-    /** Returns the responses of the policies. */
     public PolicyResponses responses() {
         return responses;
     }
@@ -89,9 +101,7 @@ public final class Rejections {
     /** Rejects a request; the caller has given its tokens back. */
     public void reject(HttpServletRequest request, HttpServletResponse response, Decision decision) throws IOException {
         begin(request, response);
-        if (delayed.defer(request, decision)) {
-            reportDelayed(decision);
-        } else {
+        if (!delayed.defer(request, decision)) {
             write(request, response, decision);
         }
     }
@@ -99,14 +109,6 @@ public final class Rejections {
     private void begin(HttpServletRequest request, HttpServletResponse response) {
         request.setAttribute(REJECTED, true);
         responses.remove(response);
-    }
-
-    private void reportDelayed(Decision decision) {
-        for (Answer denial : decision.denials()) {
-            if (delayed.delays(denial.policy())) {
-                listener.eventOccurred(denial.policy(), ThrottleListener.Event.DELAYED);
-            }
-        }
     }
 
     /**
@@ -119,7 +121,7 @@ public final class Rejections {
         DelayedRejection rejection = DelayedRejection.claim(dispatched);
         if (rejection != null && !response.isCommitted()) {
             response.resetBuffer();
-            write(rejection.request(), response, delayed.decision(rejection));
+            write(rejection.request(), response, rejection.decision());
         }
         return rejection != null;
     }
@@ -138,7 +140,7 @@ public final class Rejections {
     private boolean mayRunCodeOfApplication(HttpServletRequest request) {
         return !(handler instanceof ProblemRejectionHandler)
                 || request.getHeader(HttpHeaders.ORIGIN) != null
-                || Form.of(request) == Form.PAGE;
+                || RejectionBody.of(request) == RejectionBody.PAGE;
     }
 
     /**
@@ -184,11 +186,11 @@ public final class Rejections {
     public boolean rejectCall(
             HttpServletRequest request, HttpServletResponse response, Throwable failure, Runnable beforeAnswer)
             throws IOException {
-        RuntimeException rejected = RejectedCalls.find(failure);
+        RuntimeException rejected = rejectedCall(failure);
         if (rejected == null || response.isCommitted()) {
             return false;
         }
-        RejectedCalls.resetBody(response);
+        resetBody(response);
         if (rejected instanceof RateLimitExceededException exceeded) {
             beforeAnswer.run();
             reject(request, response, exceeded.decision());
@@ -199,12 +201,40 @@ public final class Rejections {
     }
 
     /**
+     * Returns the exception of a call that was denied or interrupted, or null if something else failed. Looks through exceptions that wrap any failure,
+     * but not through the application's own: the application answers those.
+     */
+    private static @Nullable RuntimeException rejectedCall(Throwable failure) {
+        Throwable current = failure;
+        for (int i = 0; i < MAX_WRAPPERS && current != null; i++) {
+            if (current instanceof RateLimitExceededException || current instanceof RateLimitInterruptedException) {
+                return (RuntimeException) current;
+            }
+            current = isWrapper(current) ? current.getCause() : null;
+        }
+        return null;
+    }
+
+    private static boolean isWrapper(Throwable failure) {
+        return failure instanceof CompletionException
+                || failure instanceof ExecutionException
+                || failure instanceof ServletException
+                || failure instanceof UndeclaredThrowableException
+                || failure instanceof InvocationTargetException;
+    }
+
+    /** Removes the body that the application had begun, and the headers that describe it. */
+    private static void resetBody(HttpServletResponse response) {
+        response.resetBuffer();
+        response.setLocale(null); // servers keep it beside the header
+        BODY_HEADERS.forEach(name -> response.setHeader(name, null));
+    }
+
+    /**
      * Answers 503 to a request whose thread was interrupted while it waited for tokens, as when the server stops. No policy
      * has denied the request, so the {@link RejectionHandler} isn't called.
      *
      * <p>The thread's interrupt status is cleared meanwhile: Tomcat writes nothing on an interrupted thread.
-     *
-     * @param beforeAnswer runs before the response is written
      */
     public void rejectInterrupted(HttpServletRequest request, HttpServletResponse response, Runnable beforeAnswer)
             throws IOException {
@@ -216,8 +246,11 @@ public final class Rejections {
             response.setStatus(HttpServletResponse.SC_SERVICE_UNAVAILABLE);
             response.setHeader(HttpHeaders.CACHE_CONTROL, "no-store");
             response.setHeader(HttpHeaders.RETRY_AFTER, "1");
-            RejectionBody.of(Form.of(request), "Service Unavailable", INTERRUPTED, 1, () -> INTERRUPTED_PROBLEM)
-                    .write(request, response);
+            RejectionBody body = RejectionBody.of(request);
+            String content = body == RejectionBody.PROBLEM
+                    ? INTERRUPTED_PROBLEM
+                    : body.content("Service Unavailable", INTERRUPTED, 1);
+            body.write(content.getBytes(StandardCharsets.UTF_8), request, response);
             response.flushBuffer();
         } finally {
             if (interrupted) {

@@ -6,9 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.policy.RejectionDelay;
+import io.ratelimit.policy.RateLimitProperties.RejectionDelay;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.ServletRequest;
@@ -30,7 +31,7 @@ class DelayedRejectionsTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
     private final PolicyResponses responses = new PolicyResponses(RateLimitHeaders.NONE);
-    private final DelayedRejections late = new DelayedRejections(responses, time);
+    private final DelayedRejections late = new DelayedRejections(responses, time, ThrottleListener.NONE);
     private final Decision denied = denied("api");
 
     @BeforeEach
@@ -178,8 +179,8 @@ class DelayedRejectionsTests {
         listener(request).onTimeout(null);
     }
 
-    private static DelayedRejection listener(MockHttpServletRequest request) {
-        return (DelayedRejection)
+    private static DelayedRejections.DelayedRejection listener(MockHttpServletRequest request) {
+        return (DelayedRejections.DelayedRejection)
                 ((MockAsyncContext) request.getAsyncContext()).getListeners().get(0);
     }
 
