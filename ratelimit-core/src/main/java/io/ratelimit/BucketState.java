@@ -219,13 +219,9 @@ final class BucketState {
      *       can have brought and by the tokens by which the capacity fell; none while calls wait.
      * </ul>
      *
+     * @param kept the tokens of the same take that the call keeps
      * @return false if this state was closed
      */
-    boolean giveBack(long tokens, @Nullable Receipt receipt, TimeSource time) {
-        return giveBack(tokens, 0, receipt, time);
-    }
-
-    /** Like {@link #giveBack(long, Receipt, TimeSource)}, for a take of which the call keeps other tokens. */
     boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
         long price = scale.price(tokens);
         if (receipt == null || receipt.state() == this) {
@@ -359,11 +355,9 @@ final class BucketState {
 
     /** Closes this state, which must be open, and returns an equal one that {@linkplain #replaces replaces} it. */
     synchronized BucketState copy() {
-        BucketState copy = new BucketState(scale, 0);
-        copy.fullAt = (long) FULL_AT.getAndSet(this, CLOSED);
-        backlog = backlog.identifiedAt(copy.fullAt - scale.full());
-        copy.backlog = backlog;
-        return copy;
+        long seen = (long) FULL_AT.getAndSet(this, CLOSED);
+        backlog = backlog.identifiedAt(seen - scale.full());
+        return new BucketState(scale, seen, 0, backlog);
     }
 
     /**

@@ -76,10 +76,16 @@ public final class Decision extends Verdict implements Serializable {
             this.shared = shared;
         }
 
-        private Answer(Answer numbers, Charge charge, @Nullable Object receipt, boolean fallback, boolean shared) {
-            super(numbers);
+        private Answer(
+                Answer earlier,
+                Duration elapsed,
+                Charge charge,
+                @Nullable Object note,
+                boolean fallback,
+                boolean shared) {
+            super(earlier, elapsed);
             this.charge = charge;
-            this.receipt = receipt;
+            this.receipt = note;
             this.fallback = fallback;
             this.shared = shared;
         }
@@ -185,7 +191,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer for another charge to the same bucket. */
         public Answer withCharge(Charge charge) {
-            return new Answer(this, charge, receipt, fallback, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared);
         }
 
         /** Returns this answer with another time to retry, of at most 292 years. */
@@ -195,17 +201,17 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer with the store's private note about the taken tokens. */
         public Answer withReceipt(Object receipt) {
-            return new Answer(this, charge, receipt, fallback, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared);
         }
 
         /** Returns this answer as that of an overflow bucket or not. */
         public Answer withShared(boolean shared) {
-            return new Answer(this, charge, receipt, fallback, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared);
         }
 
         /** Returns this answer as a fallback's answer to the charge of a backend that failed. */
         public Answer asFallback(Charge charge) {
-            return new Answer(this, charge, receipt, true, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, true, shared);
         }
 
         /**
@@ -214,9 +220,7 @@ public final class Decision extends Verdict implements Serializable {
          * @throws ArithmeticException if the duration exceeds 292 years
          */
         public Answer after(Duration elapsed) {
-            long retry = nearer(retryNanos(), elapsed);
-            long next = nearer(nextTokenNanos(), elapsed);
-            return new Answer(this, outcome(), retry, waitNanos(), next, nearer(resetNanos(), elapsed));
+            return new Answer(this, elapsed, charge, receipt, fallback, shared);
         }
 
         @Override
@@ -249,7 +253,7 @@ public final class Decision extends Verdict implements Serializable {
     }
 
     private Decision(Decision same, List<Answer> shadows) {
-        super(same);
+        super(same, Duration.ZERO);
         this.answers = same.answers;
         this.shadows = List.copyOf(shadows);
     }

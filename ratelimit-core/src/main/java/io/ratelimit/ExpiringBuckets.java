@@ -4,10 +4,10 @@ import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import com.github.benmanes.caffeine.cache.Expiry;
 import com.github.benmanes.caffeine.cache.Policy.VarExpiration;
-import com.github.benmanes.caffeine.cache.RemovalCause;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
@@ -71,16 +71,11 @@ final class ExpiringBuckets {
                 .ticker(ticker)
                 .scheduler(scheduler)
                 .executor(MAINTENANCE)
-                .expireAfter(new Lifetime())
-                .evictionListener(this::close)
+                .expireAfter(Expiry.<String, BucketState>writing(
+                        (key, state) -> Duration.ofNanos(lifetime(state, ticker.read()))))
+                .<String, BucketState>evictionListener((key, state, cause) -> close(Objects.requireNonNull(state)))
                 .build();
         this.expiration = cache.policy().expireVariably().orElseThrow();
-    }
-
-    private void close(@Nullable String key, @Nullable BucketState state, RemovalCause cause) {
-        if (state != null) {
-            close(state);
-        }
     }
 
     private void close(BucketState state) {
@@ -232,25 +227,6 @@ final class ExpiringBuckets {
     /** Evicts the buckets that are due. */
     void cleanUp() {
         cache.cleanUp();
-    }
-
-    /** The life of a bucket after a write to the map; a look-up changes nothing. */
-    private static final class Lifetime implements Expiry<String, BucketState> {
-
-        @Override
-        public long expireAfterCreate(String key, BucketState state, long nanos) {
-            return lifetime(state, nanos);
-        }
-
-        @Override
-        public long expireAfterUpdate(String key, BucketState state, long nanos, long left) {
-            return lifetime(state, nanos);
-        }
-
-        @Override
-        public long expireAfterRead(String key, BucketState state, long nanos, long left) {
-            return left;
-        }
     }
 
     /** The states of buckets by the hashes of their keys: a way past the map. Thread-safe and lock-free. */

@@ -118,12 +118,8 @@ final class LocalBucketStore implements BucketStore {
     @Override
     public void giveBack(List<Answer> taken) {
         for (int i = taken.size() - 1; i >= 0; i--) {
-            giveBack(taken.get(i));
+            giveBack(taken.get(i), 0);
         }
-    }
-
-    private void giveBack(Answer taken) {
-        giveBack(taken, 0);
     }
 
     private void giveBack(Answer taken, long kept) {

@@ -76,10 +76,6 @@ final class TickScale {
     private final long advance;
     private final long advancedUntil;
 
-    private TickScale(BucketSpec spec, Rate rate, long nanos, long stepNanos, long perStep, long perToken) {
-        this(spec, rate, nanos, stepNanos, perStep, perToken, null);
-    }
-
     private TickScale(
             BucketSpec spec,
             Rate rate,
@@ -155,7 +151,7 @@ final class TickScale {
         long common =
                 BigInteger.valueOf(tokens).gcd(BigInteger.valueOf(periodNanos)).longValueExact();
         if (tokens / common <= MAX_TICKS_PER_NANOSECOND) {
-            return new TickScale(spec, spec.rate(), nanos, 1, tokens / common, periodNanos / common);
+            return new TickScale(spec, spec.rate(), nanos, 1, tokens / common, periodNanos / common, null);
         }
         return ofMicroseconds(spec, nanos, tokens, periodNanos);
     }
@@ -167,7 +163,7 @@ final class TickScale {
         BigInteger d = BigInteger.valueOf(periodNanos).divide(common);
         long maxPerStep = MAX_TICKS_PER_NANOSECOND * MICROSECOND;
         if (n.compareTo(BigInteger.valueOf(maxPerStep)) <= 0) {
-            return new TickScale(spec, spec.rate(), nanos, MICROSECOND, n.longValueExact(), d.longValueExact());
+            return new TickScale(spec, spec.rate(), nanos, MICROSECOND, n.longValueExact(), d.longValueExact(), null);
         }
         return rounded(spec, nanos, n, d, maxPerStep);
     }
@@ -181,7 +177,7 @@ final class TickScale {
         long perToken = d.multiply(BigInteger.valueOf(maxPerStep)).divide(n).longValueExact();
         long perStep = n.multiply(BigInteger.valueOf(perToken)).divide(d).longValueExact();
         Rate rate = new Rate(perStep, Duration.ofNanos(MICROSECOND * perToken));
-        return new TickScale(spec, rate, nanos, MICROSECOND, perStep, perToken);
+        return new TickScale(spec, rate, nanos, MICROSECOND, perStep, perToken, null);
     }
 
     BucketSpec spec() {

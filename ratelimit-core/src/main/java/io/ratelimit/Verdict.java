@@ -64,10 +64,6 @@ abstract sealed class Verdict permits Decision, Answer {
         this.resetNanos = reset;
     }
 
-    Verdict(Verdict same) {
-        this(same.outcome, same.remaining, same.retryNanos, same.waitNanos, same.nextTokenNanos, same.resetNanos);
-    }
-
     /** Creates a verdict that is given later than another one. Each time to come is shorter, but stays above zero. */
     Verdict(Verdict earlier, Duration elapsed) {
         this(
@@ -80,7 +76,7 @@ abstract sealed class Verdict permits Decision, Answer {
     }
 
     /** Returns a time to come as it is later. Zero means never, or already, and so stays zero. */
-    static long nearer(long nanos, Duration elapsed) {
+    private static long nearer(long nanos, Duration elapsed) {
         return nanos == 0 ? 0 : Math.max(1, nanos - elapsed.toNanos());
     }
 

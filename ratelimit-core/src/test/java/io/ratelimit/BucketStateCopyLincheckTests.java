@@ -29,7 +29,7 @@ public class BucketStateCopyLincheckTests {
     public void giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         boolean back = false;
         while (!back) {
-            back = state.giveBack(tokens, null, () -> millis * 1_000_000L);
+            back = state.giveBack(tokens, 0, null, () -> millis * 1_000_000L);
         }
     }
 

@@ -23,7 +23,7 @@ public class BucketStateLincheckTests {
 
     @Operation
     public boolean giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        return state.giveBack(tokens, null, () -> millis * 1_000_000L);
+        return state.giveBack(tokens, 0, null, () -> millis * 1_000_000L);
     }
 
     @Operation
