@@ -109,15 +109,8 @@ public final class FailoverBucketStore implements BucketStore {
         this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
         this.denials = new RememberedDenials(deadline.time());
         this.leases = store instanceof LeasingBucketStore leasing
-                ? new Leases(deadline.time(), leasing, this::renew, background)
+                ? new Leases(deadline.time(), leasing, calls::run, background)
                 : null;
-    }
-
-    private void renew(Runnable renewal) {
-        calls.call(() -> {
-            renewal.run();
-            return true;
-        });
     }
 
     /**
@@ -191,10 +184,7 @@ public final class FailoverBucketStore implements BucketStore {
             fallback.giveBack(ofFallback);
         }
         if (!ofStore.isEmpty()) {
-            calls.call(() -> {
-                store.giveBack(ofStore);
-                return true;
-            });
+            calls.run(() -> store.giveBack(ofStore));
             ofStore.forEach(answer -> denials.forget(answer.charge()));
         }
     }
@@ -275,12 +265,9 @@ public final class FailoverBucketStore implements BucketStore {
         if (leases != null) {
             leases.forget(charge);
         }
-        Boolean done = calls.call(() -> {
-            store.reset(charge);
-            return true;
-        });
+        boolean done = calls.run(() -> store.reset(charge));
         denials.forget(charge);
-        if (done == null) {
+        if (!done) {
             throw new BackendException(calls.name() + " is unavailable, and the bucket may still exist");
         }
     }

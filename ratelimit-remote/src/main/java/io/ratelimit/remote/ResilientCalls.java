@@ -91,6 +91,15 @@ final class ResilientCalls implements Backend {
         return call(() -> Optional.of(call.get()), congested -> none).orElse(null);
     }
 
+    /** Makes a call that returns nothing, once at most. Returns false if it failed or wasn't made. */
+    boolean run(Runnable call) {
+        Supplier<Boolean> made = () -> {
+            call.run();
+            return true;
+        };
+        return call(made, congested -> false);
+    }
+
     /** Makes a call, once at most. Returns its result; the fallback's answer if it failed or wasn't made. */
     <T> T call(Supplier<T> call, Fallback<T> fallback) {
         if (deadline.hasFailed()) {

@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -66,11 +67,6 @@ public final class Leases {
                 .build();
     }
 
-    /** Takes charges from the store, with requests for leases. */
-    public interface Taker {
-        Decision take(List<Charge> charges, List<LeaseRequest> requests);
-    }
-
     /** Returns whether a lease may decide one of the charges. */
     public static boolean anyMayLease(List<Charge> charges) {
         for (int i = 0; i < charges.size(); i++) {
@@ -91,9 +87,9 @@ public final class Leases {
      * Takes all of the charges or none: first from leases, and then from the store what no lease has. If a charge is
      * denied, tokens that were taken from leases go back to them.
      *
-     * @param taker takes the charges for which no lease has the tokens
+     * @param taker takes the charges for which no lease has the tokens, with requests for leases
      */
-    public Decision take(List<Charge> charges, Taker taker) {
+    public Decision take(List<Charge> charges, BiFunction<List<Charge>, List<LeaseRequest>, Decision> taker) {
         List<Answer> leased = new ArrayList<>(charges.size());
         List<Charge> rest = new ArrayList<>(0);
         for (int i = 0; i < charges.size(); i++) {
@@ -110,11 +106,15 @@ public final class Leases {
         return rest.isEmpty() ? Decision.of(leased) : take(charges, leased, rest, taker);
     }
 
-    private Decision take(List<Charge> charges, List<Answer> leased, List<Charge> rest, Taker taker) {
+    private Decision take(
+            List<Charge> charges,
+            List<Answer> leased,
+            List<Charge> rest,
+            BiFunction<List<Charge>, List<LeaseRequest>, Decision> taker) {
         List<LeaseRequest> requests = new ArrayList<>(rest.size());
         try {
             rest.forEach(charge -> addRequest(charge, requests));
-            Decision decision = taker.take(rest, requests);
+            Decision decision = taker.apply(rest, requests);
             if (!decision.allowed()) {
                 leased.forEach(this::giveBack);
             }
