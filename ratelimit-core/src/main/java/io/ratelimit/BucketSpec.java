@@ -8,15 +8,17 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 
 /**
- * The capacity and the refill rate of a token bucket. A new bucket is full. From empty to full it may take at most ten
- * years.
+ * The capacity and the refill rate of a token bucket, and how many calls may be in flight at a time. A new bucket is full.
+ * From empty to full it may take at most ten years. {@link #inFlight(int)} creates a spec without a rate.
  *
  * @param rate the speed at which tokens come back
  * @param capacity the tokens of a full bucket, and so the largest burst; from 1 to 10^12
  * @param refill whether tokens come back one by one or a period's worth at a time
  * @param zone the zone of the days, weeks or months of calendar refill; UTC for any other refill
+ * @param inFlight the calls of a key that may run at a time, at most 1,000,000; 0 for any number. Only {@link Throttlers}
+ *     count calls in flight
  */
-public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
+public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, int inFlight) {
 
     /** The manner in which tokens come back. */
     public enum Refill {
@@ -30,10 +32,14 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
 
     static final long MAX_CAPACITY = 1_000_000_000_000L;
     private static final long MAX_NANOS_TO_FULL = Duration.ofDays(3650).toNanos();
+    private static final int MAX_IN_FLIGHT = 1_000_000;
+
+    /** The rate of a spec without one: more than any call uses. */
+    private static final Rate UNLIMITED = new Rate(10_000, Duration.ofNanos(1_000));
 
     /**
-     * @throws IllegalArgumentException if the capacity or the time from empty to full is outside its range, or the
-     *     calendar has no such period
+     * @throws IllegalArgumentException if the capacity, the time from empty to full or the number of calls in flight is
+     *     outside its range, or the calendar has no such period
      */
     public BucketSpec {
         zone = refill == Refill.CALENDAR ? zone : ZoneOffset.UTC;
@@ -48,6 +54,16 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
                 "the time from empty to full",
                 "at most ten years",
                 capacity + " tokens at " + rate + ": raise the rate or lower the capacity");
+        check(inFlight >= 0 && inFlight <= MAX_IN_FLIGHT, "in-flight", "between 1 and 1,000,000", inFlight);
+    }
+
+    /**
+     * Creates a spec without a limit of the calls in flight.
+     *
+     * @throws IllegalArgumentException as the other constructor
+     */
+    public BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
+        this(rate, capacity, refill, zone, 0);
     }
 
     /**
@@ -79,6 +95,43 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
     }
 
     /**
+     * Returns a spec without a rate, which only limits how many calls of a key are in flight.
+     *
+     * @param calls the calls that may run at a time, from 1 to 1,000,000
+     * @throws IllegalArgumentException if the number is outside its range
+     */
+    public static BucketSpec inFlight(int calls) {
+        return new BucketSpec(UNLIMITED, MAX_CAPACITY, Refill.GREEDY).withInFlight(calls);
+    }
+
+    /**
+     * Returns this spec with a limit of the calls in flight.
+     *
+     * @param calls the calls that may run at a time, from 1 to 1,000,000
+     * @throws IllegalArgumentException if the number is outside its range
+     */
+    public BucketSpec withInFlight(int calls) {
+        check(calls >= 1, "in-flight", "between 1 and 1,000,000", calls);
+        return new BucketSpec(rate, capacity, refill, zone, calls);
+    }
+
+    /** Returns whether the spec has a rate and a capacity, beside a limit of the calls in flight or without one. */
+    public boolean hasRate() {
+        return inFlight == 0 || !rate.equals(UNLIMITED) || capacity != MAX_CAPACITY;
+    }
+
+    /**
+     * Returns this spec with what it doesn't have from another one: the rate and the capacity with their refill, or the
+     * limit of the calls in flight.
+     */
+    public BucketSpec orElse(BucketSpec other) {
+        if (!hasRate()) {
+            return other.withInFlight(inFlight);
+        }
+        return inFlight == 0 && other.inFlight > 0 ? withInFlight(other.inFlight) : this;
+    }
+
+    /**
      * Returns this spec with another rate. A capacity of one period's tokens, the default, follows the rate; any other
      * stays.
      *
@@ -103,7 +156,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
      * @throws IllegalArgumentException if the time from empty to full is then outside its range
      */
     public BucketSpec withRefill(Refill refill) {
-        return new BucketSpec(rate, capacity, refill, zone);
+        return new BucketSpec(rate, capacity, refill, zone, inFlight);
     }
 
     /**
@@ -112,7 +165,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
      * @throws IllegalArgumentException if the calendar has no such period as the rate
      */
     public BucketSpec withCalendar(ZoneId zone) {
-        return new BucketSpec(rate, capacity, Refill.CALENDAR, zone);
+        return new BucketSpec(rate, capacity, Refill.CALENDAR, zone, inFlight);
     }
 
     /**
@@ -122,7 +175,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
      *     calendar has no such period
      */
     public BucketSpec with(Rate rate, long capacity) {
-        return new BucketSpec(rate, capacity, refill, zone);
+        return new BucketSpec(rate, capacity, refill, zone, inFlight);
     }
 
     /** Returns the longest time from empty to full, rounded up to whole nanoseconds; of months, the mean time. */
@@ -153,9 +206,14 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone) {
         return Math.multiplyHigh(a, b) == 0 && a * b > 0 ? a * b : Long.MAX_VALUE;
     }
 
-    /** Returns the spec in words: {@code 600/1m, capacity 800}. */
+    /** Returns the spec in words: {@code 600/1m, capacity 800, 4 in flight}. */
     @Override
     public String toString() {
+        String calls = inFlight + " in flight";
+        return hasRate() ? bucket() + (inFlight == 0 ? "" : ", " + calls) : calls;
+    }
+
+    private String bucket() {
         return rate + ", capacity " + capacity
                 + switch (refill) {
                     case GREEDY -> "";

@@ -24,6 +24,8 @@ public final class Decision extends Verdict implements Serializable {
         ALLOWED,
         /** The bucket has too few tokens now; it will have enough after the retry time. */
         DENIED,
+        /** As many calls of the key run as may run at a time; the retry time is about that of the next one to end. */
+        TOO_MANY_IN_FLIGHT,
         /** The call may wait, but not as long as its tokens need; it can be retried after the retry time. */
         TOO_LONG,
         /** The call may wait, but its policy's queue is full; it can be retried after the retry time. */
@@ -37,7 +39,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns whether the same call can be allowed after the retry time. */
         public boolean isTemporary() {
-            return this == DENIED || this == TOO_LONG || this == QUEUE_FULL || this == BACKEND_FAILED;
+            return this != ALLOWED && this != NEVER_FITS && this != MISSING_KEY;
         }
     }
 
@@ -233,29 +235,34 @@ public final class Decision extends Verdict implements Serializable {
 
     private final transient List<Answer> answers;
     private final transient List<Answer> shadows;
+    private final transient List<HeldSlot> held;
 
     private Decision(Outcome outcome, long remaining, long retry, long wait, long next, long reset) {
         super(outcome, remaining, retry, wait, next, reset);
         this.answers = List.of();
         this.shadows = List.of();
+        this.held = List.of();
     }
 
     private Decision(List<Answer> answers) {
         super(answers);
         this.answers = List.copyOf(answers);
         this.shadows = List.of();
+        this.held = List.of();
     }
 
     Decision(BucketState state, long cost, long taken, long nanos, long maxWaitNanos) {
         super(state, cost, taken, nanos, maxWaitNanos);
         this.answers = List.of();
         this.shadows = List.of();
+        this.held = List.of();
     }
 
-    private Decision(Decision same, List<Answer> shadows) {
+    private Decision(Decision same, List<Answer> shadows, List<HeldSlot> held) {
         super(same, Duration.ZERO);
         this.answers = same.answers;
-        this.shadows = List.copyOf(shadows);
+        this.shadows = shadows;
+        this.held = held;
     }
 
     private Decision(Decision earlier, Duration elapsed) {
@@ -263,6 +270,7 @@ public final class Decision extends Verdict implements Serializable {
         this.answers =
                 earlier.answers.stream().map(answer -> answer.after(elapsed)).toList();
         this.shadows = earlier.shadows;
+        this.held = earlier.held;
     }
 
     /**
@@ -273,9 +281,35 @@ public final class Decision extends Verdict implements Serializable {
         return answers.isEmpty() ? NOTHING_ASKED : new Decision(answers);
     }
 
-    /** Returns this decision with the answers of the shadow policies that would have allowed the call. */
-    Decision withShadows(List<Answer> shadows) {
-        return new Decision(this, shadows);
+    /** Returns this decision with what the decision of a shadow policy took. */
+    Decision withShadow(Decision shadow) {
+        return new Decision(this, joined(shadows, shadow.taken()), joined(held, shadow.held));
+    }
+
+    /** Returns this decision with the slots that the call holds. */
+    Decision holding(List<HeldSlot> held) {
+        return new Decision(this, shadows, held);
+    }
+
+    private static <T> List<T> joined(List<T> one, List<T> other) {
+        return one.isEmpty()
+                ? other
+                : Stream.concat(one.stream(), other.stream()).toList();
+    }
+
+    /** Returns whether the call counts as in flight until it is {@linkplain #release released}. */
+    public boolean isInFlight() {
+        return !held.isEmpty();
+    }
+
+    /**
+     * Ends the call: it is no longer in flight. Has no effect on tokens, and none if the call has ended before or its
+     * policies don't limit the calls in flight.
+     */
+    public void release() {
+        for (int i = 0; i < held.size(); i++) {
+            held.get(i).release();
+        }
     }
 
     /**
@@ -338,9 +372,7 @@ public final class Decision extends Verdict implements Serializable {
         if (!allowed()) {
             return List.of();
         }
-        return shadows.isEmpty()
-                ? answers
-                : Stream.concat(answers.stream(), shadows.stream()).toList();
+        return shadows.isEmpty() ? answers : joined(answers, shadows);
     }
 
     /** Returns the answers that are denials, in the order of the charges. Empty for a bucket without a policy. */
@@ -382,6 +414,7 @@ public final class Decision extends Verdict implements Serializable {
             case NEVER_FITS ->
                 "The " + subject + " can never be allowed" + policy(" by ") + ", it costs more than the limit.";
             case MISSING_KEY -> "The " + subject + " is denied" + policy(" by ") + ", it lacks the key of the limit.";
+            case TOO_MANY_IN_FLIGHT -> "Too many " + subject + "s are in flight" + policy(" for ") + retry;
             case TOO_LONG -> "The " + subject + " would have to wait too long" + policy(" for ") + retry;
             case QUEUE_FULL -> "Too many " + subject + "s already wait" + policy(" for ") + retry;
             case BACKEND_FAILED -> "The limit" + policy(" of ") + " can't be checked at the moment" + retry;

@@ -156,6 +156,16 @@ final class GuardedListeners implements ThrottleListener {
         }
 
         @Override
+        public void waited(long nanos) {
+            call(listeners, (listener, time, same) -> listener.waited(time), nanos, nanos);
+        }
+
+        @Override
+        public void released(long nanos) {
+            call(listeners, (listener, time, same) -> listener.released(time), nanos, nanos);
+        }
+
+        @Override
         public void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {
             call(listeners, PolicyListener::reconfigured, before, after);
         }

@@ -20,6 +20,12 @@ public interface PolicyListener {
     /** Handles an event of the policy beside its decisions. */
     default void eventOccurred(ThrottleListener.Event event) {}
 
+    /** Handles the end of a call's wait for another call in flight to end. */
+    default void waited(long nanos) {}
+
+    /** Handles the {@linkplain Decision#release end} of a call that counted as in flight for this long. */
+    default void released(long nanos) {}
+
     /** Handles a change of the rate or the capacity of the policy or of one of its tiers. */
     default void reconfigured(ThrottlePolicy before, ThrottlePolicy after) {}
 }

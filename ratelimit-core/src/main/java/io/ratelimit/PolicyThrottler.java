@@ -22,6 +22,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     private final List<Consumer<ThrottlePolicy>> checks = new ArrayList<>();
     private final ThrottlePolicy configured;
     private final WaitQueues.Queue queue = new WaitQueues.Queue();
+    private final PolicySlots slots = new PolicySlots();
     private volatile ThrottlePolicy policy;
     private volatile PolicyListener listener = PolicyListener.NONE;
     private volatile @Nullable PolicyBuckets buckets;
@@ -55,6 +56,24 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     /** Returns the queue of the policy's waiting calls. */
     WaitQueues.Queue queue() {
         return queue;
+    }
+
+    /** Returns the slots of the policy's calls in flight. */
+    PolicySlots slots() {
+        return slots;
+    }
+
+    /** Returns how many calls of a charge's key may run now: after a change of the policy, not as the charge has it. */
+    int inFlightNow(Charge charge) {
+        ThrottlePolicy now = policy;
+        BucketSpec spec = charge.spec();
+        String tier = Keys.tier(charge.key());
+        if (spec == charge.policy().spec()) {
+            spec = now.spec();
+        } else if (spec == charge.policy().tiers().get(tier)) {
+            spec = now.tiers().getOrDefault(tier, spec);
+        }
+        return spec.inFlight() == 0 ? Integer.MAX_VALUE : spec.inFlight();
     }
 
     /** Returns the listener for this policy alone. */
@@ -143,6 +162,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         if (!next.equals(before)) {
             verifyChange(next);
             policy = next;
+            slots.limitChanged();
             throttlers.listener().reconfigured(before, next);
         }
     }
@@ -153,6 +173,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
      * @throws IllegalArgumentException if a {@linkplain #checkChanges check} refuses the change
      */
     public synchronized void verifyChange(ThrottlePolicy next) {
+        throttlers.verify(next);
         checks.forEach(check -> check.accept(next));
     }
 

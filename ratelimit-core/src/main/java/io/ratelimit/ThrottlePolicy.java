@@ -226,6 +226,11 @@ public final class ThrottlePolicy {
         return tiers;
     }
 
+    /** Returns whether the policy or one of its tiers limits how many calls are in flight. */
+    public boolean limitsInFlight() {
+        return spec.inFlight() > 0 || tiers.values().stream().anyMatch(tier -> tier.inFlight() > 0);
+    }
+
     /** Returns the names of the key's parts; empty for a global policy. */
     public List<String> key() {
         return key;

@@ -32,7 +32,8 @@ public interface Throttler {
     Charge charge(long cost);
 
     /**
-     * Takes the tokens and allows the call, or takes none and denies it.
+     * Takes the tokens and allows the call, or takes none and denies it. If the policy limits the calls in flight, release
+     * the decision when the call is complete.
      *
      * @throws IllegalArgumentException if the cost is below 1
      * @throws BackendException if a remote store fails and has no fallback
@@ -43,10 +44,11 @@ public interface Throttler {
      * Takes the tokens and returns true, or takes none and returns false.
      *
      * @throws IllegalArgumentException if the cost is below 1
+     * @throws IllegalStateException if the policy limits the calls in flight: only a decision can be released
      * @throws BackendException if a remote store fails and has no fallback
      */
     default boolean tryAcquire(long cost) {
-        return decide(cost).allowed();
+        return InFlightCalls.allowedForGood(decide(cost));
     }
 
     /**
@@ -64,11 +66,12 @@ public interface Throttler {
      * Like {@link #acquire}, but returns only whether the call is allowed.
      *
      * @throws IllegalArgumentException if the cost is below 1 or the wait is negative
+     * @throws IllegalStateException if the policy limits the calls in flight: only a decision can be released
      * @throws BackendException if a remote store fails and has no fallback
      * @throws InterruptedException if the thread is interrupted while it waits; the tokens are given back
      */
     default boolean tryAcquire(long cost, Duration maxWait) throws InterruptedException {
-        return acquire(cost, maxWait).allowed();
+        return InFlightCalls.allowedForGood(acquire(cost, maxWait));
     }
 
     /**

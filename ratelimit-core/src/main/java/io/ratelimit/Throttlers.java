@@ -4,6 +4,7 @@ import static io.ratelimit.Check.check;
 
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.InFlightCalls.Taker;
 import io.ratelimit.ThrottleListener.Event;
 import io.ratelimit.ThrottlePolicy.Mode;
 import java.time.Duration;
@@ -39,6 +40,7 @@ public final class Throttlers {
     private final BucketStore store;
     private final GuardedListeners listener;
     private final WaitQueues queues;
+    private final InFlightCalls inFlight;
     private final Taker atOnce;
     private final Taker shadowWaiting;
 
@@ -53,6 +55,7 @@ public final class Throttlers {
         this.store = store;
         this.listener = GuardedListeners.of(listener, this);
         this.queues = new WaitQueues(this, store, time);
+        this.inFlight = new InFlightCalls(this, time);
         this.atOnce = store::take;
         this.shadowWaiting = charges -> queues.takeInShadow(charges.get(0));
         policies.forEach(this::add);
@@ -71,7 +74,8 @@ public final class Throttlers {
     /**
      * Adds a policy.
      *
-     * @throws IllegalArgumentException if there is a policy of that name
+     * @throws IllegalArgumentException if there is a policy of that name, or it limits the calls in flight and a backend
+     *     decides for it
      */
     public synchronized void add(ThrottlePolicy policy) {
         Map<String, PolicyThrottler> extended = new LinkedHashMap<>(throttlers);
@@ -81,6 +85,7 @@ public final class Throttlers {
     }
 
     private PolicyThrottler create(ThrottlePolicy policy) {
+        inFlight.checkPlace(policy, store);
         PolicyThrottler throttler =
                 policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
         throttler.setListener(listener.added(throttler));
@@ -140,6 +145,9 @@ public final class Throttlers {
      * allowed the call. The listener gets their decisions; the result only contains
      * {@linkplain Decision#shadows what they took}.
      *
+     * <p>{@linkplain Decision#release Release} the decision when an allowed call is complete, if a policy limits the calls
+     * in flight.
+     *
      * @throws BackendException if a remote store fails and has no fallback
      */
     public Decision decide(List<Charge> charges) {
@@ -159,30 +167,33 @@ public final class Throttlers {
             return decide(charges);
         }
         try (WaitQueues.Call call = queues.call()) {
-            Decision decision = decide(charges, call::take, shadowWaiting);
+            Decision decision = decide(charges, call, shadowWaiting);
             call.await(decision);
             return decision;
+        } catch (InFlightCalls.InterruptedWait interrupted) {
+            throw (InterruptedException) interrupted.getCause();
         }
-    }
-
-    /** Takes charges from a store, all or none. */
-    private interface Taker {
-        Decision take(List<Charge> charges);
     }
 
     private Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {
         List<Charge> enforced = inMode(Mode.ENFORCE, charges);
         Decision decision = take(enforced, taker);
         return decision.allowed() && enforced.size() < charges.size()
-                ? decision.withShadows(decideShadows(inMode(Mode.SHADOW, charges), shadowTaker))
+                ? decideShadows(decision, inMode(Mode.SHADOW, charges), shadowTaker)
                 : decision;
     }
 
-    /** Returns the answers of the shadow policies that would have allowed the call. */
-    private List<Answer> decideShadows(List<Charge> charges, Taker taker) {
-        return charges.stream()
-                .flatMap(charge -> take(List.of(charge), taker).taken().stream())
-                .toList();
+    private Decision decideShadows(Decision enforced, List<Charge> charges, Taker taker) {
+        Decision decision = enforced;
+        try {
+            for (Charge charge : charges) {
+                decision = decision.withShadow(take(List.of(charge), taker));
+            }
+        } catch (RuntimeException | Error failed) {
+            decision.release();
+            throw failed;
+        }
+        return decision;
     }
 
     private Decision take(List<Charge> charges, Taker taker) {
@@ -190,9 +201,13 @@ public final class Throttlers {
             return Decision.of(List.of());
         }
         List<Answer> missing = missingKeys(charges);
-        Decision decision = missing.isEmpty() ? taker.take(charges) : Decision.of(missing);
+        Decision decision = missing.isEmpty() ? takeAll(charges, taker) : Decision.of(missing);
         listener.report(decision);
         return decision;
+    }
+
+    private Decision takeAll(List<Charge> charges, Taker taker) {
+        return InFlightCalls.concern(charges) ? inFlight.take(charges, taker) : taker.take(charges);
     }
 
     private static List<Answer> missingKeys(List<Charge> charges) {
@@ -311,7 +326,7 @@ public final class Throttlers {
      * @throws BackendException if a remote bucket can't be read
      */
     public BucketSnapshot snapshot(Charge charge) {
-        return store.snapshot(charge);
+        return charge.spec().hasRate() ? store.snapshot(charge) : inFlight.snapshot(charge);
     }
 
     /**
@@ -331,12 +346,18 @@ public final class Throttlers {
      * @throws BackendException if a remote bucket perhaps wasn't forgotten
      */
     public void reset(Charge charge) {
-        store.reset(charge);
+        if (charge.spec().hasRate()) {
+            store.reset(charge);
+        }
     }
 
     /** Returns the listener for decisions, so that code that detects other events can report them. */
     public ThrottleListener listener() {
         return listener;
+    }
+
+    void verify(ThrottlePolicy changed) {
+        inFlight.checkPlace(changed, store);
     }
 
     @Nullable
@@ -369,6 +390,20 @@ public final class Throttlers {
      */
     public int waiting(String policy) {
         return queues.size(get(policy).policy());
+    }
+
+    /**
+     * Returns how many calls of a policy run and are counted, by {@link BucketSpec#inFlight()}.
+     *
+     * @throws UnknownPolicyException if there is no policy of that name
+     */
+    public int inFlight(String policy) {
+        return get(policy).slots().held();
+    }
+
+    /** Returns how many calls of a charge's key run and are counted. */
+    public int inFlight(Charge charge) {
+        return inFlight.held(charge);
     }
 
     /** Thrown if no throttle policy has the requested name. */

@@ -43,7 +43,7 @@ final class WaitQueues {
             return calls.get();
         }
 
-        private boolean tryJoin(int limit) {
+        boolean tryJoin(int limit) {
             int before = calls.get();
             while (before < limit && !calls.compareAndSet(before, before + 1)) {
                 before = calls.get();
@@ -51,7 +51,7 @@ final class WaitQueues {
             return before < limit;
         }
 
-        private void leave() {
+        void leave() {
             calls.decrementAndGet();
         }
 
@@ -88,12 +88,13 @@ final class WaitQueues {
     }
 
     /** The places of one call in the queues, at most one for a policy. */
-    final class Call implements AutoCloseable {
+    final class Call implements InFlightCalls.Taker, AutoCloseable {
 
         private final List<Queue> joined = new ArrayList<>();
 
         /** Takes the tokens at once; or ahead, if each bucket that is short has them in time and its queue has a place. */
-        Decision take(List<Charge> charges) {
+        @Override
+        public Decision take(List<Charge> charges) {
             Decision atOnce = store.take(charges);
             if (atOnce.outcome() != Outcome.DENIED) {
                 return atOnce;
@@ -105,6 +106,11 @@ final class WaitQueues {
             }
             Answer full = join(denials);
             return full == null ? takeAhead(charges) : deny(refined, answer -> answer == full, Outcome.QUEUE_FULL);
+        }
+
+        @Override
+        public boolean mayWait() {
+            return true;
         }
 
         /** Takes the tokens ahead, and also joins the queues of buckets that other calls have emptied meanwhile. */
@@ -140,6 +146,7 @@ final class WaitQueues {
                 try {
                     time.parkUntil(time.nanoTime() + decision.waitNanos());
                 } catch (InterruptedException interrupted) {
+                    decision.release();
                     store.giveBack(decision.taken());
                     throw interrupted;
                 }

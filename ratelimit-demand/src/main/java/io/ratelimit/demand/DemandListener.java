@@ -69,8 +69,12 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
         }
     }
 
+    /** Returns the meters of a policy; null for one without a rate. */
     @Override
-    public PolicyListener added(PolicyThrottler throttler) {
+    public @Nullable PolicyListener added(PolicyThrottler throttler) {
+        if (!throttler.policy().spec().hasRate()) {
+            return null;
+        }
         PolicyMeters meters = new PolicyMeters(throttler.policy());
         policies.add(meters);
         return meters;
@@ -125,10 +129,14 @@ public final class DemandListener implements ThrottleListener, AutoCloseable {
 
         @Override
         public void decided(Decision decision, Answer answer) {
-            if (decision.allowed() || !answer.allowed() && answer.outcome() != Outcome.MISSING_KEY) {
+            if (decision.allowed() || !answer.allowed() && asksForTokens(answer.outcome())) {
                 limits.feed(answer, time);
             }
         }
+    }
+
+    private static boolean asksForTokens(Outcome outcome) {
+        return outcome != Outcome.MISSING_KEY && outcome != Outcome.TOO_MANY_IN_FLIGHT;
     }
 
     /** The limits of a policy in one version. Immutable. */

@@ -67,7 +67,7 @@ final class Replay {
         this.request = policies.request();
         this.authenticates = authenticates;
         for (RequestPolicy policy : this.policies.all()) {
-            if (policy.policy().mode() != Mode.OFF) {
+            if (policy.policy().mode() != Mode.OFF && policy.policy().spec().hasRate()) {
                 requestPolicies.put(policy.policy().name(), policy);
                 results.put(policy.policy().name(), new PolicyResult(policy.policy(), results.size() + 1));
             }
@@ -242,7 +242,9 @@ final class Replay {
         private Decision acquire(List<Charge> charges, LogEntry entry) {
             current = entry;
             try {
-                return throttlers.acquire(charges);
+                Decision decision = throttlers.acquire(charges);
+                decision.release(); // a log doesn't show reliably which requests ran at the same time
+                return decision;
             } catch (InterruptedException interrupted) {
                 throw new IllegalStateException(interrupted);
             }

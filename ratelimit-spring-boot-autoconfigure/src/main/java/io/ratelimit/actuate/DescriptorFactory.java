@@ -76,6 +76,7 @@ record DescriptorFactory(
                 lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),
+                policy.limitsInFlight() ? throttlers.inFlight(policy.name()) : null,
                 deniedKeys.top(policy.name()).stream()
                         .map(key -> DeniedKeyDescriptor.of(policy, key, showKeys))
                         .toList());
@@ -130,6 +131,7 @@ record DescriptorFactory(
                         ? null
                         : LimitDescriptor.of(charge.spec(), hasBucket ? throttlers.snapshot(charge) : null),
                 charge == null || charge.policy() != policy ? null : limitBy(policies.properties(policy.name())),
+                charge == null || charge.spec().inFlight() == 0 ? null : throttlers.inFlight(charge),
                 List.copyOf(new TreeSet<>(policy.tiers().keySet())),
                 backend != null && policy.mode() != Mode.OFF && isOnBackend(policy)
                         ? BackendDescriptor.of(backend)

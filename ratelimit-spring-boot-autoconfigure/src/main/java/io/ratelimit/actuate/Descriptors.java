@@ -63,6 +63,7 @@ public final class Descriptors {
      * @param lease the time for which the instance takes tokens from the backend ahead; null if it doesn't
      * @param buckets the number of buckets in this instance
      * @param waiting the number of queued calls
+     * @param inFlight the number of calls that run, by keys that limit them; null if no limit does
      * @param deniedMost the keys denied most in the last minutes
      */
     record PolicyDescriptor(
@@ -76,6 +77,7 @@ public final class Descriptors {
             @Nullable String lease,
             long buckets,
             int waiting,
+            @Nullable Integer inFlight,
             List<DeniedKeyDescriptor> deniedMost)
             implements OperationResponseBody {}
 
@@ -131,20 +133,24 @@ public final class Descriptors {
     }
 
     /**
-     * The rate and the capacity of buckets, and the state of the bucket if there is a single one.
+     * The rate and the capacity of buckets, and the state of the bucket if there is a single one; and how many calls may be
+     * in flight.
      *
+     * @param rate null for a limit of the calls in flight alone, as are the other components of the bucket
      * @param zone the time zone of the calendar; null for another refill
      * @param available the whole tokens in the bucket at present; null for several buckets or an unavailable backend
      * @param fullInMs the milliseconds until the bucket is full, rounded up; null if {@code available} is
+     * @param inFlight the calls of a key that may be in flight; null for any number
      * @param changed the difference from the configuration; null if there is none
      */
     record LimitDescriptor(
-            String rate,
-            long capacity,
-            String refill,
+            @Nullable String rate,
+            @Nullable Long capacity,
+            @Nullable String refill,
             @Nullable String zone,
             @Nullable Long available,
             @Nullable Long fullInMs,
+            @Nullable Integer inFlight,
             @Nullable ChangedDescriptor changed) {
 
         private static final long NANOS_PER_MILLI = 1_000_000;
@@ -154,10 +160,15 @@ public final class Descriptors {
         }
 
         static LimitDescriptor of(BucketSpec spec, @Nullable BucketSnapshot bucket) {
+            Integer inFlight = calls(spec);
+            if (!spec.hasRate()) {
+                return new LimitDescriptor(null, null, null, null, null, null, inFlight, null);
+            }
             String refill = text(spec.refill());
             String zone = spec.refill() == Refill.CALENDAR ? spec.zone().toString() : null;
             return bucket == null
-                    ? new LimitDescriptor(spec.rate().toString(), spec.capacity(), refill, zone, null, null, null)
+                    ? new LimitDescriptor(
+                            spec.rate().toString(), spec.capacity(), refill, zone, null, null, inFlight, null)
                     : new LimitDescriptor(
                             bucket.rate().toString(),
                             bucket.capacity(),
@@ -165,12 +176,18 @@ public final class Descriptors {
                             zone,
                             bucket.available(),
                             bucket.resetAfter().plusNanos(NANOS_PER_MILLI - 1).toMillis(),
+                            inFlight,
                             null);
         }
 
         LimitDescriptor with(@Nullable ChangedDescriptor changed) {
-            return new LimitDescriptor(rate, capacity, refill, zone, available, fullInMs, changed);
+            return new LimitDescriptor(rate, capacity, refill, zone, available, fullInMs, inFlight, changed);
         }
+    }
+
+    /** Returns how many calls of a key may be in flight; null for any number. */
+    static @Nullable Integer calls(BucketSpec spec) {
+        return spec.inFlight() == 0 ? null : spec.inFlight();
     }
 
     /**
@@ -179,15 +196,17 @@ public final class Descriptors {
      * @param target the instances that the change is for: all, or instance for this one; {@code for} in the response
      * @param since the time of the change, in ISO-8601, UTC; null if code of the application has made it
      * @param until the time at which the change ends; null for none
-     * @param rate the configured rate
-     * @param capacity the configured capacity
+     * @param rate the configured rate; null for none
+     * @param capacity the configured capacity; null for none
+     * @param inFlight the configured number of calls in flight; null for any number
      */
     public record ChangedDescriptor(
             @JsonProperty("for") String target,
             @Nullable String since,
             @Nullable String until,
-            String rate,
-            long capacity) {
+            @Nullable String rate,
+            @Nullable Long capacity,
+            @Nullable Integer inFlight) {
 
         /** Returns the description of a difference; null for null. */
         public static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
@@ -197,8 +216,13 @@ public final class Descriptors {
                             instances(difference.forAll()),
                             Objects.toString(difference.since(), null),
                             Objects.toString(difference.until(), null),
-                            difference.configured().rate().toString(),
-                            difference.configured().capacity());
+                            difference.configured().hasRate()
+                                    ? difference.configured().rate().toString()
+                                    : null,
+                            difference.configured().hasRate()
+                                    ? difference.configured().capacity()
+                                    : null,
+                            calls(difference.configured()));
         }
     }
 
@@ -210,6 +234,7 @@ public final class Descriptors {
      * @param key null for a global policy, or if the policy is off for the key
      * @param limit the limit with the state of the bucket; null if the policy is off for the key
      * @param limitBy the source of requests' own limits, which may differ from {@code limit}; null if there is none
+     * @param inFlight the number of calls of the key that run; null if the limit doesn't count them
      * @param tiers the tiers of the policy, each of which has another bucket for the key
      * @param backend the backend that holds the bucket; null if it is in memory
      */
@@ -220,6 +245,7 @@ public final class Descriptors {
             @Nullable KeyDescriptor key,
             @Nullable LimitDescriptor limit,
             @Nullable String limitBy,
+            @Nullable Integer inFlight,
             List<String> tiers,
             @Nullable BackendDescriptor backend)
             implements OperationResponseBody {}

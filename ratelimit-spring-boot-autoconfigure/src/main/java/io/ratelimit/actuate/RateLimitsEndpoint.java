@@ -134,6 +134,9 @@ public class RateLimitsEndpoint {
             throw new RateLimitsProblems.NotFoundException(
                     "demand is not measured, because 'ratelimit.demand.enabled' is false");
         }
+        if (!found.spec().hasRate()) {
+            throw new RateLimitsProblems.NotFoundException("the policy has no rate, so its demand is not measured");
+        }
         return demand.read(found, Demand.parseTouch(touch), Demand.parseWithin(within), showsKeys.test(security));
     }
 
@@ -150,17 +153,18 @@ public class RateLimitsEndpoint {
             @Selector String policy,
             @Nullable String rate,
             @Nullable String capacity,
+            @Nullable String inFlight,
             @Nullable String tier,
             @Nullable String target,
             @Nullable String until) {
         checkTier(throttler(policy).policy(), tier);
         if (isForAll(target)) {
-            return changed(security, policy, tier, changes.changeForAll(policy, tier, rate, capacity, until));
+            return changed(security, policy, tier, changes.changeForAll(policy, tier, rate, capacity, inFlight, until));
         }
         if (until != null) {
             throw new IllegalArgumentException("'until' needs \"for\": \"all\"; a change of one instance has no end");
         }
-        return changed(security, policy, tier, changes.changeHere(policy, tier, rate, capacity));
+        return changed(security, policy, tier, changes.changeHere(policy, tier, rate, capacity, inFlight));
     }
 
     private ChangeDescriptor changed(SecurityContext security, String policy, @Nullable String tier, Changed changed) {
@@ -213,6 +217,10 @@ public class RateLimitsEndpoint {
         Charge charge = find(found, key, tier);
         if (charge == null || charge.policy().mode() == Mode.OFF) {
             throw new IllegalArgumentException("the policy is off for this key, so the key has no bucket");
+        }
+        if (!charge.spec().hasRate()) {
+            throw new IllegalArgumentException(
+                    "the limit has no rate, so the key has no bucket; requests in flight can't be reset");
         }
         throttlers.reset(charge);
         logger.info("Throttle policy '" + policy + "': a bucket was reset through the actuator");

@@ -101,9 +101,11 @@ final class AnnotatedLimits {
 
     private static String annotation(ThrottlePolicy inline) {
         BucketSpec spec = inline.spec();
-        boolean hasCapacity = spec.capacity() != spec.rate().tokens();
-        return "@RateLimited(name = \"" + inline.name() + "\", rate = \"" + spec.rate() + "\""
+        boolean hasCapacity = spec.hasRate() && spec.capacity() != spec.rate().tokens();
+        return "@RateLimited(name = \"" + inline.name() + "\""
+                + (spec.hasRate() ? ", rate = \"" + spec.rate() + "\"" : "")
                 + (hasCapacity ? ", capacity = \"" + spec.capacity() + "\"" : "")
+                + (spec.inFlight() > 0 ? ", inFlight = \"" + spec.inFlight() + "\"" : "")
                 + (inline.isGlobal() ? "" : ", key = …")
                 + ")";
     }
@@ -182,15 +184,25 @@ final class AnnotatedLimits {
     /**
      * Returns the spec of an inline limit.
      *
+     * @param rate empty for a limit of the calls in flight alone
      * @param capacity empty for the tokens of the rate
-     * @throws IllegalArgumentException if the rate or the capacity can't be read
+     * @param inFlight empty for any number of calls in flight
+     * @throws IllegalArgumentException if one of them can't be read
      */
-    static BucketSpec spec(String rate, String capacity) {
+    static BucketSpec spec(String rate, String capacity, String inFlight) {
+        if (rate.isEmpty()) {
+            return BucketSpec.inFlight(calls(inFlight));
+        }
         BucketSpec spec = BucketSpec.of(Rate.of(rate));
-        return capacity.isEmpty() ? spec : spec.withCapacity(capacity(capacity));
+        BucketSpec sized = capacity.isEmpty() ? spec : spec.withCapacity(whole("capacity", capacity));
+        return inFlight.isEmpty() ? sized : sized.withInFlight(calls(inFlight));
     }
 
-    private static long capacity(String text) {
+    private static int calls(String inFlight) {
+        return (int) Math.max(0, Math.min(Integer.MAX_VALUE, whole("inFlight", inFlight)));
+    }
+
+    private static long whole(String attribute, String text) {
         try {
             if (text.chars().allMatch(c -> c < 128)) { // parseLong accepts the digits of every script
                 return Long.parseLong(text);
@@ -198,7 +210,7 @@ final class AnnotatedLimits {
         } catch (NumberFormatException tooLargeOrNoNumber) {
             // the message is the same
         }
-        throw new IllegalArgumentException("capacity must be a whole number, but was '" + text + "'");
+        throw new IllegalArgumentException(attribute + " must be a whole number, but was '" + text + "'");
     }
 
     /** Returns a valid name for the names of a bean and a method: {@code order-service-place} for orderService and place. */

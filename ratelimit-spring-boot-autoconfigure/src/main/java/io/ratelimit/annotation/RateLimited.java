@@ -20,6 +20,7 @@ import org.springframework.core.annotation.AliasFor;
  *
  * &#064;RateLimited(policy = "export", key = "#tenant.id", cost = "#rows / 100", fallback = "queued")
  * &#064;RateLimited(rate = "5/1m", capacity = "10")    // an inline limit
+ * &#064;RateLimited(inFlight = "2")                      // two calls at the same time
  * Export export(Tenant tenant, int rows) { … }
  * </pre>
  *
@@ -56,7 +57,7 @@ public @interface RateLimited {
      * annotation with a {@link #rate}.
      *
      * <p>An unknown policy stops the start, and so does a policy without {@code applies-to: annotated}. An annotation
-     * needs either policies or a rate, and can't have both.
+     * needs either policies or an inline limit, a rate or {@link #inFlight}, and can't have both.
      */
     @AliasFor("policy")
     String[] value() default {};
@@ -155,7 +156,7 @@ public @interface RateLimited {
      * method, as in {@code order-service-place}.
      *
      * <p>Annotations with the same written name share one limit, and must have the same rate, capacity and key. A name
-     * without a {@link #rate} stops the start, and so does a name that another limit or a policy has.
+     * without a limit of its own stops the start, and so does a name that another limit or a policy has.
      */
     String name() default "";
 
@@ -174,6 +175,17 @@ public @interface RateLimited {
      * <p>A capacity that isn't a whole number, or that has no rate beside it, stops the start.
      */
     String capacity() default "";
+
+    /**
+     * The number of calls of a key that may run at the same time, as an inline limit beside a {@link #rate} or alone: a
+     * whole number such as {@code 2}. The default is any number. A policy of the configuration has its own
+     * {@code in-flight}.
+     *
+     * <p>A call runs until the method returns or throws an exception. If it returns a {@code CompletionStage} or a reactive
+     * type, the call runs until that is complete, has failed or is cancelled. Each instance of the application counts its
+     * own calls. A number below 1 stops the start, and so does a method that returns another {@code Future}.
+     */
+    String inFlight() default "";
 
     /** The container of repeated annotations. */
     @Target({ElementType.METHOD, ElementType.TYPE})

@@ -91,8 +91,16 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
             if (!decision.allowed()) {
                 return operation.answerDenied(call, decision);
             }
-            Object result = call.proceed();
-            return operation.settles() ? operation.settled(result, call.getArguments(), decision, throttlers) : result;
+            try {
+                Object result = call.proceed();
+                Object settled = operation.settles()
+                        ? operation.settled(result, call.getArguments(), decision, throttlers)
+                        : result;
+                return decision.isInFlight() ? InFlightResult.of(settled, decision::release) : settled;
+            } catch (Throwable failure) {
+                decision.release();
+                throw failure;
+            }
         }
 
         private static Decision acquire(

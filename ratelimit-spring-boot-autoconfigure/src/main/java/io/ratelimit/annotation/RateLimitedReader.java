@@ -29,7 +29,7 @@ import org.springframework.util.PlaceholderResolutionException;
 final class RateLimitedReader {
 
     private static final Map<String, String> EXAMPLES =
-            Map.of("rate", "5/1m", "capacity", "10", "cost", "5", "maxWait", "2s");
+            Map.of("rate", "5/1m", "capacity", "10", "inFlight", "2", "cost", "5", "maxWait", "2s");
 
     private static final Pattern CLASS_TEST = Pattern.compile("(?i)instanceof|class|\\bT\\(");
 
@@ -78,15 +78,22 @@ final class RateLimitedReader {
 
     private Stream<AnnotatedPolicy> limits() {
         String[] names = annotation.getStringArray("policy");
-        boolean isInline = !text("rate").isEmpty();
-        if (isInline && names.length > 0) {
+        boolean hasRate = !text("rate").isEmpty();
+        boolean isInline = hasRate || !text("inFlight").isEmpty();
+        if (!hasRate && isInline && names.length > 0) {
+            throw location.invalid(
+                    "has both a policy and an inFlight",
+                    "Set 'ratelimit.policies." + names[0] + ".in-flight: " + text("inFlight")
+                            + "', and remove the inFlight of the annotation.");
+        } else if (isInline && names.length > 0) {
             throw location.invalid("has both a policy and a rate", "Remove one of them: the policy has its own rate.");
         } else if (!isInline && names.length == 0) {
             throw location.invalid(
                     "has neither a policy nor a rate, so it would limit nothing",
                     "Name a policy of the configuration, '@RateLimited(\"search\")', or add a rate,"
                             + " '@RateLimited(rate = \"5/1m\")'.");
-        } else if (!isInline && !(text("name") + text("capacity")).isEmpty()) {
+        } else if (!hasRate && !text("capacity").isEmpty()
+                || !isInline && !text("name").isEmpty()) {
             throw location.invalid(
                     "has a name or a capacity, but no rate",
                     "Add a rate, or remove the name and the capacity: the policy has its own.");
@@ -95,7 +102,30 @@ final class RateLimitedReader {
                     "has both a rate and a tier",
                     "Remove the tier, or name a policy of the configuration: only those have tiers.");
         }
-        return isInline ? Stream.of(inlineLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name)));
+        return (isInline ? Stream.of(inlineLimit()) : Stream.of(names).map(name -> policy(resolve("policy", name))))
+                .peek(this::checkInFlight);
+    }
+
+    /** Calls must report their end, and be counted where they run. */
+    private void checkInFlight(AnnotatedPolicy limit) {
+        Class<?> result = location.method().getReturnType();
+        if (limit.policy().spec().inFlight() == 0) {
+            return;
+        }
+        if (InFlightResult.hidesEnd(result)) {
+            throw location.invalid(
+                    "limits the calls in flight, but the method returns a " + result.getName()
+                            + ", which doesn't report its completion",
+                    "Return a CompletableFuture.");
+        }
+        if (limit.throttler().backend() != null) {
+            throw location.invalid(
+                    "limits the calls in flight, which each instance counts by itself, but the buckets of '"
+                            + limit.policy().name() + "' are shared by all instances",
+                    "Define a policy in memory, 'ratelimit.policies.NAME: { in-flight: "
+                            + limit.policy().spec().inFlight()
+                            + ", backend: local, applies-to: annotated }', and write '@RateLimited(\"NAME\")'.");
+        }
     }
 
     private AnnotatedPolicy policy(String name) {
@@ -112,8 +142,8 @@ final class RateLimitedReader {
     private AnnotatedPolicy inlineLimit() {
         BucketSpec spec = valid(
                 "limit",
-                () -> AnnotatedLimits.spec(text("rate"), text("capacity")),
-                "Write a rate and a capacity such as 'rate = \"5/1m\", capacity = \"10\"'.");
+                () -> AnnotatedLimits.spec(text("rate"), text("capacity"), text("inFlight")),
+                "Write a rate and a capacity such as 'rate = \"5/1m\", capacity = \"10\"', or 'inFlight = \"2\"'.");
         String key = text("key");
         List<String> parts = key.isEmpty() ? List.of() : CallExpressions.parts(key);
         return valid(

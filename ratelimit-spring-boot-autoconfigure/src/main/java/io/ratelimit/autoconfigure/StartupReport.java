@@ -164,9 +164,11 @@ class StartupReport implements SmartInitializingSingleton {
     }
 
     private static String buckets(ThrottlePolicy policy, RequestKey key, String unit) {
+        boolean hasBuckets = policy.spec().hasRate();
         return policy.isGlobal()
-                ? ", one bucket"
-                : ", a bucket for each " + String.join(" and ", policy.key())
+                ? hasBuckets ? ", one bucket" : " in all"
+                : (hasBuckets ? ", a bucket for each " : " for each ")
+                        + String.join(" and ", policy.key())
                         + switch (key.onMissing()) {
                             case SKIP -> " (skips a " + unit + " that lacks one)";
                             case DENY -> " (denies a " + unit + " that lacks one)";

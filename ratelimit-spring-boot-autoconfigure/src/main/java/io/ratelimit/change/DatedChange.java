@@ -35,13 +35,15 @@ record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, bool
         }
         Set<String> names = new HashSet<>(values.keySet());
         names.remove("until");
-        if (!names.equals(Set.of("rate", "capacity", "since"))) {
+        boolean hasInFlight = names.remove("in-flight");
+        if (!names.equals(Set.of("rate", "capacity", "since")) && !(hasInFlight && names.equals(Set.of("since")))) {
             throw new IllegalArgumentException("it must have 'rate', 'capacity' and 'since', and may have 'until'");
         }
         try {
             String until = values.get("until");
             return new DatedChange(
-                    LimitChange.of(values.get("rate"), values.get("capacity")).apply(configured),
+                    LimitChange.of(values.get("rate"), values.get("capacity"), values.get("in-flight"))
+                            .apply(configured),
                     Instant.parse(values.get("since")),
                     until == null ? null : Instant.parse(until),
                     true);
@@ -55,7 +57,8 @@ record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, bool
     }
 
     String text() {
-        return "rate=" + spec.rate() + " capacity=" + spec.capacity() + " since=" + since
+        return (spec.hasRate() ? "rate=" + spec.rate() + " capacity=" + spec.capacity() + " " : "")
+                + (spec.inFlight() > 0 ? "in-flight=" + spec.inFlight() + " " : "") + "since=" + since
                 + (until == null ? "" : " until=" + until);
     }
 

@@ -75,10 +75,16 @@ public final class LimitChanges implements SmartLifecycle {
      * @param tier null for the policy's own limit
      * @param rate null for the present rate
      * @param capacity null for the present capacity
-     * @throws IllegalArgumentException if both are null, one is invalid, or a check of the policy refuses the change
+     * @param inFlight null for the present number of calls in flight
+     * @throws IllegalArgumentException if all are null, one is invalid, or a check of the policy refuses the change
      */
-    public Changed changeHere(String policy, @Nullable String tier, @Nullable String rate, @Nullable String capacity) {
-        LimitChange change = LimitChange.of(rate, capacity);
+    public Changed changeHere(
+            String policy,
+            @Nullable String tier,
+            @Nullable String rate,
+            @Nullable String capacity,
+            @Nullable String inFlight) {
+        LimitChange change = LimitChange.of(rate, capacity, inFlight);
         if (follower != null) {
             follower.tryToRead(MAX_WAIT); // an earlier change for all instances must not replace this one
         }
@@ -91,8 +97,9 @@ public final class LimitChanges implements SmartLifecycle {
      * @param tier null for the policy's own limit
      * @param rate null for the present rate
      * @param capacity null for the present capacity
+     * @param inFlight null for the present number of calls in flight
      * @param until the end of the change: a time such as {@code 2026-11-22T18:00:00Z}, or a duration from now; null for none
-     * @throws IllegalArgumentException if there is no board, rate and capacity are null, one is invalid, {@code until}
+     * @throws IllegalArgumentException if there is no board, all are null, one is invalid, {@code until}
      *     isn't a time in the future, or a check of the policy refuses the change
      * @throws BackendException if the board fails
      */
@@ -101,8 +108,9 @@ public final class LimitChanges implements SmartLifecycle {
             @Nullable String tier,
             @Nullable String rate,
             @Nullable String capacity,
+            @Nullable String inFlight,
             @Nullable String until) {
-        LimitChange change = LimitChange.of(rate, capacity);
+        LimitChange change = LimitChange.of(rate, capacity, inFlight);
         if (follower == null) {
             throw new IllegalArgumentException(
                     "changes for all instances are kept in Redis, and this instance follows none there: set"

@@ -13,7 +13,8 @@ public interface LimitResolver {
 
     /**
      * Returns the rate and the capacity of the request's bucket. The request's key still selects the bucket: after a
-     * change the bucket keeps its tokens, cut to the new capacity. The refill is always that of the policy.
+     * change the bucket keeps its tokens, cut to the new capacity. The refill is always that of the policy. A limit may
+     * also have, or only have, a number of requests in flight; what it lacks is the policy's.
      *
      * <p>The policy's limit applies instead if the method throws an exception, if the capacity is below the least cost
      * of the policy, or if a policy with {@code refill: calendar} has another period.

@@ -59,8 +59,11 @@ public final class RequestLimit {
             if (spec == null) {
                 return null;
             }
+            if (spec.inFlight() > 0 && policy.spec().inFlight() == 0) {
+                throw new IllegalArgumentException("it limits the requests in flight, but the policy has no in-flight");
+            }
             if (spec.capacity() >= minCapacity) {
-                return underRefillOf(policy.spec(), spec);
+                return underRefillOf(policy.spec(), spec.orElse(policy.spec()));
             }
             failures.failed(policy.name(), FACT, "its capacity is below the cost of a request");
         } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
@@ -75,9 +78,11 @@ public final class RequestLimit {
                 && !policy.rate().period().equals(spec.rate().period())) {
             throw new IllegalArgumentException("the period of a calendar is the policy's");
         }
-        return spec.refill() == policy.refill() && spec.zone().equals(policy.zone())
-                ? spec
-                : policy.with(spec.rate(), spec.capacity());
+        if (spec.refill() == policy.refill() && spec.zone().equals(policy.zone())) {
+            return spec;
+        }
+        BucketSpec refilled = policy.with(spec.rate(), spec.capacity());
+        return spec.inFlight() == 0 ? refilled : refilled.withInFlight(spec.inFlight());
     }
 
     @Override

@@ -87,6 +87,7 @@ public final class RequestTier {
         private static final Comparator<Map.Entry<String, BucketSpec>> HIGHEST_FIRST =
                 Comparator.<Map.Entry<String, BucketSpec>>comparingDouble(tier -> -perSecond(tier.getValue()))
                         .thenComparing(tier -> -tier.getValue().capacity())
+                        .thenComparing(tier -> -inFlight(tier.getValue()))
                         .thenComparing(Map.Entry::getKey);
 
         private volatile Ranking ranking = new Ranking(Map.of(), List.of());
@@ -109,6 +110,10 @@ public final class RequestTier {
                             .sorted(HIGHEST_FIRST)
                             .map(tier -> new TierRoles(tier.getKey(), roles(tier.getKey())))
                             .toList());
+        }
+
+        private static int inFlight(BucketSpec spec) {
+            return spec.inFlight() == 0 ? Integer.MAX_VALUE : spec.inFlight();
         }
 
         private static double perSecond(BucketSpec spec) {

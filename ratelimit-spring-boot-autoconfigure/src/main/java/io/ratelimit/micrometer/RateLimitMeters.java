@@ -62,6 +62,12 @@ final class RateLimitMeters implements ThrottleListener {
         if (!policy.lease().isZero()) {
             gauge(name, "ratelimit.leased", "Tokens taken ahead and not used yet", current -> current.leased(name));
         }
+        if (policy.limitsInFlight()) {
+            gauge(name, "ratelimit.in.flight", "Calls that count as in flight", current -> current.inFlight(name));
+        }
+        if (!policy.spec().hasRate()) {
+            return meters;
+        }
         if (policy.isGlobal()) {
             gauge(
                     name,
@@ -105,6 +111,7 @@ final class RateLimitMeters implements ThrottleListener {
         private final @Nullable Outcomes remote;
         private final Counter[] events;
         private final Timer wait;
+        private final @Nullable Timer held;
 
         /** The remaining tokens after the last decision of a remote backend; NaN before the first. */
         private volatile double lastRemaining = Double.NaN;
@@ -140,6 +147,14 @@ final class RateLimitMeters implements ThrottleListener {
             }
             this.wait = Timer.builder("ratelimit.wait")
                     .description("Time that calls wait in the queue for their tokens")
+                    .tag("policy", policy.name())
+                    .register(registry);
+            this.held = policy.limitsInFlight() ? held(policy, registry) : null;
+        }
+
+        private static Timer held(ThrottlePolicy policy, MeterRegistry registry) {
+            return Timer.builder("ratelimit.held")
+                    .description("Time that calls count as in flight")
                     .tag("policy", policy.name())
                     .register(registry);
         }
@@ -179,6 +194,18 @@ final class RateLimitMeters implements ThrottleListener {
         private void rememberRemaining(Answer answer) {
             if (remote != null && !answer.fallback() && answer.charge().key().isEmpty()) {
                 lastRemaining = answer.remaining();
+            }
+        }
+
+        @Override
+        public void waited(long nanos) {
+            recordWait(nanos);
+        }
+
+        @Override
+        public void released(long nanos) {
+            if (held != null) {
+                held.record(nanos, TimeUnit.NANOSECONDS);
             }
         }
 

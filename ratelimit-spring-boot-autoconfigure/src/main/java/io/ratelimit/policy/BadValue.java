@@ -28,6 +28,7 @@ final class BadValue {
     private static final Map<String, String> EXAMPLES = Map.ofEntries(
             Map.entry("rate", "600/1m"),
             Map.entry("capacity", "800"),
+            Map.entry("in-flight", "4"),
             Map.entry("cost", "5"),
             Map.entry("max-cost", "50"),
             Map.entry("settle", "attribute:tokens"),

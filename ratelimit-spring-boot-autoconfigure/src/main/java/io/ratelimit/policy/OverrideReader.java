@@ -1,7 +1,6 @@
 package io.ratelimit.policy;
 
 import io.ratelimit.BucketSpec;
-import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.KeyTexts;
@@ -80,7 +79,8 @@ final class OverrideReader {
     }
 
     private static void checkChoice(OverrideEntry entry, String at) {
-        boolean rate = entry.rate() != null;
+        boolean slots = entry.inFlight() != null;
+        boolean rate = entry.rate() != null || slots && entry.capacity() == null;
         boolean mode = entry.mode() != null && entry.mode() != Mode.ENFORCE;
         if (!rate && !mode) {
             throw new RateLimitConfigurationException(
@@ -90,7 +90,7 @@ final class OverrideReader {
                     "Set '" + at + ".rate: 100/1m' for another limit, or '" + at + ".mode: off' for none.",
                     at);
         }
-        if (entry.mode() != null && (rate || entry.capacity() != null)) {
+        if (entry.mode() != null && (rate || slots || entry.capacity() != null)) {
             throw new RateLimitConfigurationException(
                     "An override has both a mode and a limit.",
                     "Keep either '" + at + ".rate' with its capacity, or '" + at + ".mode'.",
@@ -108,8 +108,11 @@ final class OverrideReader {
     }
 
     private OverrideTable.Rule rule(OverrideEntry entry, Match key, String at, int index) {
-        Rate rate = entry.rate();
-        BucketSpec spec = rate == null ? null : PolicyReader.spec(rate, entry.capacity(), properties, at, "these keys");
+        boolean changes = entry.rate() != null || entry.inFlight() != null;
+        BucketSpec spec = changes
+                ? PolicyReader.limit(
+                        entry.rate(), entry.capacity(), entry.inFlight(), properties, policy.spec(), at, "these keys")
+                : null;
         Mode mode = entry.mode() == null ? Mode.ENFORCE : entry.mode();
         return new OverrideTable.Rule(key, Integer.toString(index), spec, mode);
     }

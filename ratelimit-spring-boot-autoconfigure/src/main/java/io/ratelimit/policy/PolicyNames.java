@@ -248,8 +248,9 @@ final class PolicyNames {
         /** The properties below a policy that a variable may set. */
         private static final class Variables {
 
-            private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity)");
-            private static final Pattern OVERRIDE = Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|mode)");
+            private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity|inflight)");
+            private static final Pattern OVERRIDE =
+                    Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|inflight|mode)");
             private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
 
             /** Returns the properties of the tiers in the application's configuration. */
@@ -257,7 +258,8 @@ final class PolicyNames {
                 return inside.flatMap(source -> Stream.of(source.getPropertyNames()))
                         .map(property -> TIER.matcher(plain(property)))
                         .filter(Matcher::matches)
-                        .flatMap(tier -> Stream.of(tier.group(1) + "_rate", tier.group(1) + "_capacity"))
+                        .flatMap(tier ->
+                                Stream.of("_rate", "_capacity", "_inflight").map(limit -> tier.group(1) + limit))
                         .collect(Collectors.toSet());
             }
 

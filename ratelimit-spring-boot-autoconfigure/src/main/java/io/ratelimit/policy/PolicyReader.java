@@ -7,8 +7,8 @@ import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
 import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
@@ -22,7 +22,9 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -63,14 +65,15 @@ final class PolicyReader {
         int ipv6Prefix = properties.clientIp().ipv6Prefix();
         properties.policies().forEach((name, policy) -> {
             PolicyReader reader = new PolicyReader(name, policy);
-            ThrottlePolicy read = reader.withLease(reader.read(properties.mode()), properties);
+            ThrottlePolicy read = reader.withLease(reader.readLimit(properties), properties);
             policies.add(new ConfiguredPolicy(policy, read, new OverrideReader(policy, read, ipv6Prefix).read()));
         });
         return policies;
     }
 
-    private ThrottlePolicy read(Mode applicationMode) {
+    private ThrottlePolicy readLimit(RateLimitProperties application) {
         BucketSpec spec = spec();
+        checkPlaceOfSlots(application);
         checkCost(spec.capacity());
         checkStatus();
         List<String> parts = keyParts();
@@ -78,21 +81,72 @@ final class PolicyReader {
         int maxKeys = properties.maxKeys();
         RetryJitter jitter = properties.retryJitter();
         return withWaiting(valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
-                .withTiers(tiers())
+                .withTiers(tiers(spec))
                 .withIgnoreCase(properties.ignoreCase())
-                .withMode(properties.mode().weaker(applicationMode))
+                .withMode(properties.mode().weaker(application.mode()))
                 .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter));
     }
 
     private BucketSpec spec() {
         Rate rate = properties.rate();
         Long capacity = properties.capacity();
-        if (rate == null) {
-            throw noRate("throttle policy", name, property);
-        }
         checkZone();
+        if (rate == null) {
+            if (properties.inFlight() == null) {
+                throw noRate("throttle policy", name, property);
+            }
+            checkWithoutRate();
+            return slots(properties.inFlight(), property);
+        }
         BucketSpec spec = valid(property + ".rate", rate, () -> spec(rate, rate.tokens(), properties));
-        return capacity == null ? spec : valid(property + ".capacity", capacity, () -> spec.withCapacity(capacity));
+        BucketSpec sized =
+                capacity == null ? spec : valid(property + ".capacity", capacity, () -> spec.withCapacity(capacity));
+        return withSlots(sized, properties.inFlight(), property);
+    }
+
+    private static BucketSpec slots(int inFlight, String at) {
+        return valid(at + ".in-flight", inFlight, () -> BucketSpec.inFlight(inFlight));
+    }
+
+    private static BucketSpec withSlots(BucketSpec spec, @Nullable Integer inFlight, String at) {
+        return inFlight == null ? spec : valid(at + ".in-flight", inFlight, () -> spec.withInFlight(inFlight));
+    }
+
+    /** A property of the bucket would have no effect on requests in flight. */
+    private void checkWithoutRate() {
+        Map<String, Boolean> written = new LinkedHashMap<>();
+        written.put("capacity", properties.capacity() != null);
+        written.put("refill", properties.refill() != Refill.GREEDY);
+        written.put("cost", properties.cost() != RequestCost.ONE);
+        written.put("max-cost", properties.maxCost() != null);
+        written.put("settle", properties.settle() != null);
+        written.put("refund-on", !properties.refundOn().isEmpty());
+        written.forEach((unused, isWritten) -> {
+            if (isWritten) {
+                throw new RateLimitConfigurationException(
+                        "The throttle policy '" + name + "' has '" + unused
+                                + "' but no rate: 'in-flight' takes no tokens.",
+                        "Set the rate, for example '" + property + ".rate: 600/1m', or remove '" + unused + "'.",
+                        property + "." + unused);
+            }
+        });
+    }
+
+    /** Each instance alone would let as many requests run as the policy allows in all. */
+    private void checkPlaceOfSlots(RateLimitProperties application) {
+        BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
+        boolean any = properties.inFlight() != null
+                || properties.tiers().values().stream().anyMatch(tier -> tier.inFlight() != null)
+                || properties.overrides().stream().anyMatch(override -> override.inFlight() != null);
+        if (any && backend != BackendKind.LOCAL) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + name
+                            + "' limits the requests in flight, which each instance counts by itself,"
+                            + " but its buckets are in " + backend.name().toLowerCase(Locale.ROOT) + ".",
+                    "Set '" + property + ".backend: local', with an 'in-flight' for each instance. For a rate of all"
+                            + " instances, use a second policy without 'in-flight'.",
+                    property + ".in-flight");
+        }
     }
 
     private static BucketSpec spec(Rate rate, long capacity, Policy policy) {
@@ -161,9 +215,11 @@ final class PolicyReader {
         return parts;
     }
 
-    private Map<String, BucketSpec> tiers() {
+    private Map<String, BucketSpec> tiers(BucketSpec base) {
         Map<String, BucketSpec> specs = new HashMap<>();
-        properties.tiers().forEach((tier, limit) -> specs.put(tier, tier(tier, limit, property + ".tiers." + tier)));
+        properties
+                .tiers()
+                .forEach((tier, limit) -> specs.put(tier, tier(tier, limit, base, property + ".tiers." + tier)));
         if (properties.tier() != null && specs.isEmpty()) {
             throw new RateLimitConfigurationException(
                     "'" + property + ".tier' selects the tier of a request, but the policy has no tiers.",
@@ -173,7 +229,7 @@ final class PolicyReader {
         return specs;
     }
 
-    private BucketSpec tier(String tier, Tier limit, String tierProperty) {
+    private BucketSpec tier(String tier, Tier limit, BucketSpec base, String tierProperty) {
         if (!ThrottlePolicy.isName(tier)) {
             throw new RateLimitConfigurationException(
                     "'" + tier + "' can't be the name of a tier: a name has at most 64 lower-case letters, digits and"
@@ -181,10 +237,30 @@ final class PolicyReader {
                     "Rename the tier, for example to 'pro'. Names of roles are compared with it ignoring case.",
                     tierProperty);
         }
-        if (limit.rate() == null) {
+        if (limit.rate() == null && (limit.inFlight() == null || limit.capacity() != null)) {
             throw noRate("tier", tier, tierProperty);
         }
-        return spec(limit.rate(), limit.capacity(), properties, tierProperty, "this tier");
+        return limit(limit.rate(), limit.capacity(), limit.inFlight(), properties, base, tierProperty, "this tier");
+    }
+
+    /**
+     * Returns the spec of a tier or an override. What isn't written is the policy's.
+     *
+     * @param at the property that contains the rate, the capacity and the requests in flight
+     * @param owner the requests with this spec, such as "this tier"
+     * @throws InvalidConfigurationPropertyValueException if the spec can't exist, or could never hold the policy's cost
+     */
+    static BucketSpec limit(
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            @Nullable Integer inFlight,
+            Policy policy,
+            BucketSpec base,
+            String at,
+            String owner) {
+        BucketSpec spec =
+                rate == null ? base : spec(rate, capacity, policy, at, owner).orElse(base);
+        return withSlots(spec, inFlight, at);
     }
 
     /**
@@ -194,7 +270,7 @@ final class PolicyReader {
      * @param owner the requests with this spec, such as "this tier"
      * @throws InvalidConfigurationPropertyValueException if the spec can't exist, or could never hold the policy's cost
      */
-    static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
+    private static BucketSpec spec(Rate rate, @Nullable Long capacity, Policy policy, String at, String owner) {
         try {
             BucketSpec spec = spec(rate, capacity == null ? rate.tokens() : capacity, policy);
             long cost = ConfiguredPolicy.cost(policy).minTokens();

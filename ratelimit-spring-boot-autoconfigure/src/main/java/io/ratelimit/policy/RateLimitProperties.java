@@ -115,9 +115,12 @@ public record RateLimitProperties(
     /**
      * One throttle policy.
      *
-     * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s, 600/minute or 1/2s. Required.
+     * @param rate Tokens that a bucket regains, and the period, such as 600/1m, 10/s, 600/minute or 1/2s. Required,
+     *     unless in-flight is there.
      * @param capacity Number of tokens in a full bucket, which is the largest burst, such as 800. Default: the tokens
      *     of the rate.
+     * @param inFlight Number of requests of a key that may run at the same time, such as 4, beside a rate or alone.
+     *     Default: any number.
      * @param refill Refill of a bucket: greedy (continuously), interval (all tokens of a period at once) or calendar (all
      *     tokens of a day, week or month at once, at its beginning). Default: greedy.
      * @param zone Time zone of the calendar, such as Europe/Berlin, with refill: calendar. Default: UTC.
@@ -174,6 +177,7 @@ public record RateLimitProperties(
     public record Policy(
             @Nullable Rate rate,
             @Nullable Long capacity,
+            @Nullable Integer inFlight,
             Refill refill,
             @Nullable ZoneId zone,
             RequestCost cost,
@@ -232,10 +236,16 @@ public record RateLimitProperties(
     /**
      * The limit of the requests that belong to a tier.
      *
-     * @param rate Tokens that a bucket of the tier regains, and the period, such as 6000/1m. Required.
+     * @param rate Tokens that a bucket of the tier regains, and the period, such as 6000/1m. Required, unless in-flight
+     *     is there.
      * @param capacity Number of tokens in a full bucket of the tier, such as 8000. Default: the tokens of the rate.
+     * @param inFlight Number of requests of a key that may run at the same time in the tier, such as 8. Default: the
+     *     policy's.
      */
-    public record Tier(@Nullable Rate rate, @Nullable Long capacity) {}
+    public record Tier(
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            @Nullable Integer inFlight) {}
 
     /**
      * The limit of single keys or networks.
@@ -243,8 +253,10 @@ public record RateLimitProperties(
      * @param keys Keys: each is one text, or a list with one text for each part of the policy's key. For the part ip a
      *     text may be a network, such as 10.0.0.0/8. Required.
      * @param rate Tokens that a bucket of these keys regains, and the period, such as 6000/1m. Required, unless the
-     *     override has a mode.
+     *     override has in-flight or a mode.
      * @param capacity Number of tokens in a full bucket of these keys, such as 8000. Default: the tokens of the rate.
+     * @param inFlight Number of requests of each of these keys that may run at the same time, such as 8. Default: the
+     *     policy's.
      * @param mode Mode of the policy for these keys, instead of a rate: off (no limit) or shadow (count and log
      *     denials, reject nothing). Default: enforce.
      */
@@ -252,6 +264,7 @@ public record RateLimitProperties(
             @DefaultValue List<List<Text>> keys,
             @Nullable Rate rate,
             @Nullable Long capacity,
+            @Nullable Integer inFlight,
             @Nullable Mode mode) {
 
         /** A text that may contain commas, at which a list would be split. */

@@ -208,7 +208,7 @@ class RateLimitsEndpointChangeTests extends RateLimitsEndpointCalls {
                 "/named | {\"capacity\":true} | 400 | capacity must be a whole number",
                 "/named | {\"capacity\":99999999999999999999} | 400 | capacity must be a whole number",
                 "/named | {\"capacity\":9999999999999} | 400 | capacity must be between 1 and",
-                "/named | {\"rate\":\"1/1s\",\"capcity\":7} | 400 | unknown field in the body; allowed are: capacity, for, rate, tier, until",
+                "/named | {\"rate\":\"1/1s\",\"capcity\":7} | 400 | unknown field in the body; allowed are: capacity, for, inFlight, rate, tier, until",
                 "/named | {\"rate\":\"1/1s\",\"policy\":\"all\"} | 400 | the policy is the one in the path",
                 "/named?rate=1/1s | {} | 400 | the change must be in the body, as JSON, not in the query",
                 "/named?policy=all | {\"rate\":\"1/1s\"} | 400 | the change must be in the body, as JSON, not in the query",

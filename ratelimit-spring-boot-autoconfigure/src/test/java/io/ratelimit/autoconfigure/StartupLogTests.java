@@ -42,6 +42,21 @@ class StartupLogTests extends CapturedStart {
     }
 
     @Test
+    void aLimitOfRequestsInFlightIsShown() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    exports: { key: user, in-flight: 2, paths: /exports/** }
+                    chat:    { key: user, rate: 60/1m, in-flight: 4 }
+                    gpu:     { in-flight: 32, max-wait: 2s }
+                """))
+                .containsExactly(
+                        "INFO exports: 2 in flight for each user; /exports/**; after authentication",
+                        "INFO chat: 60/1m, capacity 60, 4 in flight, a bucket for each user; all requests; after authentication",
+                        "INFO gpu: 32 in flight in all; all requests; waits at most 2s, queue 20; after authentication, because requests may wait");
+    }
+
+    @Test
     void theSummaryComesFirst() {
         assertThat(wholeLog("""
                 ratelimit:

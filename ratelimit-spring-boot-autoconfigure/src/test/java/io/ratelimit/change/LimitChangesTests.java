@@ -130,7 +130,7 @@ class LimitChangesTests {
     }
 
     private void changeForAll(String capacity, String until) {
-        changes.changeForAll("api", null, null, capacity, until);
+        changes.changeForAll("api", null, null, capacity, null, until);
     }
 
     @Test
@@ -350,7 +350,7 @@ class LimitChangesTests {
         shared.now = START.minusSeconds(60);
         LimitChanges other = new LimitChanges(throttlers, time, shared);
 
-        other.changeForAll("api", null, null, "9", null);
+        other.changeForAll("api", null, null, "9", null, null);
         time.advance(READING);
 
         assertThat(spec()).isEqualTo(CONFIGURED.withCapacity(9));
@@ -373,7 +373,7 @@ class LimitChangesTests {
         changes.start();
         assertThat(throttlers.get("memory").policy().spec()).isEqualTo(CONFIGURED);
         assertThatExceptionOfType(IllegalArgumentException.class)
-                .isThrownBy(() -> changes.changeForAll("memory", null, null, "7", null))
+                .isThrownBy(() -> changes.changeForAll("memory", null, null, "7", null, null))
                 .withMessageContaining("set a key-secret");
     }
 

@@ -267,7 +267,7 @@ class ConfigurationMetadataTests {
                     assertThat(texts.get(component.getName())).containsPattern("\\. Default: " + text);
                 });
         assertThat(texts.get("queueLimit")).endsWith(" Default: " + ThrottlePolicy.DEFAULT_QUEUE_LIMIT + ".");
-        assertThat(texts.get("rate")).endsWith(" Required.");
+        assertThat(texts.get("rate")).endsWith(" Required, unless in-flight is there.");
     }
 
     @ParameterizedTest
@@ -290,6 +290,7 @@ class ConfigurationMetadataTests {
         Map<String, List<String>> examples = Map.ofEntries(
                 Map.entry("rate", List.of("600/1m", "10/s", "600/minute", "1/2s")),
                 Map.entry("capacity", List.of("800")),
+                Map.entry("inFlight", List.of("4")),
                 Map.entry("cost", List.of("5", "contentLength / 1024")),
                 Map.entry("maxCost", List.of("50")),
                 Map.entry("limit", List.of("bean:NAME")),

@@ -58,4 +58,22 @@ class TierConfigurationTests {
                 new YamlApplication(directory, YAML).withVariable("RATELIMIT_POLICIES_API_TIERS_PROPLUS_RATE", "60/s");
         assertThat(tiers(changed)).containsEntry("pro-plus", BucketSpec.of("60/s"));
     }
+
+    @Test
+    void aTierMayHaveItsOwnNumberOfRequestsInFlight() {
+        YamlApplication application = new YamlApplication(
+                directory,
+                API + ": { rate: 5/s, in-flight: 2, tiers: { a: { in-flight: 8 }, b: { rate: 8/s } }, tier: role }");
+        assertThat(tiers(application))
+                .isEqualTo(Map.of(
+                        "a", BucketSpec.of("5/s").withInFlight(8),
+                        "b", BucketSpec.of("8/s").withInFlight(2)));
+    }
+
+    @Test
+    void aPolicyMayHaveNothingButANumberOfRequestsInFlight() {
+        YamlApplication application = new YamlApplication(
+                directory, API + ": { key: user, in-flight: 2, tiers: { a: { in-flight: 8 } }, tier: role }");
+        assertThat(tiers(application)).isEqualTo(Map.of("a", BucketSpec.inFlight(8)));
+    }
 }

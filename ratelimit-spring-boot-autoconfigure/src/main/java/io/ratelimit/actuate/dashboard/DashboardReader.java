@@ -87,11 +87,13 @@ final class DashboardReader {
                 policy.name(),
                 Descriptors.text(policy.mode()),
                 policy.key(),
-                policy.spec().rate().toString(),
-                policy.spec().capacity(),
+                policy.spec().hasRate() ? policy.spec().rate().toString() : null,
+                policy.spec().hasRate() ? policy.spec().capacity() : null,
+                policy.spec().inFlight() == 0 ? null : policy.spec().inFlight(),
+                policy.limitsInFlight() ? throttlers.inFlight(policy.name()) : null,
                 texts(policy.tiers()),
                 differences(policy),
-                policy.isGlobal() ? available(throttler, lastSeen) : null,
+                policy.isGlobal() && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
                 lastSeen,
                 outages.apply(throttler),
                 policy.lease().isZero() ? null : throttlers.leased(policy.name()),
@@ -209,6 +211,9 @@ final class DashboardReader {
         /**
          * A policy and its decisions per step; a count of -1 is unknown.
          *
+         * @param rate null for a limit of the calls in flight alone
+         * @param inFlight the calls of a key that may be in flight; null for any number
+         * @param running the calls in flight; null if the policy doesn't count them
          * @param tiers the specs of the tiers by name
          * @param differences the limits that differ from the configuration, the policy's own first
          * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies
@@ -222,8 +227,10 @@ final class DashboardReader {
                 String name,
                 String mode,
                 List<String> key,
-                String rate,
-                long capacity,
+                @Nullable String rate,
+                @Nullable Long capacity,
+                @Nullable Integer inFlight,
+                @Nullable Integer running,
                 Map<String, String> tiers,
                 List<Difference> differences,
                 @Nullable Long available,

@@ -42,7 +42,7 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
         Map<String, List<LimitDemand>> policies = new LinkedHashMap<>();
         throttlers.all().forEach(throttler -> {
             ThrottlePolicy policy = throttler.policy();
-            if (policy.mode() != ThrottlePolicy.Mode.OFF) {
+            if (policy.mode() != ThrottlePolicy.Mode.OFF && policy.spec().hasRate()) {
                 policies.put(
                         policy.name(),
                         Stream.concat(

@@ -35,6 +35,8 @@ final class RequestLedger {
     private int enteredPhases;
     private List<Answer> taken = List.of(); // by the first phase that charged the request
     private List<Answer> takenLater = List.of();
+    private @Nullable Decision inFlight; // by the first phase whose policies count the request
+    private @Nullable Decision inFlightLater;
     private boolean unhandled;
     private RequestCourse course = RequestCourse.UNKNOWN;
     private @Nullable ServletRequestFacts facts;
@@ -129,6 +131,20 @@ final class RequestLedger {
         } else {
             takenLater = decision.taken();
         }
+        if (decision.isInFlight()) {
+            inFlightLater = inFlight == null ? null : decision;
+            inFlight = inFlight == null ? decision : inFlight;
+        }
+    }
+
+    /** Ends the request for the policies that count it as in flight. */
+    private void leave() {
+        if (inFlight != null) {
+            inFlight.release();
+        }
+        if (inFlightLater != null) {
+            inFlightLater.release();
+        }
     }
 
     /**
@@ -163,6 +179,7 @@ final class RequestLedger {
      */
     private void release(HttpServletRequest request) {
         unhandled = true;
+        leave();
         limits.throttlers().giveBack(remove(policy -> !policy.keepsCharges()));
         observePattern(request);
     }
@@ -198,13 +215,13 @@ final class RequestLedger {
     }
 
     /**
-     * Completes the request where a filter is left, if it is the first that the request entered: gives back refunded tokens
-     * and settles the other ones, at once or at the end of asynchronous work.
+     * Completes the request where a filter is left, if it is the first that the request entered: it is no longer in flight,
+     * refunded tokens are given back, and the other ones settled, at once or at the end of asynchronous work.
      *
      * @param failure the exception that ended the request, or null
      */
     void complete(Phase phase, HttpServletRequest request, HttpServletResponse response, @Nullable Throwable failure) {
-        if (phase != first || !limits.policies().actOnCompletion()) {
+        if (phase != first || inFlight == null && !limits.policies().actOnCompletion()) {
             return;
         }
         if (failure != null) {
@@ -212,19 +229,31 @@ final class RequestLedger {
             int status = HttpServletResponse.SC_INTERNAL_SERVER_ERROR;
             complete(response.isCommitted() ? response.getStatus() : status, request, response);
         } else if (request.isAsyncStarted()) {
-            request.getAsyncContext().addListener(new Completion(request, response));
+            completeOnEnd(request, response);
         } else {
             complete(response.getStatus(), request, response);
         }
     }
 
+    /** Completes an asynchronous request at its end; one that has ended in the meantime is only no longer in flight. */
+    private void completeOnEnd(HttpServletRequest request, HttpServletResponse response) {
+        try {
+            request.getAsyncContext().addListener(new Completion(request, response));
+        } catch (RuntimeException | Error ended) {
+            leave();
+            throw ended;
+        }
+    }
+
     private void complete(int status, HttpServletRequest request, HttpServletResponse response) {
+        leave();
         limits.throttlers().giveBack(refunded(status));
         settle(request, response, true);
     }
 
     /** Completes an asynchronous request on a thread that must not wait: it can be any thread of the application. */
     private void completeLater(HttpServletRequest request, HttpServletResponse response) {
+        leave();
         if (course.isHandledLater() || response.isCommitted()) {
             limits.throttlers().giveBackLater(refunded(response.getStatus()));
         }

@@ -232,10 +232,10 @@ class Policy {
   }
 
   showRow() {
-    const { rate, tiers, mode, deniedKeys } = this.data;
+    const { rate, inFlight, tiers, mode, deniedKeys } = this.data;
     this.row.className = mode;
     const more = Object.keys(tiers).length;
-    write(this.cells.limit, mode === 'off' ? 'off' : `${rate}${more ? `, ${more} tiers` : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
+    write(this.cells.limit, mode === 'off' ? 'off' : `${rate ?? inFlightText(inFlight)}${more ? `, ${more} tiers` : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
     write(this.cells.allowed, number(this.totals.allowed));
     write(this.cells.denied, number(this.denials));
     write(this.cells.share, percent(this.denials, this.decisions));
@@ -262,13 +262,17 @@ class Policy {
   }
 
   factsText() {
-    const { key, rate, capacity, tiers, outage, lastSeen: elsewhere } = this.data;
+    const { key, rate, capacity, inFlight, running, tiers, outage, lastSeen: elsewhere } = this.data;
     const plans = Object.entries(tiers).map(([tier, spec]) => `${tier}: ${spec}`);
     return [
-      key.length ? `a bucket for each ${key.join(' and ')}` : 'one bucket',
-      rate,
-      `capacity ${number(capacity)}`,
+      ...(rate ? [
+        key.length ? `a bucket for each ${key.join(' and ')}` : 'one bucket',
+        rate,
+        `capacity ${number(capacity)}`,
+      ] : []),
+      ...(inFlight ? [`${inFlightText(inFlight)}${key.length ? ` for each ${key.join(' and ')}` : ''}`] : []),
       ...plans,
+      ...(typeof running === 'number' ? [`${number(running)} in flight now`] : []),
       ...(elsewhere ? [outage ? 'not shared at present' : 'shared by all instances'] : []),
     ].join(' · ');
   }
@@ -296,8 +300,8 @@ class Policy {
   }
 
   showLevel() {
-    const { available, capacity, key, lastSeen, mode } = this.data;
-    this.level.hidden = key.length > 0 || mode === 'off';
+    const { available, capacity, key, lastSeen, mode, rate } = this.data;
+    this.level.hidden = key.length > 0 || mode === 'off' || !rate;
     if (this.level.hidden) return;
     this.meter.hidden = available === null || available === undefined;
     if (this.meter.hidden) return write(this.levelText, 'level not known');
@@ -355,7 +359,7 @@ class Policy {
   }
 
   showChange({ path, writable, forAll, authenticated }) {
-    const { rate, capacity } = this.data;
+    const { rate, capacity, inFlight } = this.data;
     this.command.hidden = this.undo.hidden = path === null || path === undefined;
     if (this.command.hidden) {
       return write(this.hint, 'The endpoint that changes limits is not exposed: add ratelimits to'
@@ -365,9 +369,9 @@ class Policy {
     const url = `${base()}${encodeURI(path)}/${this.name}`;
     const parts = this.data.key.map(part => `key=${part.replace(/[^a-z]+/gi, '-').toUpperCase()}`).join('&');
     write(this.command, `${curl} POST -H 'Content-Type: application/json' \\\n`
-        + `  -d '{"rate": "${rate}", "capacity": ${capacity}}' '${url}'`);
+        + `  -d '{${[rate && `"rate": "${rate}", "capacity": ${capacity}`, inFlight && `"inFlight": ${inFlight}`].filter(Boolean).join(', ')}}' '${url}'`);
     write(this.undo, `# the configured limit again\n${curl} DELETE '${url}/change'\n`
-        + `# ${parts ? 'the bucket of a key' : 'the bucket'} is full again\n${curl} DELETE '${url}${parts && `?${parts}`}'`);
+        + (rate ? `# ${parts ? 'the bucket of a key' : 'the bucket'} is full again\n${curl} DELETE '${url}${parts && `?${parts}`}'` : ''));
     write(this.hint, writable
         ? `Either may be left out. Applies to this instance until it stops; "until": "2h" ends it earlier${forAll ? ', "for": "all" changes all instances' : ''}.`
         : 'Changes are off; management.endpoint.ratelimits.access: unrestricted allows them.');
@@ -454,13 +458,20 @@ function keyText({ hash, parts, tier }) {
   return (parts ? parts.join(' · ') : hash) + (tier ? ` (${tier})` : '');
 }
 
+function inFlightText(calls) {
+  return `${number(calls)} in flight`;
+}
+
 function differenceText({ tier, changed }) {
   const when = time => new Date(time).toLocaleString('en');
   return [
     `${tier ? `${tier}: changed` : 'changed'} ${changed.for === 'all' ? 'for all instances' : 'for this instance'}`,
     ...(changed.since ? [`since ${when(changed.since)}`] : []),
     ...(changed.until ? [`until ${when(changed.until)}`] : []),
-    `configured: ${changed.rate}, capacity ${number(changed.capacity)}`,
+    `configured: ${[
+      changed.rate && `${changed.rate}, capacity ${number(changed.capacity)}`,
+      changed.inFlight && inFlightText(changed.inFlight),
+    ].filter(Boolean).join(', ')}`,
   ].join(' · ');
 }
 

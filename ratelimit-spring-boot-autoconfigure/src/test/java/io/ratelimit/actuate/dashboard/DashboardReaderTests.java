@@ -75,8 +75,8 @@ class DashboardReaderTests {
         assertThat(policy(data, "all").differences()).isEmpty();
         assertThat(policy(data, "users").differences())
                 .containsExactly(
-                        new Difference("", new ChangedDescriptor("instance", null, null, "2/1d", 2)),
-                        new Difference("pro", new ChangedDescriptor("instance", null, null, "20/1d", 40)));
+                        new Difference("", new ChangedDescriptor("instance", null, null, "2/1d", 2L, null)),
+                        new Difference("pro", new ChangedDescriptor("instance", null, null, "20/1d", 40L, null)));
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.ratelimit.web.servlet.rejection;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -14,7 +15,7 @@ public enum RateLimitHeaders {
      * {@code RateLimit-Policy} and {@code RateLimit} of draft-ietf-httpapi-ratelimit-headers-11. The parameter q is the
      * capacity, w the seconds from empty to full, and r the tokens left. The parameter t is the seconds to the next token,
      * or on a rejection to all requested tokens; it is missing when the bucket is full. Times count from the response, so
-     * they don't include a wait in the queue.
+     * they don't include a wait in the queue. For a policy that denies a call because of those in flight, q is their number.
      */
     DRAFT_11("RateLimit-Policy", "RateLimit") {
         @Override
@@ -48,7 +49,11 @@ public enum RateLimitHeaders {
         @Override
         public void write(Answer answer, HttpServletResponse response) {
             response.setHeader(
-                    "X-RateLimit-Limit", Long.toString(answer.charge().spec().capacity()));
+                    "X-RateLimit-Limit",
+                    Long.toString(
+                            isOfCallsInFlight(answer)
+                                    ? answer.charge().spec().inFlight()
+                                    : answer.charge().spec().capacity()));
             response.setHeader("X-RateLimit-Remaining", Long.toString(answer.remaining()));
             response.setHeader("X-RateLimit-Reset", Long.toString(seconds(answer.resetNanos() - answer.waitNanos())));
         }
@@ -83,6 +88,12 @@ public enum RateLimitHeaders {
         }
     }
 
+    /** Returns whether an answer is about the number of calls in flight, and not about tokens. */
+    private static boolean isOfCallsInFlight(Answer answer) {
+        BucketSpec spec = answer.charge().spec();
+        return spec.inFlight() > 0 && (answer.outcome() == Outcome.TOO_MANY_IN_FLIGHT || !spec.hasRate());
+    }
+
     /** Returns whole seconds, rounded up; zero for negative times. */
     static long seconds(long nanos) {
         return nanos <= 0 ? 0 : (nanos - 1) / SECOND + 1;
@@ -101,11 +112,10 @@ public enum RateLimitHeaders {
         private final String text;
         private final String start;
 
-        private PolicyText(String name, BucketSpec spec) {
+        private PolicyText(String name, BucketSpec spec, String quota) {
             this.name = name;
             this.spec = spec;
-            this.text = '"' + name + "\";q=" + spec.capacity() + ";w="
-                    + seconds(spec.timeToFull().toNanos());
+            this.text = '"' + name + "\";q=" + quota;
             this.start = '"' + name + "\";r=";
         }
 
@@ -118,10 +128,14 @@ public enum RateLimitHeaders {
         static PolicyText of(Answer answer) {
             String name = answer.policy().name();
             BucketSpec spec = answer.charge().spec();
+            if (isOfCallsInFlight(answer)) {
+                return new PolicyText(name, spec, spec.inFlight() + ";qu=\"concurrent-requests\"");
+            }
             int place = System.identityHashCode(spec) & LATEST.length - 1;
             PolicyText latest = LATEST[place];
             if (latest == null || latest.spec != spec || !latest.name.equals(name)) {
-                latest = new PolicyText(name, spec);
+                String seconds = Long.toString(seconds(spec.timeToFull().toNanos()));
+                latest = new PolicyText(name, spec, spec.capacity() + ";w=" + seconds);
                 LATEST[place] = latest;
             }
             return latest;

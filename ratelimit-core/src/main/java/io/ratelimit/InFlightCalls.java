@@ -1,0 +1,249 @@
+package io.ratelimit;
+
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides calls whose charges limit how many run at a time: takes their slots first and then their tokens, all or none.
+ * Thread-safe.
+ */
+final class InFlightCalls {
+
+    /** Takes the tokens of charges, all or none. */
+    interface Taker {
+
+        Decision take(List<Charge> charges);
+
+        /** Returns whether the call may wait for a slot. */
+        default boolean mayWait() {
+            return false;
+        }
+    }
+
+    /** Ends a decision whose thread was interrupted while it waited for a slot. */
+    static final class InterruptedWait extends RuntimeException {
+
+        private static final long serialVersionUID = 1;
+
+        private InterruptedWait(InterruptedException interrupted) {
+            super(null, interrupted, false, false);
+        }
+    }
+
+    private final Throttlers throttlers;
+    private final TimeSource time;
+
+    InFlightCalls(Throttlers throttlers, TimeSource time) {
+        this.throttlers = throttlers;
+        this.time = time;
+    }
+
+    /** Returns whether any of the charges limits how many calls run at a time. */
+    static boolean concern(List<Charge> charges) {
+        for (int i = 0; i < charges.size(); i++) {
+            if (charges.get(i).spec().inFlight() > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns whether a call is allowed whose decision nobody keeps.
+     *
+     * @throws IllegalStateException if the call is in flight, since it could never be released
+     */
+    static boolean allowedForGood(Decision decision) {
+        if (decision.isInFlight()) {
+            decision.release();
+            throw new IllegalStateException(
+                    "the policy '" + decision.answers().get(0).policy().name()
+                            + "' limits the calls in flight: call decide or acquire, and release the decision after the call");
+        }
+        return decision.allowed();
+    }
+
+    /**
+     * Takes the slots of the charges, and then the tokens by the taker. The decision of an allowed call holds the slots.
+     *
+     * @throws InterruptedWait if the thread is interrupted while the call waits for a slot
+     */
+    Decision take(List<Charge> charges, Taker tokens) {
+        Call call = new Call(charges.size());
+        try {
+            return call.take(charges, tokens);
+        } catch (RuntimeException | Error failed) {
+            call.release();
+            throw failed;
+        }
+    }
+
+    /**
+     * Checks that the calls of a policy are counted where its buckets are.
+     *
+     * @throws IllegalArgumentException if processes share the buckets, since each of them counts its own calls
+     */
+    void checkPlace(ThrottlePolicy policy, BucketStore store) {
+        Backend backend = policy.limitsInFlight() ? store.backend(policy) : null;
+        if (backend != null) {
+            throw new IllegalArgumentException("'" + policy.name()
+                    + "' limits the calls in flight, which each process counts by itself, but its buckets are on "
+                    + backend.name());
+        }
+    }
+
+    /** Returns how many calls of a charge's key run. */
+    int held(Charge charge) {
+        return throttlers.of(charge.policy()).slots().held(charge.key());
+    }
+
+    /** Returns the bucket of a charge without a rate: as many tokens as slots are free. */
+    BucketSnapshot snapshot(Charge charge) {
+        int limit = charge.spec().inFlight();
+        long free = Math.max(0, limit - held(charge));
+        return new BucketSnapshot(limit, charge.spec().rate(), free, Duration.ZERO, Duration.ZERO);
+    }
+
+    /** The slots of one call. */
+    private final class Call {
+
+        private final List<HeldSlot> held;
+        private final long start = time.nanoTime();
+        private long waited;
+
+        Call(int charges) {
+            held = new ArrayList<>(charges);
+        }
+
+        Decision take(List<Charge> charges, Taker tokens) {
+            List<Answer> answers = new ArrayList<>(charges.size());
+            boolean denied = false;
+            for (Charge charge : charges) {
+                if (charge.spec().inFlight() > 0) {
+                    Answer answer = denied ? peek(charge) : take(charge, tokens.mayWait());
+                    denied |= !answer.allowed();
+                    answers.add(answer);
+                }
+            }
+            if (denied) {
+                release();
+                return Decision.of(answers);
+            }
+            return withTokens(charges, answers, tokens);
+        }
+
+        private Decision withTokens(List<Charge> charges, List<Answer> slots, Taker taker) {
+            List<Charge> rated = rated(charges);
+            if (rated.isEmpty()) {
+                return Decision.of(slots).holding(held);
+            }
+            Decision tokens = taker.take(rated);
+            Decision both =
+                    rated.size() == charges.size() ? tokens : Decision.of(merge(charges, slots, tokens.answers()));
+            if (both.allowed()) {
+                return both.holding(held);
+            }
+            release();
+            return both;
+        }
+
+        /** Returns the charges with a rate, which may wait for the rest of their time. */
+        private List<Charge> rated(List<Charge> charges) {
+            List<Charge> rated = new ArrayList<>(charges.size());
+            for (Charge charge : charges) {
+                if (charge.spec().hasRate()) {
+                    rated.add(waited == 0 ? charge : charge.withMaxWait(left(charge)));
+                }
+            }
+            return rated;
+        }
+
+        private Duration left(Charge charge) {
+            return charge.maxWait().minusNanos(Math.min(waited, charge.maxWait().toNanos()));
+        }
+
+        /** Returns the answers of the charges in their order: of the bucket, or of the slots of a charge without a rate. */
+        private static List<Answer> merge(List<Charge> charges, List<Answer> slots, List<Answer> tokens) {
+            List<Answer> merged = new ArrayList<>(tokens);
+            for (Answer slot : slots) {
+                if (!slot.charge().spec().hasRate()) {
+                    merged.add(Math.min(charges.indexOf(slot.charge()), merged.size()), slot);
+                }
+            }
+            return merged;
+        }
+
+        private Answer take(Charge charge, boolean mayWait) {
+            PolicyThrottler throttler = throttlers.of(charge.policy());
+            PolicySlots policy = throttler.slots();
+            KeySlots slots = policy.take(charge.key(), charge.spec().inFlight());
+            if (slots == null && mayWait && !left(charge).isZero()) {
+                if (!throttler.queue().tryJoin(charge.policy().queueLimit())) {
+                    return denied(charge, Outcome.QUEUE_FULL);
+                }
+                try {
+                    slots = await(charge, throttler);
+                } finally {
+                    throttler.queue().leave();
+                }
+            }
+            if (slots == null) {
+                return denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
+            }
+            held.add(new HeldSlot(throttler, charge.key(), slots, time, start + waited));
+            return allowed(charge, slots.held());
+        }
+
+        /** Returns the slots of the key, with one for the call; null if none came in time. */
+        private @Nullable KeySlots await(Charge charge, PolicyThrottler throttler) {
+            KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
+            Future<?> timeout = time.callAt(start + charge.maxWait().toNanos(), waiter::giveUp);
+            try {
+                waiter.await();
+                return waiter.slots();
+            } catch (InterruptedException interrupted) {
+                waiter.giveUp();
+                KeySlots slots = waiter.slots();
+                if (slots != null) {
+                    throttler.slots().release(charge.key(), slots);
+                }
+                throw new InterruptedWait(interrupted);
+            } finally {
+                timeout.cancel(false);
+                waited = time.nanoTime() - start;
+                throttler.listener().waited(waited);
+            }
+        }
+
+        private Answer peek(Charge charge) {
+            int running = InFlightCalls.this.held(charge);
+            return running < charge.spec().inFlight()
+                    ? allowed(charge, running)
+                    : denied(charge, Outcome.TOO_MANY_IN_FLIGHT);
+        }
+
+        private static Answer allowed(Charge charge, int running) {
+            long free = Math.max(0, charge.spec().inFlight() - running);
+            BucketSnapshot slots = new BucketSnapshot(
+                    charge.spec().inFlight(), charge.spec().rate(), free, Duration.ZERO, Duration.ZERO);
+            return Answer.allowed(charge, slots, Duration.ZERO);
+        }
+
+        private Answer denied(Charge charge, Outcome outcome) {
+            long retry = throttlers
+                    .of(charge.policy())
+                    .slots()
+                    .retryNanos(charge.spec().inFlight());
+            return Answer.denied(charge, outcome, Duration.ofNanos(retry));
+        }
+
+        void release() {
+            held.forEach(HeldSlot::release);
+        }
+    }
+}

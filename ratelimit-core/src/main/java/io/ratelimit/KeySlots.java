@@ -1,0 +1,190 @@
+package io.ratelimit;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** The held slots of one key, and the calls that wait for a slot: first come, first served. Thread-safe. */
+final class KeySlots {
+    /*
+     * Why one int is enough while no call waits. It counts the held slots, and takes and releases race on one
+     * compare-and-set. The last release does not leave a zero behind, but closes the counter for good and then removes
+     * it from the map: a thread that still finds it looks the key up again, so no slot is ever counted in a counter
+     * that the map has forgotten. While calls wait, one bit of the int sends every thread to the queue's lock. A
+     * released slot then goes to the first waiting call, and the count stays: a newcomer never sees a free slot.
+     */
+
+    private static final int CLOSED = -1;
+    private static final int WAITING = 1 << 30;
+    private static final VarHandle STATE;
+
+    static {
+        try {
+            STATE = MethodHandles.lookup().findVarHandle(KeySlots.class, "state", int.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    /** The queue of most keys, for which no call ever waits. Not changed. */
+    private static final Deque<Waiter> NONE = new ArrayDeque<>(0);
+
+    /** The results of a take. */
+    enum Take {
+        TAKEN,
+        DENIED,
+        /** The key's last slot was released, so the caller looks the key up again. */
+        CLOSED
+    }
+
+    private volatile int state;
+    private Deque<Waiter> waiters = NONE; // guarded by this
+
+    /** Creates the slots of a key with one held slot. */
+    KeySlots() {
+        STATE.set(this, 1);
+    }
+
+    /** Returns how many slots are held. */
+    int held() {
+        int seen = state;
+        return seen == CLOSED ? 0 : seen & ~WAITING;
+    }
+
+    /** Takes a slot, if fewer than the limit are held and no call waits. */
+    Take take(int limit) {
+        while (true) {
+            int seen = state;
+            if (seen == CLOSED) {
+                return Take.CLOSED;
+            } else if (seen >= limit) { // also if calls wait, since the bit is above every limit
+                return Take.DENIED;
+            } else if (STATE.compareAndSet(this, seen, seen + 1)) {
+                return Take.TAKEN;
+            }
+        }
+    }
+
+    /** Releases a slot, and returns whether it was the last one: the key then has no slots any more. */
+    boolean release() {
+        while (true) {
+            int seen = state;
+            if ((seen & WAITING) != 0) {
+                if (releaseToWaiter()) {
+                    return false;
+                }
+            } else if (STATE.compareAndSet(this, seen, seen == 1 ? CLOSED : seen - 1)) {
+                return seen == 1;
+            }
+        }
+    }
+
+    private boolean isWaitedFor() {
+        int seen = state;
+        return seen != CLOSED && (seen & WAITING) != 0;
+    }
+
+    private synchronized boolean releaseToWaiter() {
+        if (!isWaitedFor()) {
+            return false;
+        }
+        state = state - 1;
+        handOver();
+        return true;
+    }
+
+    /** Gives free slots to the calls that wait, for instance after their limit was raised. */
+    synchronized void handOver() {
+        if (!isWaitedFor()) {
+            return;
+        }
+        while (!waiters.isEmpty() && held() < waiters.element().limit.getAsInt()) {
+            state = state + 1; // no other thread changes it while the bit is set
+            waiters.remove().end(true);
+        }
+        if (waiters.isEmpty()) {
+            state = state & ~WAITING;
+        }
+    }
+
+    /**
+     * Takes a slot as {@link #take} does, or joins the queue.
+     *
+     * @return the call in the queue, or with its slot; null if the slots are closed
+     */
+    @Nullable
+    synchronized Waiter enqueue(IntSupplier limit) {
+        while (true) {
+            Take taken = take(limit.getAsInt());
+            int seen = state;
+            if (taken == Take.CLOSED || seen == CLOSED) {
+                return null;
+            }
+            if (taken == Take.TAKEN) {
+                return served();
+            }
+            Waiter waiter = new Waiter(limit);
+            if ((seen & ~WAITING) > 0 && STATE.compareAndSet(this, seen, seen | WAITING)) {
+                waiters = waiters == NONE ? new ArrayDeque<>() : waiters;
+                waiters.add(waiter);
+                handOver(); // the limit may have been raised between the two steps
+                return waiter;
+            }
+        }
+    }
+
+    /** Returns a call that has the slot of new slots. */
+    Waiter served() {
+        Waiter waiter = new Waiter(() -> 1);
+        waiter.end(true);
+        return waiter;
+    }
+
+    /** A call that waits for a slot. */
+    final class Waiter {
+
+        private final IntSupplier limit;
+        private final CountDownLatch ended = new CountDownLatch(1);
+        private boolean served; // guarded by the slots
+
+        private Waiter(IntSupplier limit) {
+            this.limit = limit;
+        }
+
+        private void end(boolean served) {
+            this.served = served;
+            ended.countDown();
+        }
+
+        /** Ends the wait without a slot, unless it has ended before. */
+        void giveUp() {
+            synchronized (KeySlots.this) {
+                if (waiters.remove(this)) {
+                    end(false);
+                    handOver();
+                }
+            }
+        }
+
+        /** Returns the slots of the key if the wait has ended with one of them, else null. */
+        @Nullable
+        KeySlots slots() {
+            synchronized (KeySlots.this) {
+                return served ? KeySlots.this : null;
+            }
+        }
+
+        /**
+         * Parks the thread until the wait ends.
+         *
+         * @throws InterruptedException if the thread is interrupted meanwhile; the call may have a slot then
+         */
+        void await() throws InterruptedException {
+            ended.await();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+package io.ratelimit;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The slots of one policy in the memory of this process, by their keys. A key without a held slot has no entry, so there are
+ * never more entries than calls in flight. Thread-safe.
+ */
+final class PolicySlots {
+
+    private static final long SHORTEST_RETRY = TimeUnit.SECONDS.toNanos(1);
+    private static final int REMEMBERED = 32;
+
+    private final Map<String, KeySlots> keys = new ConcurrentHashMap<>();
+    private volatile long meanHeldNanos;
+
+    /** Returns how many slots are held. */
+    int held() {
+        int held = 0;
+        for (KeySlots slots : keys.values()) {
+            held += slots.held();
+        }
+        return held;
+    }
+
+    /** Returns how many slots of a key are held. */
+    int held(String key) {
+        KeySlots slots = keys.get(key);
+        return slots == null ? 0 : slots.held();
+    }
+
+    /** Returns the number of keys with held slots. */
+    int size() {
+        return keys.size();
+    }
+
+    /** Returns the slots of the key, one of which was taken for the caller; null if as many as the limit are held. */
+    @Nullable
+    KeySlots take(String key, int limit) {
+        while (true) {
+            KeySlots slots = keys.get(key);
+            if (slots == null) {
+                KeySlots fresh = new KeySlots();
+                if (keys.putIfAbsent(key, fresh) == null) {
+                    return fresh;
+                }
+            } else {
+                KeySlots.Take taken = slots.take(limit);
+                if (taken != KeySlots.Take.CLOSED) {
+                    return taken == KeySlots.Take.TAKEN ? slots : null;
+                }
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    /** Takes a slot of a key, or joins the key's queue. */
+    KeySlots.Waiter enqueue(String key, IntSupplier limit) {
+        while (true) {
+            KeySlots slots = keys.get(key);
+            KeySlots.Waiter waiter = slots == null ? null : slots.enqueue(limit);
+            if (waiter != null) {
+                return waiter;
+            }
+            KeySlots fresh = slots == null ? new KeySlots() : null;
+            if (fresh != null && keys.putIfAbsent(key, fresh) == null) {
+                return fresh.served();
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Releases a slot of a key. */
+    void release(String key, KeySlots slots) {
+        if (slots.release()) {
+            keys.remove(key, slots);
+        }
+    }
+
+    /** Releases a slot of a key, and records how long it was held. */
+    void release(String key, KeySlots slots, long heldNanos) {
+        release(key, slots);
+        record(heldNanos);
+    }
+
+    /** Follows the mean of the last slots. Concurrent calls may lose a value, which doesn't matter. */
+    private void record(long heldNanos) {
+        long before = meanHeldNanos;
+        meanHeldNanos = before == 0 ? heldNanos : before + (heldNanos - before) / REMEMBERED;
+    }
+
+    /** Gives free slots to waiting calls after their limit was changed. */
+    void limitChanged() {
+        keys.values().forEach(KeySlots::handOver);
+    }
+
+    /** Returns the mean time between two releases of a key whose slots are all held; at least a second. */
+    long retryNanos(int limit) {
+        return Math.max(SHORTEST_RETRY, meanHeldNanos / limit);
+    }
+}

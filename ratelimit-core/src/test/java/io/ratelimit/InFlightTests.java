@@ -1,0 +1,391 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ThrottlePolicy.Mode;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class InFlightTests {
+
+    private static final ThrottlePolicy EXPORTS = ThrottlePolicy.of("exports", BucketSpec.inFlight(2), "user");
+    private static final ThrottlePolicy CHAT =
+            ThrottlePolicy.of("chat", BucketSpec.of("3/1m").withInFlight(2), "user");
+    private static final ThrottlePolicy GLOBAL = ThrottlePolicy.of("global", BucketSpec.of("5/1m"));
+    private static final ThrottlePolicy PATIENT = ThrottlePolicy.of("patient", BucketSpec.inFlight(1), "user")
+            .withMaxWait(Duration.ofSeconds(10))
+            .withQueueLimit(3);
+    private static final ThrottlePolicy SHADOW =
+            ThrottlePolicy.of("shadow", BucketSpec.inFlight(1)).withMode(Mode.SHADOW);
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final List<Decision> reported = new ArrayList<>();
+    private final Throttlers throttlers =
+            new Throttlers(List.of(EXPORTS, CHAT, GLOBAL, PATIENT, SHADOW), BucketStore.local(time), time, decision -> {
+                synchronized (reported) {
+                    reported.add(decision);
+                }
+            });
+
+    private Charge charge(ThrottlePolicy policy, String key) {
+        return Charge.of(throttlers.get(policy.name()).policy(), key, 1);
+    }
+
+    private Decision decide(Charge... charges) {
+        return throttlers.decide(List.of(charges));
+    }
+
+    private long tokens(ThrottlePolicy policy, String key) {
+        return throttlers.snapshot(charge(policy, key)).available();
+    }
+
+    private CompletableFuture<Decision> acquire(Charge... charges) {
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        return throttlers.acquire(List.of(charges));
+                    } catch (InterruptedException interrupted) {
+                        throw new AssertionError(interrupted);
+                    }
+                },
+                work -> new Thread(work).start());
+    }
+
+    private void awaitWaiting(int count) {
+        Threads.await(() -> throttlers.waiting("patient") == count && time.waiting() == count);
+    }
+
+    @Test
+    void asManyCallsOfAKeyRunAsThereAreSlots() {
+        Decision first = decide(charge(EXPORTS, "alice"));
+        Decision second = decide(charge(EXPORTS, "alice"));
+        Decision third = decide(charge(EXPORTS, "alice"));
+
+        assertThat(List.of(first, second)).allMatch(Decision::allowed).allMatch(Decision::isInFlight);
+        assertThat(first.remaining()).isEqualTo(1);
+        assertThat(third.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(third.isInFlight()).isFalse();
+        assertThat(decide(charge(EXPORTS, "bob")).allowed()).isTrue();
+        first.release();
+        assertThat(decide(charge(EXPORTS, "alice")).allowed()).isTrue();
+        assertThat(throttlers.inFlight("exports")).isEqualTo(3);
+    }
+
+    @Test
+    void aDecisionIsReleasedOnce() {
+        Decision first = decide(charge(EXPORTS, "alice"));
+        decide(charge(EXPORTS, "alice"));
+
+        first.release();
+        first.release();
+
+        assertThat(throttlers.inFlight(charge(EXPORTS, "alice"))).isEqualTo(1);
+    }
+
+    @Test
+    void aKeyWithNothingInFlightHasNoEntry() {
+        for (int i = 0; i < 1000; i++) {
+            decide(charge(EXPORTS, "user" + i)).release();
+        }
+
+        assertThat(throttlers.get("exports").slots().size()).isZero();
+        assertThat(throttlers.size("exports")).as("buckets").isZero();
+    }
+
+    @Test
+    void aDenialForSlotsTakesNoTokens() {
+        decide(charge(CHAT, "alice"));
+        decide(charge(CHAT, "alice"));
+
+        Decision denied = decide(charge(CHAT, "alice"), charge(GLOBAL, ""));
+
+        assertThat(denied.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(denied.denials())
+                .extracting(answer -> answer.policy().name())
+                .containsExactly("chat");
+        assertThat(tokens(CHAT, "alice")).isEqualTo(1);
+        assertThat(tokens(GLOBAL, "")).isEqualTo(5);
+    }
+
+    @Test
+    void aDenialForTokensGivesTheSlotsBack() {
+        for (int i = 0; i < 3; i++) {
+            decide(charge(CHAT, "alice")).release();
+        }
+
+        Decision denied = decide(charge(CHAT, "alice"), charge(EXPORTS, "alice"));
+
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.answers()).extracting(Answer::allowed).containsExactly(false, true);
+        assertThat(throttlers.inFlight("chat") + throttlers.inFlight("exports")).isZero();
+    }
+
+    @Test
+    void theAnswersAreInTheOrderOfTheCharges() {
+        Decision allowed = decide(charge(EXPORTS, "alice"), charge(GLOBAL, ""), charge(CHAT, "alice"));
+
+        assertThat(allowed.answers())
+                .extracting(answer -> answer.policy().name())
+                .containsExactly("exports", "global", "chat");
+        assertThat(allowed.answers()).extracting(Answer::remaining).containsExactly(1L, 4L, 2L);
+        allowed.release();
+        assertThat(throttlers.inFlight("chat") + throttlers.inFlight("exports")).isZero();
+    }
+
+    @Test
+    void aStoreThatFailsLeavesNoSlotHeld() {
+        BucketStore failing = (BucketStore) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {BucketStore.class}, (store, method, arguments) -> {
+                    if (method.getName().equals("backend")) {
+                        return null;
+                    }
+                    throw new BackendException("down");
+                });
+        Throttlers broken = new Throttlers(List.of(CHAT), failing, time, ThrottleListener.NONE);
+        Throttler chat = broken.get("chat").forKey("alice");
+
+        assertThatExceptionOfType(BackendException.class).isThrownBy(() -> chat.decide(1));
+        assertThat(broken.inFlight("chat")).isZero();
+    }
+
+    @Test
+    void theRetryTimeIsTheMeanTimeThatSlotsAreHeldDividedByTheirNumber() {
+        Decision first = decide(charge(EXPORTS, "alice"));
+        time.advance(Duration.ofSeconds(30));
+        first.release();
+        decide(charge(EXPORTS, "alice"));
+        decide(charge(EXPORTS, "alice"));
+
+        assertThat(decide(charge(EXPORTS, "alice")).retryAfter()).isEqualTo(Duration.ofSeconds(15));
+    }
+
+    @Test
+    void theRetryTimeIsAtLeastASecond() {
+        decide(charge(EXPORTS, "alice")).release();
+        decide(charge(EXPORTS, "alice"));
+        decide(charge(EXPORTS, "alice"));
+
+        Decision denied = decide(charge(EXPORTS, "alice"));
+
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(denied.describe("request"))
+                .isEqualTo("Too many requests are in flight for 'exports' policy, please retry after 1000 ms.");
+    }
+
+    @Test
+    void aPolicyInShadowModeCountsAndDeniesNothing() {
+        Decision first = decide(charge(SHADOW, ""));
+        Decision second = decide(charge(SHADOW, ""));
+
+        assertThat(List.of(first, second)).allMatch(Decision::allowed);
+        assertThat(throttlers.inFlight("shadow")).isEqualTo(1);
+        assertThat(reported).extracting(Decision::outcome).contains(Outcome.TOO_MANY_IN_FLIGHT);
+        first.release();
+        second.release();
+        assertThat(throttlers.inFlight("shadow")).isZero();
+    }
+
+    @Test
+    void waitingCallsGetSlotsInTheirOrder() throws Exception {
+        Decision running = decide(charge(PATIENT, "alice"));
+        CompletableFuture<Decision> second = acquire(charge(PATIENT, "alice"));
+        awaitWaiting(1);
+        CompletableFuture<Decision> third = acquire(charge(PATIENT, "alice"));
+        awaitWaiting(2);
+
+        running.release();
+        assertThat(second.get().allowed()).isTrue();
+        assertThat(decide(charge(PATIENT, "alice")).allowed()).as("a newcomer").isFalse();
+        assertThat(third).isNotDone();
+        second.get().release();
+        assertThat(third.get().allowed()).isTrue();
+        third.get().release();
+        assertThat(throttlers.get("patient").slots().size()).isZero();
+        assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void aWaitEndsAfterTheMaxWait() throws Exception {
+        Decision running = decide(charge(PATIENT, "alice"));
+        CompletableFuture<Decision> waiting = acquire(charge(PATIENT, "alice"));
+        awaitWaiting(1);
+
+        time.advance(Duration.ofSeconds(10));
+
+        assertThat(waiting.get().outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        running.release();
+        assertThat(throttlers.inFlight("patient")).isZero();
+        assertThat(decide(charge(PATIENT, "alice")).allowed()).isTrue();
+    }
+
+    @Test
+    void aFullQueueDeniesAtOnce() throws Exception {
+        Decision running = decide(charge(PATIENT, "alice"));
+        List<CompletableFuture<Decision>> waiting = new ArrayList<>();
+        for (int i = 1; i <= 3; i++) {
+            waiting.add(acquire(charge(PATIENT, "alice")));
+            awaitWaiting(i);
+        }
+
+        assertThat(acquire(charge(PATIENT, "alice")).get().outcome()).isEqualTo(Outcome.QUEUE_FULL);
+        running.release();
+        for (CompletableFuture<Decision> one : waiting) {
+            one.get().release();
+        }
+        assertThat(throttlers.inFlight("patient")).isZero();
+    }
+
+    @Test
+    void anInterruptedWaitTakesNothing() throws Exception {
+        Decision running = decide(charge(PATIENT, "alice"));
+        CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+        Thread thread = new Thread(() -> {
+            try {
+                throttlers.acquire(List.of(charge(PATIENT, "alice")));
+                interrupted.complete(false);
+            } catch (InterruptedException expected) {
+                interrupted.complete(true);
+            }
+        });
+        thread.start();
+        awaitWaiting(1);
+
+        thread.interrupt();
+
+        assertThat(interrupted.get()).isTrue();
+        running.release();
+        assertThat(throttlers.get("patient").slots().size()).isZero();
+        assertThat(throttlers.waiting("patient")).isZero();
+    }
+
+    @Test
+    void fewerSlotsRevokeNothingAndNoCallStartsUntilTheNumberIsBelow() throws Exception {
+        throttlers.get("patient").reconfigure(BucketSpec.inFlight(3));
+        List<Decision> running = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            running.add(decide(charge(PATIENT, "alice")));
+        }
+        CompletableFuture<Decision> waiting = acquire(charge(PATIENT, "alice"));
+        awaitWaiting(1);
+
+        throttlers.get("patient").reconfigure(BucketSpec.inFlight(1));
+        running.get(0).release();
+        running.get(1).release();
+        assertThat(throttlers.inFlight("patient")).isEqualTo(1);
+        assertThat(waiting).isNotDone();
+        running.get(2).release();
+
+        assertThat(waiting.get().allowed()).isTrue();
+    }
+
+    @Test
+    void moreSlotsLetWaitingCallsStart() throws Exception {
+        decide(charge(PATIENT, "alice"));
+        CompletableFuture<Decision> waiting = acquire(charge(PATIENT, "alice"));
+        awaitWaiting(1);
+
+        throttlers.get("patient").reconfigure(BucketSpec.inFlight(2));
+
+        assertThat(waiting.get().allowed()).isTrue();
+        assertThat(throttlers.inFlight("patient")).isEqualTo(2);
+    }
+
+    @Test
+    void aTierHasItsOwnSlots() {
+        ThrottlePolicy tiered = ThrottlePolicy.of("tiered", BucketSpec.inFlight(1), "user")
+                .withTiers(Map.of("pro", BucketSpec.inFlight(2)));
+        throttlers.add(tiered);
+        Throttler pro = throttlers.get("tiered").forKey("alice").inTier("pro");
+
+        assertThat(pro.decide(1).allowed()).isTrue();
+        assertThat(pro.decide(1).allowed()).isTrue();
+        assertThat(pro.decide(1).allowed()).isFalse();
+    }
+
+    @Test
+    void aBooleanAnswerIsRefusedSinceItCanNotBeReleased() {
+        Throttler exports = throttlers.get("exports").forKey("alice");
+
+        assertThatIllegalStateException()
+                .isThrownBy(() -> exports.tryAcquire(1))
+                .withMessageContaining("'exports' limits the calls in flight");
+        assertThat(throttlers.inFlight("exports")).isZero();
+    }
+
+    @Test
+    void theNumberOfSlotsHasARange() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> BucketSpec.inFlight(0))
+                .withMessage("in-flight must be between 1 and 1,000,000, but was 0");
+        assertThat(BucketSpec.inFlight(4)).hasToString("4 in flight");
+        assertThat(BucketSpec.of("600/1m").withInFlight(4)).hasToString("600/1m, capacity 600, 4 in flight");
+    }
+
+    @Test
+    void aSpecTakesWhatItLacksFromAnother() {
+        BucketSpec both = BucketSpec.of("600/1m").withInFlight(4);
+
+        assertThat(BucketSpec.inFlight(8).orElse(both)).isEqualTo(both.withInFlight(8));
+        assertThat(BucketSpec.of("10/s").orElse(both))
+                .isEqualTo(BucketSpec.of("10/s").withInFlight(4));
+        assertThat(BucketSpec.of("10/s").orElse(BucketSpec.of("1/s"))).isEqualTo(BucketSpec.of("10/s"));
+    }
+
+    /** Threads take, wait and release; the calls that run are counted where they run. */
+    @Test
+    @Tag("slow")
+    void neverMoreRunThanThereAreSlotsFromManyThreads() {
+        Throttlers real = Throttlers.local(
+                List.of(PATIENT.withSpec(BucketSpec.inFlight(3)).withQueueLimit(100)));
+        Map<String, AtomicInteger> running = new ConcurrentHashMap<>();
+        AtomicInteger most = new AtomicInteger();
+        LongAdder granted = new LongAdder();
+        Threads.run(8, thread -> {
+            var random = new SplittableRandom(thread);
+            for (int i = 0; i < 20_000; i++) {
+                String key = Integer.toString(random.nextInt(3));
+                Throttler throttler = real.get("patient").forKey(key);
+                Decision decision;
+                try {
+                    decision = random.nextInt(4) == 0
+                            ? throttler.decide(1)
+                            : throttler.acquire(
+                                    1, random.nextInt(8) == 0 ? Duration.ofNanos(1) : Duration.ofSeconds(20));
+                } catch (InterruptedException interrupted) {
+                    throw new AssertionError(interrupted);
+                }
+                if (decision.allowed()) {
+                    AtomicInteger ofKey = running.computeIfAbsent(key, name -> new AtomicInteger());
+                    most.accumulateAndGet(ofKey.incrementAndGet(), Math::max);
+                    granted.increment();
+                    Thread.yield();
+                    ofKey.decrementAndGet();
+                    decision.release();
+                }
+            }
+        });
+
+        assertThat(most.get()).isEqualTo(3);
+        assertThat(granted.sum()).isGreaterThan(80_000);
+        assertThat(real.inFlight("patient")).isZero();
+        assertThat(real.get("patient").slots().size()).isZero();
+        assertThat(real.waiting("patient")).isZero();
+    }
+}

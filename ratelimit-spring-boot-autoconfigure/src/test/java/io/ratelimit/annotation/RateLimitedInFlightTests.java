@@ -1,0 +1,204 @@
+package io.ratelimit.annotation;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.ratelimit.Throttlers;
+import io.ratelimit.policy.RateLimitConfigurationException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.function.BiConsumer;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+import org.springframework.context.ConfigurableApplicationContext;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
+
+/** Calls of annotated methods that hold a slot until they are complete. */
+class RateLimitedInFlightTests extends AnnotatedCalls {
+
+    static class Jobs {
+
+        @RateLimited(name = "run", inFlight = "1", key = "#key")
+        public Object run(String key, Supplier<Object> work) {
+            return work.get();
+        }
+
+        @RateLimited(name = "both", rate = "10/1h", inFlight = "1", fallback = "busy")
+        public String both(Supplier<String> work) {
+            return work.get();
+        }
+
+        String busy(Supplier<String> work, RateLimitExceededException denied) {
+            return denied.getMessage();
+        }
+
+        @RateLimited("gpu")
+        public CompletableFuture<String> gpu(CompletableFuture<String> result) {
+            return result;
+        }
+
+        @RateLimited(name = "mono", inFlight = "1", settle = "#result")
+        @RateLimited("export")
+        public Mono<Integer> mono(Mono<Integer> result) {
+            return result;
+        }
+    }
+
+    private void run(BiConsumer<ConfigurableApplicationContext, Jobs> calls) {
+        runner.withBean(Jobs.class)
+                .withPropertyValues("ratelimit.policies.gpu.in-flight=1", "ratelimit.policies.gpu.applies-to=annotated")
+                .run(context -> calls.accept(context, context.getBean(Jobs.class)));
+    }
+
+    private static int inFlight(ConfigurableApplicationContext context, String policy) {
+        return context.getBean(Throttlers.class).inFlight(policy);
+    }
+
+    @Test
+    void aCallIsCountedUntilItReturns() {
+        run((context, jobs) -> {
+            Object result = jobs.run("a", () -> {
+                assertThat(inFlight(context, "run")).isEqualTo(1);
+                assertDenied(() -> jobs.run("a", () -> ""));
+                return jobs.run("b", () -> "inner");
+            });
+            assertThat(result).isEqualTo("inner");
+            assertThat(inFlight(context, "run")).isZero();
+        });
+    }
+
+    @Test
+    void aCallThatThrowsIsReleased() {
+        run((context, jobs) -> {
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> jobs.run("a", () -> {
+                        throw new IllegalStateException();
+                    }));
+            assertThat(inFlight(context, "run")).isZero();
+        });
+    }
+
+    @Test
+    void aFallbackAnswersAndADenialTakesNoToken() {
+        run((context, jobs) -> {
+            String inner = jobs.both(() -> jobs.both(() -> "second"));
+            assertThat(inner).isEqualTo("Too many calls are in flight for 'both' policy, please retry after 1000 ms.");
+            assertThat(available(context, "both")).isEqualTo(9);
+            assertThat(inFlight(context, "both")).isZero();
+        });
+    }
+
+    @Test
+    void aCallRunsUntilItsFutureIsComplete() {
+        run((context, jobs) -> {
+            CompletableFuture<String> first = new CompletableFuture<>();
+            jobs.gpu(first);
+            assertDenied(() -> jobs.gpu(new CompletableFuture<>()));
+            first.complete("done");
+            assertThat(inFlight(context, "gpu")).isZero();
+
+            CompletableFuture<String> failing = new CompletableFuture<>();
+            jobs.gpu(failing);
+            assertThat(inFlight(context, "gpu")).isEqualTo(1);
+            failing.completeExceptionally(new IllegalStateException());
+            assertThat(inFlight(context, "gpu")).isZero();
+        });
+    }
+
+    @Test
+    void aCallRunsUntilItsMonoIsCompleteOrCancelled() {
+        run((context, jobs) -> {
+            Sinks.One<Integer> sink = Sinks.one();
+            Mono<Integer> result = jobs.mono(sink.asMono());
+            assertThat(inFlight(context, "mono")).isEqualTo(1);
+            CompletableFuture<Integer> value = result.toFuture();
+            sink.tryEmitValue(1);
+            assertThat(value).isCompletedWithValue(1);
+            assertThat(inFlight(context, "mono")).isZero();
+
+            jobs.mono(Mono.never()).subscribe().dispose();
+            assertThat(inFlight(context, "mono")).isZero();
+            assertThat(jobs.mono(Mono.error(new IllegalStateException()))
+                            .onErrorReturn(0)
+                            .block())
+                    .isZero();
+            assertThat(inFlight(context, "mono")).isZero();
+        });
+    }
+
+    @Test
+    void aCallRunsToTheLastValueOfItsFlux() {
+        run((context, jobs) -> {
+            Flux<?> values = (Flux<?>) jobs.run("a", () -> Flux.range(0, 3));
+            assertThat(inFlight(context, "run")).isEqualTo(1);
+            values.doOnNext(value -> assertThat(inFlight(context, "run")).isEqualTo(1))
+                    .blockLast();
+            assertThat(inFlight(context, "run")).isZero();
+        });
+    }
+
+    @Test
+    void aMonoThatIsDroppedIsReleased() {
+        run((context, jobs) -> {
+            jobs.run("a", Mono::never);
+            long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+            while (inFlight(context, "run") > 0) {
+                assertThat(System.nanoTime()).as("in time").isLessThan(end);
+                System.gc();
+            }
+        });
+    }
+
+    static class BothPolicyAndNumber {
+
+        @RateLimited(policy = "search", inFlight = "2")
+        public void call() {}
+    }
+
+    static class NoNumber {
+
+        @RateLimited(inFlight = "many")
+        public void call() {}
+    }
+
+    static class Zero {
+
+        @RateLimited(inFlight = "0")
+        public void call() {}
+    }
+
+    static class CapacityWithoutRate {
+
+        @RateLimited(inFlight = "2", capacity = "3")
+        public void call() {}
+    }
+
+    static class PlainFuture {
+
+        @RateLimited(inFlight = "2")
+        public Future<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    private void assertStops(Class<?> bean, String description, String action) {
+        runner.withBean(bean).run(context -> assertThat(context.getStartupFailure())
+                .isInstanceOfSatisfying(RateLimitConfigurationException.class, failure -> assertThat(failure.action())
+                        .contains(action)));
+    }
+
+    @Test
+    void mistakesStopTheStart() {
+        assertStops(
+                BothPolicyAndNumber.class,
+                "has both a policy and an inFlight",
+                "Set 'ratelimit.policies.search.in-flight: 2'");
+        assertStops(NoNumber.class, "inFlight must be a whole number, but was 'many'", "'inFlight = \"2\"'");
+        assertStops(Zero.class, "in-flight must be between 1 and 1,000,000, but was 0", "'inFlight = \"2\"'");
+        assertStops(CapacityWithoutRate.class, "has a name or a capacity, but no rate", "Add a rate");
+        assertStops(PlainFuture.class, "doesn't report its completion", "Return a CompletableFuture");
+    }
+}
