@@ -30,7 +30,6 @@ final class JsonFormat extends LogFormat {
             DURATION request_time:s elapsedTime:us duration_ms:ms Duration:ns
             """;
 
-    private static final Map<String, Double> UNITS = Map.of("s", 1e9, "ms", 1e6, "us", 1e3, "ns", 1.0);
     private static final List<String> HEADER_PREFIXES = List.of("request.headers.", "headers.", "http_");
 
     private final JsonFactory json = JsonFactory.builder()
@@ -46,12 +45,7 @@ final class JsonFormat extends LogFormat {
     /** @param fields the names of facts by the fact, such as {@code time} → {@code ts}; a duration may end with its unit */
     JsonFormat(Map<String, String> fields, Stamps stamps) {
         this.stamps = stamps;
-        for (String line : NAMES.split("\n")) {
-            String[] names = line.split(" ");
-            for (int i = 1; i < names.length; i++) {
-                add(Fact.valueOf(names[0]), names[i], i);
-            }
-        }
+        readNames(NAMES, this::add);
         fields.forEach(this::addField);
     }
 

@@ -3,6 +3,7 @@ package io.ratelimit.replay;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -34,6 +35,21 @@ abstract class LogFormat {
         HEADER,
         COOKIE,
         OTHER
+    }
+
+    static final Map<String, Double> UNITS = Map.of("s", 1e9, "ms", 1e6, "us", 1e3, "ns", 1.0);
+
+    /** Passes on the names of each fact from lines that begin with the fact, and the place of each name in its line. */
+    static void readNames(String lines, NameReceiver receiver) {
+        lines.lines().map(line -> line.split(" ")).forEach(names -> {
+            for (int i = 1; i < names.length; i++) {
+                receiver.add(Fact.valueOf(names[0]), names[i], i);
+            }
+        });
+    }
+
+    interface NameReceiver {
+        void add(Fact fact, String name, int rank);
     }
 
     /**
@@ -111,6 +127,24 @@ abstract class LogFormat {
         private static final Pattern FIELD =
                 Pattern.compile("%%|%[<>!,\\d]*(?:\\{([^}]*)\\})?([a-zA-Z])|\\$(?:\\{(\\w+)\\}|(\\w+))");
 
+        /** The codes of Tomcat and httpd, and the variables of nginx. */
+        private static final Map<String, Fact> CODES = new HashMap<>();
+
+        static {
+            readNames("""
+                    HOST h a remote_addr
+                    USER u remote_user
+                    SESSION S
+                    REQUEST r request
+                    METHOD m request_method
+                    URI U request_uri uri
+                    QUERY q args query_string
+                    STATUS s status
+                    TIME t time_local time_iso8601 msec
+                    DURATION request_time
+                    """, (fact, name, rank) -> CODES.put(name, fact));
+        }
+
         private final String name;
         private final Stamps stamps;
         private final List<Field> fields = new ArrayList<>();
@@ -145,7 +179,7 @@ abstract class LogFormat {
                 }
                 Field field = code == null
                         ? variable(matcher.group(3) == null ? matcher.group(4) : matcher.group(3))
-                        : code(code, matcher.group(1));
+                        : code(code, matcher.group(1) == null ? "" : matcher.group(1));
                 boolean bracketed = "t".equals(code) && matcher.group(1) == null;
                 close(open, literal.append(bracketed ? "[" : ""));
                 literal.append(bracketed ? "]" : "");
@@ -168,73 +202,43 @@ abstract class LogFormat {
         }
 
         /** Returns a field of Tomcat's and httpd's patterns. */
-        private Field code(String code, @Nullable String argument) {
-            String name = argument == null ? "" : argument;
+        private Field code(String code, String argument) {
             return switch (code) {
-                case "h", "a" -> field(name.isEmpty() ? Fact.HOST : Fact.OTHER);
-                case "u" -> field(Fact.USER);
-                case "S" -> field(Fact.SESSION);
-                case "r" -> name.isEmpty() ? field(Fact.REQUEST) : field(Fact.OTHER);
-                case "m" -> field(Fact.METHOD);
-                case "U" -> field(Fact.URI);
-                case "q" -> field(Fact.QUERY);
-                case "s" -> name.isEmpty() ? field(Fact.STATUS) : field(Fact.OTHER);
                 case "D" -> new Field(Fact.DURATION, 1e3, 0, "");
-                case "T" ->
-                    new Field(
-                            Fact.DURATION,
-                            switch (name) {
-                                case "ns" -> 1;
-                                case "us" -> 1e3;
-                                case "ms" -> 1e6;
-                                default -> 1e9;
-                            },
-                            0,
-                            "");
-                case "i" -> new Field(Fact.HEADER, 0, add(headers, name.toLowerCase(Locale.ROOT)), "");
-                case "c", "C" -> new Field(Fact.COOKIE, 0, add(cookies, name), "");
+                case "T" -> new Field(Fact.DURATION, UNITS.getOrDefault(argument, 1e9), 0, "");
+                case "i" -> header(argument);
+                case "c", "C" -> cookie(argument);
                 case "t" -> {
-                    end = !name.startsWith("begin:");
-                    stamps.useFormat(name.replaceFirst("^(begin|end):?", ""));
-                    yield field(Fact.TIME);
+                    end = !argument.startsWith("begin:");
+                    stamps.useFormat(argument.replaceFirst("^(begin|end):?", ""));
+                    yield field(code);
                 }
-                default -> field(Fact.OTHER);
+                default -> field(argument.isEmpty() ? code : "");
             };
         }
 
         /** Returns a field of nginx's patterns. */
         private Field variable(String name) {
-            return switch (name) {
-                case "remote_addr" -> field(Fact.HOST);
-                case "remote_user" -> field(Fact.USER);
-                case "time_local", "time_iso8601", "msec" -> field(Fact.TIME);
-                case "request" -> field(Fact.REQUEST);
-                case "request_method" -> field(Fact.METHOD);
-                case "request_uri", "uri" -> field(Fact.URI);
-                case "args", "query_string" -> field(Fact.QUERY);
-                case "status" -> field(Fact.STATUS);
-                case "request_time" -> new Field(Fact.DURATION, 1e9, 0, "");
-                case "content_length", "content_type", "host" ->
-                    new Field(Fact.HEADER, 0, add(headers, name.replace('_', '-')), "");
-                default -> {
-                    if (name.startsWith("http_")) {
-                        yield new Field(
-                                Fact.HEADER, 0, add(headers, name.substring(5).replace('_', '-')), "");
-                    }
-                    yield name.startsWith("cookie_")
-                            ? new Field(Fact.COOKIE, 0, add(cookies, name.substring(7)), "")
-                            : field(Fact.OTHER);
-                }
-            };
+            if (name.startsWith("cookie_")) {
+                return cookie(name.substring(7));
+            }
+            boolean header = name.startsWith("http_")
+                    || List.of("content_length", "content_type", "host").contains(name);
+            return header ? header(name.replaceFirst("^http_", "").replace('_', '-')) : field(name);
         }
 
-        private static Field field(Fact fact) {
-            return new Field(fact, 0, 0, "");
+        private static Field field(String code) {
+            return new Field(CODES.getOrDefault(code, Fact.OTHER), 1e9, 0, "");
         }
 
-        private static int add(List<String> names, String name) {
-            names.add(name);
-            return names.size() - 1;
+        private Field header(String name) {
+            headers.add(name.toLowerCase(Locale.ROOT));
+            return new Field(Fact.HEADER, 0, headers.size() - 1, "");
+        }
+
+        private Field cookie(String name) {
+            cookies.add(name);
+            return new Field(Fact.COOKIE, 0, cookies.size() - 1, "");
         }
 
         @Override
@@ -275,12 +279,9 @@ abstract class LogFormat {
         }
 
         private boolean set(LogEntry entry, Field field, String text) {
-            if (field.fact == Fact.HEADER) {
-                entry.headerValues[field.index] = text.equals("-") ? null : text;
-                return true;
-            }
-            if (field.fact == Fact.COOKIE) {
-                entry.cookieValues[field.index] = text.equals("-") ? null : text;
+            if (field.fact == Fact.HEADER || field.fact == Fact.COOKIE) {
+                @Nullable String[] values = field.fact == Fact.HEADER ? entry.headerValues : entry.cookieValues;
+                values[field.index] = text.equals("-") ? null : text;
                 return true;
             }
             return LogFormat.set(entry, field.fact, field.unitNanos, text, stamps);

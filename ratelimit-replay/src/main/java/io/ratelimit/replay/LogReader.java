@@ -57,10 +57,11 @@ final class LogReader implements AutoCloseable {
     String next() {
         while (true) {
             try {
-                if (input == null && !openNext()) {
+                InputStream open = input == null ? openNext() : input;
+                if (open == null) {
                     return null;
                 }
-                int length = readLine();
+                int length = readLine(open);
                 if (length >= 0) {
                     return text(length);
                 }
@@ -78,9 +79,9 @@ final class LogReader implements AutoCloseable {
         close();
     }
 
-    private boolean openNext() throws IOException {
+    private @Nullable InputStream openNext() throws IOException {
         if (!files.hasNext()) {
-            return false;
+            return null;
         }
         file = files.next();
         InputStream raw = new BufferedInputStream(
@@ -89,27 +90,19 @@ final class LogReader implements AutoCloseable {
         boolean gzip = raw.read() == 0x1F && raw.read() == 0x8B;
         raw.reset();
         input = gzip ? new GZIPInputStream(raw, BUFFER) : raw;
-        return true;
+        return input;
     }
 
     /** Reads a line that fits, and returns its length; -1 at the end of the file. */
-    private int readLine() throws IOException {
+    private int readLine(InputStream from) throws IOException {
         int length = 0;
-        boolean any = false;
         while (true) {
             if (at == end) {
                 at = 0;
-                end = input == null ? -1 : input.read(buffer);
-                if (end < 0) {
-                    end = 0;
-                    if (!any) {
-                        return -1;
-                    }
-                    break;
-                }
+                end = Math.max(from.read(buffer), 0);
             }
-            byte next = buffer[at++];
-            any = true;
+            boolean more = at < end;
+            byte next = more ? buffer[at++] : (byte) '\n';
             if (next != '\n') {
                 if (length < MAX_LINE) {
                     line[length] = next;
@@ -117,20 +110,16 @@ final class LogReader implements AutoCloseable {
                 length++;
                 continue;
             }
-            if (length <= MAX_LINE) {
-                break;
+            if (!more && length == 0) {
+                return -1;
             }
             lines++;
+            if (length <= MAX_LINE) {
+                return length > 0 && line[length - 1] == '\r' ? length - 1 : length;
+            }
             tooLong++;
             length = 0;
-            any = false;
         }
-        lines++;
-        if (length > MAX_LINE) {
-            tooLong++;
-            return -1;
-        }
-        return length > 0 && line[length - 1] == '\r' ? length - 1 : length;
     }
 
     /** Returns a line as UTF-8; as ISO 8859-1 if it isn't, so that different bytes stay different keys. */

@@ -744,8 +744,8 @@ class ReplayCommandTests {
 
     @Test
     void theProgressBarShowsTheRateAndTheTimeThatIsLeft() {
-        assertThat(Progress.bar(0.5, 2_000_000, 4))
+        assertThat(ReplayCommand.Progress.bar(0.5, 2_000_000, 4))
                 .startsWith("[###############...............]  50 %, 2,000,000 lines, 500,000 a second, 4 s left");
-        assertThat(Progress.bar(-1, 1000, 2)).startsWith("1,000 lines, 500 a second");
+        assertThat(ReplayCommand.Progress.bar(-1, 1000, 2)).startsWith("1,000 lines, 500 a second");
     }
 }
