@@ -11,6 +11,8 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.TimeSource;
 import io.ratelimit.key.FailureListener;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -32,12 +34,15 @@ public final class PolicyLog implements ThrottleListener {
     }
 
     /**
-     * Returns the listener that logs facts of requests that policies can't determine.
+     * Returns a listener that logs facts of requests that policies can't determine: for each policy at most one line in ten
+     * seconds, with the count since the previous line. Lines contain only the given texts and no data of requests.
      *
      * @param time the clock of the pauses between lines
      */
     public static FailureListener failures(TimeSource time) {
-        return new FailureLog(time)::failed;
+        Map<String, Failures> policies = new ConcurrentHashMap<>();
+        return (policy, fact, reason) -> policies.computeIfAbsent(policy, name -> new Failures(name, time))
+                .failed(fact + " (" + reason + ")");
     }
 
     @Override
@@ -94,6 +99,34 @@ public final class PolicyLog implements ThrottleListener {
                         limit + (after.equals(configured) ? " is as configured again: " : " was changed at runtime: ")
                                 + after + "; before: " + before);
             }
+        }
+    }
+
+    /** The lines of the failures of one policy. */
+    private static final class Failures {
+
+        private static final Log logger = LogFactory.getLog("io.ratelimit.logging.FailureLog");
+
+        private final String policy;
+        private final LineSampler lines;
+        private volatile String latest = "";
+
+        Failures(String policy, TimeSource time) {
+            this.policy = policy;
+            this.lines = new LineSampler(time, this::log);
+        }
+
+        void failed(String failure) {
+            latest = failure;
+            lines.count();
+        }
+
+        private void log(String requests) {
+            LogFields.write(
+                    policy,
+                    null,
+                    () -> logger.warn(
+                            "Throttle policy '" + policy + "' could not determine " + latest + ", for " + requests));
         }
     }
 }

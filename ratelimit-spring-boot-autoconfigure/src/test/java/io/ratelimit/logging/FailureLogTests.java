@@ -3,6 +3,7 @@ package io.ratelimit.logging;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.key.FailureListener;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -14,7 +15,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 class FailureLogTests {
 
     private final ManualTimeSource time = new ManualTimeSource();
-    private final FailureLog log = new FailureLog(time);
+    private final FailureListener log = PolicyLog.failures(time);
 
     @Test
     void aPolicyHasOneLineInTenSeconds(CapturedOutput output) {
