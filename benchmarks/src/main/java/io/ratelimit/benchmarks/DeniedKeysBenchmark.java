@@ -9,9 +9,10 @@ import io.ratelimit.PartitionedThrottler;
 import io.ratelimit.PolicyListener;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.MeasuredListeners;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -34,8 +35,8 @@ public class DeniedKeysBenchmark {
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("per-user", BucketSpec.of("1/s"), "user");
     private static final int CALLS = 1 << 16;
 
-    private final PolicyListener denied =
-            new DeniedKeys(new SystemTimeSource()).added(new PartitionedThrottler(POLICY));
+    private final PolicyListener denied = Objects.requireNonNull(
+            MeasuredListeners.deniedKeys(new SystemTimeSource()).added(new PartitionedThrottler(POLICY)));
 
     /** The number of denied keys, in random order. */
     @Param({"1", "100", "5000", "100000"})

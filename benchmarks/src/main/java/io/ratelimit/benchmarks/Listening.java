@@ -5,8 +5,7 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.DeniedKeys;
-import io.ratelimit.actuate.dashboard.MeasuredHistory;
+import io.ratelimit.actuate.MeasuredListeners;
 import io.ratelimit.micrometer.MeasuredMeters;
 import java.util.List;
 import java.util.function.Supplier;
@@ -25,7 +24,9 @@ public enum Listening {
     ThrottleListener create(TimeSource time, Supplier<Throttlers> throttlers) {
         PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         List<ThrottleListener> all = List.of(
-                MeasuredMeters.create(registry, throttlers), new DeniedKeys(time), MeasuredHistory.create(time));
+                MeasuredMeters.create(registry, throttlers),
+                MeasuredListeners.deniedKeys(time),
+                MeasuredListeners.history(time));
         return ThrottleListener.of(all.subList(0, ordinal()));
     }
 }

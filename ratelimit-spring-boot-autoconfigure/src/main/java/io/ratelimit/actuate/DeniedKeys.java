@@ -27,7 +27,7 @@ import java.util.stream.Stream;
  * most, so no flood of other keys hides a key with more denials than that. The memory per policy is that of 2,048 keys
  * of at most 256 characters. An allowed call costs nothing.
  */
-public final class DeniedKeys implements ThrottleListener {
+final class DeniedKeys implements ThrottleListener {
 
     private static final int MAX_SHOWN = 10;
     private static final int MAX_KEY_LENGTH = 256;
@@ -40,7 +40,7 @@ public final class DeniedKeys implements ThrottleListener {
     private final AtomicBoolean scheduled = new AtomicBoolean();
 
     /** @param time the clock of the periods that are counted */
-    public DeniedKeys(TimeSource time) {
+    DeniedKeys(TimeSource time) {
         this.time = time;
     }
 
@@ -52,7 +52,7 @@ public final class DeniedKeys implements ThrottleListener {
      * @param denied the lower bound of the number of denials in the last minutes
      * @param shadow whether the policy was in shadow mode for the key, so that no call was rejected
      */
-    public record DeniedKey(String key, long denied, boolean shadow) {}
+    record DeniedKey(String key, long denied, boolean shadow) {}
 
     @Override
     public PolicyListener added(PolicyThrottler throttler) {
@@ -88,7 +88,7 @@ public final class DeniedKeys implements ThrottleListener {
     }
 
     /** Returns the ten keys that a policy denied most, in descending order of the denials. */
-    public List<DeniedKey> top(String policy) {
+    List<DeniedKey> top(String policy) {
         return policies.stream()
                 .filter(tally -> tally.policy.equals(policy))
                 .flatMap(tally -> Stream.concat(counts(tally.enforced, false), counts(tally.shadow, true)))

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.actuate.endpoint.OperationResponseBody;
 
 /** The descriptions of policies and buckets in the responses of the endpoint and of the dashboard. */
-public final class Descriptors {
+final class Descriptors {
 
     private Descriptors() {}
 
@@ -38,7 +38,7 @@ public final class Descriptors {
     }
 
     /** Returns a constant as application.yml spells it, such as {@code before-authentication}. */
-    public static String text(Enum<?> constant) {
+    static String text(Enum<?> constant) {
         return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
@@ -94,7 +94,7 @@ public final class Descriptors {
      * @param backend the backend of the buckets
      * @param onBackendFailure the rule for a failed backend; null if the buckets are in memory
      */
-    public record ScopeDescriptor(
+    record ScopeDescriptor(
             String appliesTo,
             @Nullable String phase,
             List<String> paths,
@@ -111,7 +111,7 @@ public final class Descriptors {
      * @param rule local, allow or deny, as {@code on-backend-failure}; deny also if the share of the limit is no token
      * @param share the share of the limit that this instance grants by itself; null unless the rule is local
      */
-    public record OutageDescriptor(String rule, @Nullable Double share) {
+    record OutageDescriptor(String rule, @Nullable Double share) {
 
         /**
          * Returns the decisions of a policy at present; null if its backend is up, or its buckets are in memory.
@@ -119,7 +119,7 @@ public final class Descriptors {
          * @param rule the rule of the configuration
          * @param share the share of the limit that this instance would grant by itself
          */
-        public static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double share) {
+        static @Nullable OutageDescriptor of(PolicyThrottler throttler, FailureRule rule, double share) {
             Backend backend = throttler.backend();
             ThrottlePolicy policy = throttler.policy();
             if (backend == null || policy.mode() == Mode.OFF || backend.state().condition() == Condition.UP) {
@@ -200,7 +200,7 @@ public final class Descriptors {
      * @param capacity the configured capacity; null for none
      * @param inFlight the configured number of calls in flight; null for any number
      */
-    public record ChangedDescriptor(
+    record ChangedDescriptor(
             @JsonProperty("for") String target,
             @Nullable String since,
             @Nullable String until,
@@ -209,7 +209,7 @@ public final class Descriptors {
             @Nullable Integer inFlight) {
 
         /** Returns the description of a difference; null for null. */
-        public static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
+        static @Nullable ChangedDescriptor of(LimitChanges.@Nullable Difference difference) {
             return difference == null
                     ? null
                     : new ChangedDescriptor(
@@ -292,7 +292,7 @@ public final class Descriptors {
      *     or if keys are hidden
      * @param tier the tier of the bucket; null for none
      */
-    public record KeyDescriptor(
+    record KeyDescriptor(
             String hash,
             @Nullable List<String> parts,
             @Nullable List<String> missing,
@@ -328,11 +328,11 @@ public final class Descriptors {
      * @param denied the lower bound of the number of denials
      * @param shadow true if the policy was in shadow mode for the key, so that no call was rejected; otherwise null
      */
-    public record DeniedKeyDescriptor(
+    record DeniedKeyDescriptor(
             KeyDescriptor key, long denied, @Nullable Boolean shadow) {
 
         /** @param shown whether to include the texts of the key */
-        public static DeniedKeyDescriptor of(ThrottlePolicy policy, DeniedKey key, boolean shown) {
+        static DeniedKeyDescriptor of(ThrottlePolicy policy, DeniedKey key, boolean shown) {
             return new DeniedKeyDescriptor(
                     KeyDescriptor.of(policy, key.key(), shown), key.denied(), key.shadow() ? true : null);
         }
@@ -346,14 +346,14 @@ public final class Descriptors {
      * @param since the time of the last change of the condition, in ISO-8601, UTC
      * @param cause the cause of the failure; null if there is none
      */
-    public record BackendDescriptor(
+    record BackendDescriptor(
             String name,
             String condition,
             String since,
             @Nullable String cause) {
 
         /** Returns the health of the backend; null if there is none, or no policy uses it: without calls nothing is known. */
-        public static @Nullable BackendDescriptor ofUsed(@Nullable Backend backend, Throttlers throttlers) {
+        static @Nullable BackendDescriptor ofUsed(@Nullable Backend backend, Throttlers throttlers) {
             boolean isUsed = throttlers.all().stream()
                     .anyMatch(throttler -> throttler.policy().mode() != Mode.OFF && throttler.backend() != null);
             return backend == null || !isUsed ? null : of(backend);

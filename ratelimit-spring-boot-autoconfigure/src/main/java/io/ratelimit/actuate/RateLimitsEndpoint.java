@@ -55,8 +55,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 @WebEndpoint(id = RateLimitsEndpoint.ID, defaultAccess = Access.READ_ONLY)
 public class RateLimitsEndpoint {
 
-    /** The id of the endpoint. */
-    public static final String ID = "ratelimits";
+    static final String ID = "ratelimits";
 
     private static final Log logger = LogFactory.getLog(RateLimitsEndpoint.class);
 
@@ -293,7 +292,7 @@ public class RateLimitsEndpoint {
             @DefaultValue Set<String> roles) {
 
         /** Returns whether a caller sees the texts of keys. */
-        public boolean showsKeys(SecurityContext security) {
+        boolean showsKeys(SecurityContext security) {
             return showValues.isShown(security, roles);
         }
     }

@@ -35,7 +35,6 @@ class ArchitectureTests {
     private static final String REDIS = "io.ratelimit.redis";
     private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
-    private static final String DASHBOARD = "io.ratelimit.actuate.dashboard";
     private static final String LOGGING = "io.ratelimit.logging";
     private static final String AUTOCONFIGURE = "io.ratelimit.autoconfigure..";
 
@@ -64,7 +63,6 @@ class ArchitectureTests {
                         REDIS,
                         MICROMETER,
                         ACTUATE,
-                        DASHBOARD,
                         LOGGING,
                         AUTOCONFIGURE));
     }
@@ -86,7 +84,6 @@ class ArchitectureTests {
         holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE));
         holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
-        holds(importsOfOursOnly(DASHBOARD, CORE, DEMAND, REMOTE, CHANGE, POLICY, ACTUATE));
         holds(importsOfOursOnly(LOGGING, CORE, DEMAND, KEY, POLICY));
     }
 

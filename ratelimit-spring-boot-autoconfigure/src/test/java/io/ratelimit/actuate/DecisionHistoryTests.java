@@ -1,9 +1,9 @@
-package io.ratelimit.actuate.dashboard;
+package io.ratelimit.actuate;
 
-import static io.ratelimit.actuate.dashboard.DecisionHistory.Kind.ALLOWED;
-import static io.ratelimit.actuate.dashboard.DecisionHistory.Kind.DENIED;
-import static io.ratelimit.actuate.dashboard.DecisionHistory.Kind.FAILED;
-import static io.ratelimit.actuate.dashboard.DecisionHistory.Kind.SHADOW_DENIED;
+import static io.ratelimit.actuate.DecisionHistory.Kind.ALLOWED;
+import static io.ratelimit.actuate.DecisionHistory.Kind.DENIED;
+import static io.ratelimit.actuate.DecisionHistory.Kind.FAILED;
+import static io.ratelimit.actuate.DecisionHistory.Kind.SHADOW_DENIED;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.BucketSnapshot;
@@ -21,7 +21,7 @@ import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.UpkeepTimeSource;
-import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
+import io.ratelimit.actuate.DecisionHistory.Step;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;

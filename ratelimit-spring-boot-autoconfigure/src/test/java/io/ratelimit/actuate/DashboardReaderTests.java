@@ -1,4 +1,4 @@
-package io.ratelimit.actuate.dashboard;
+package io.ratelimit.actuate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -15,17 +15,16 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.Throttlers;
-import io.ratelimit.actuate.DeniedKeys;
+import io.ratelimit.actuate.DashboardReader.DashboardData;
+import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
+import io.ratelimit.actuate.DashboardReader.DashboardData.Difference;
+import io.ratelimit.actuate.DashboardReader.DashboardData.PolicyData;
+import io.ratelimit.actuate.DashboardReader.DeniedKeysCache;
+import io.ratelimit.actuate.DecisionHistory.Step;
 import io.ratelimit.actuate.Descriptors.BackendDescriptor;
 import io.ratelimit.actuate.Descriptors.ChangedDescriptor;
 import io.ratelimit.actuate.Descriptors.DeniedKeyDescriptor;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
-import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
-import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
-import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Difference;
-import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.PolicyData;
-import io.ratelimit.actuate.dashboard.DashboardReader.DeniedKeysCache;
-import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;

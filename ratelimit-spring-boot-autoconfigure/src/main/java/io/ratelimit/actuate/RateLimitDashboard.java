@@ -1,10 +1,9 @@
-package io.ratelimit.actuate.dashboard;
+package io.ratelimit.actuate;
 
-import io.ratelimit.actuate.RateLimitsEndpoint;
-import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData;
-import io.ratelimit.actuate.dashboard.DashboardReader.DashboardData.Change;
-import io.ratelimit.actuate.dashboard.DecisionHistory.Step;
-import io.ratelimit.actuate.dashboard.RateLimitDashboard.DashboardFiles.DashboardFile;
+import io.ratelimit.actuate.DashboardReader.DashboardData;
+import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
+import io.ratelimit.actuate.DecisionHistory.Step;
+import io.ratelimit.actuate.RateLimitDashboard.DashboardFiles.DashboardFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -200,7 +199,7 @@ final class RateLimitDashboard implements EnvironmentAware {
         }
 
         private static String read(String name) {
-            try (InputStream file = DashboardFiles.class.getResourceAsStream(name)) {
+            try (InputStream file = DashboardFiles.class.getResourceAsStream("dashboard/" + name)) {
                 if (file == null) {
                     throw new IllegalStateException(name + " is not in the jar");
                 }

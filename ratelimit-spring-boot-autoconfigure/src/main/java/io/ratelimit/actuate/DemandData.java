@@ -1,4 +1,4 @@
-package io.ratelimit.actuate.dashboard;
+package io.ratelimit.actuate;
 
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;

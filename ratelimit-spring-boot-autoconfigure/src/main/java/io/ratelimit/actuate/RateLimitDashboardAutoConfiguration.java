@@ -1,13 +1,10 @@
-package io.ratelimit.actuate.dashboard;
+package io.ratelimit.actuate;
 
 import io.ratelimit.Backend;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.DeniedKeys;
 import io.ratelimit.actuate.Descriptors.OutageDescriptor;
-import io.ratelimit.actuate.MeasuringConfiguration;
-import io.ratelimit.actuate.RateLimitsEndpoint;
-import io.ratelimit.actuate.dashboard.RateLimitDashboard.EndpointPaths;
+import io.ratelimit.actuate.RateLimitDashboard.EndpointPaths;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.demand.DemandListener;
 import io.ratelimit.policy.ConfiguredPolicies;
