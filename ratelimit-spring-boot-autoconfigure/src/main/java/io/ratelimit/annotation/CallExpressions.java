@@ -54,8 +54,7 @@ final class CallExpressions {
     CallValue parse(String text, Map<String, Integer> parameters, DeclaredTypes types) {
         SpelExpression parsed = parse(text);
         SpelNode ast = parsed.getAST();
-        check(ast, false, false, parameters);
-        checkProperties(ast, parameters, types);
+        check(ast, false, false, parameters, types);
         SpelExpression expression = ExactArithmetic.exact(parsed);
         if (ast instanceof VariableReference) {
             return new CallValue.Argument(parameters.getOrDefault(variable(ast), 0));
@@ -138,7 +137,8 @@ final class CallExpressions {
      *     name on its own is then a property of the element
      * @param afterDot whether the node is evaluated on the value to the left of a dot
      */
-    private static void check(SpelNode node, boolean inElement, boolean afterDot, Map<String, Integer> parameters) {
+    private static void check(
+            SpelNode node, boolean inElement, boolean afterDot, Map<String, Integer> parameters, DeclaredTypes types) {
         boolean hasNoTarget = !inElement && !afterDot;
         if (node instanceof VariableReference) {
             checkVariable(variable(node), inElement, parameters);
@@ -150,16 +150,10 @@ final class CallExpressions {
         }
         boolean elements = inElement || node instanceof Projection || node instanceof Selection;
         for (int i = 0; i < node.getChildCount(); i++) {
-            check(node.getChild(i), elements, node instanceof CompoundExpression && i > 0, parameters);
+            check(node.getChild(i), elements, node instanceof CompoundExpression && i > 0, parameters, types);
         }
-    }
-
-    private static void checkProperties(SpelNode node, Map<String, Integer> parameters, DeclaredTypes types) {
         if (node instanceof CompoundExpression) {
             types.check(node, parameters);
-        }
-        for (int i = 0; i < node.getChildCount(); i++) {
-            checkProperties(node.getChild(i), parameters, types);
         }
     }
 

@@ -91,11 +91,7 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
                 target != null ? target.getClass() : call.getMethod().getDeclaringClass());
     }
 
-    /**
-     * Returns the operation of a method that has the annotation.
-     *
-     * @throws RateLimitConfigurationException if the annotation has a mistake
-     */
+    /** Returns the operation of a method that has the annotation. */
     RateLimitedOperation operation(Method method, Class<?> type) {
         Map<Method, RateLimitedOperation> ofType = operations.get(type);
         RateLimitedOperation operation = ofType == null ? null : ofType.get(method);
@@ -228,9 +224,6 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
      */
     private record Validator(RateLimitedOperations operations, CandidateBeans beans) {
 
-        /**
-         * @throws RateLimitConfigurationException if an annotation has a mistake or would not be enforced
-         */
         void validate() {
             beans.candidates().forEach(this::validate);
         }

@@ -50,11 +50,7 @@ final class RateLimitedReader {
         this.types = new DeclaredTypes(location.method(), testsClasses() ? null : location.type());
     }
 
-    /**
-     * Returns the charges of the annotation, one for each of its limits.
-     *
-     * @throws RateLimitConfigurationException if the annotation has a mistake
-     */
+    /** Returns the charges of the annotation, one for each of its limits. */
     List<MethodCharge> read() {
         CallValue key = expression("key");
         Written condition = condition();

@@ -125,20 +125,17 @@ public final class KeyTexts {
     }
 
     private String clientIp(String text) {
-        String client = text.equals(ClientIp.NONE) ? text : clientOrNull(text);
+        String client = null;
+        try {
+            client = text.equals(ClientIp.NONE) ? text : client(IpNetwork.of(text));
+        } catch (IllegalArgumentException unreadable) {
+            // its message quotes the text
+        }
         if (client == null) {
             throw new IllegalArgumentException("the ip of the key must be an address, such as '192.0.2.7' or"
                     + " '2001:db8::1', or '" + ClientIp.NONE + "' for requests without one");
         }
         return client;
-    }
-
-    private @Nullable String clientOrNull(String text) {
-        try {
-            return client(IpNetwork.of(text));
-        } catch (IllegalArgumentException unreadable) { // its message quotes the text
-            return null;
-        }
     }
 
     private String endpoint(String text, Collection<String> endpoints) {

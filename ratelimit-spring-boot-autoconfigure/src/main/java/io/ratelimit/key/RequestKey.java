@@ -178,7 +178,14 @@ public record RequestKey(
         String key = Keys.join(composed);
         boolean mayMatch = composed.length == parts.size() && !overrides.isEmpty();
         OverrideTable.Rule override = mayMatch ? overrides.find(key, composed) : null;
-        return override == null ? charge(policy, key, cost, request, tier) : charge(policy, key, cost, override);
+        if (override == null) {
+            return charge(policy, key, cost, request, tier);
+        }
+        Charge charge = override.charge(policy, key, cost);
+        if (charge == null) {
+            listener.eventOccurred(policy, ThrottleListener.Event.EXEMPT);
+        }
+        return charge;
     }
 
     /** Returns the charge of a key without an override, under the request's own limit if it has one. */
@@ -187,14 +194,6 @@ public record RequestKey(
         Charge charge = Charge.of(policy, tier, key, cost);
         BucketSpec spec = limit == null || request == null ? null : limit.spec(request, policy, failures, listener);
         return spec == null ? charge : new Charge(policy, spec, charge.key(), cost);
-    }
-
-    private @Nullable Charge charge(ThrottlePolicy policy, String key, long cost, OverrideTable.Rule override) {
-        Charge charge = override.charge(policy, key, cost);
-        if (charge == null) {
-            listener.eventOccurred(policy, ThrottleListener.Event.EXEMPT);
-        }
-        return charge;
     }
 
     private @Nullable String resolve(KeyPart part, ThrottlePolicy policy, RequestFacts request) {

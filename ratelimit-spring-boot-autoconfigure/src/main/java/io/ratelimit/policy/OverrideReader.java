@@ -25,9 +25,6 @@ final class OverrideReader {
     private final List<OverrideTable.Rule> rules = new ArrayList<>();
     private final Map<Match, String> propertiesOfKeys = new HashMap<>();
 
-    /**
-     * @param ipv6Prefix the number of bits that identify an IPv6 client
-     */
     OverrideReader(Policy properties, ThrottlePolicy policy, int ipv6Prefix) {
         this.properties = properties;
         this.policy = policy;
@@ -35,12 +32,7 @@ final class OverrideReader {
         this.property = RateLimitProperties.property(policy.name()) + ".overrides";
     }
 
-    /**
-     * Returns the table in which requests look up their keys.
-     *
-     * @throws InvalidConfigurationPropertyValueException if a key or a limit of an override can't exist
-     * @throws RateLimitConfigurationException if an override is incomplete or contradicts itself
-     */
+    /** Returns the table in which requests look up their keys. */
     OverrideTable read() {
         List<OverrideEntry> entries = properties.overrides();
         if (!entries.isEmpty() && policy.isGlobal()) {

@@ -60,15 +60,8 @@ public enum Phase {
     }
 
     private static boolean mayBeEarly(Policy policy, boolean authenticates) {
-        return isKnownAtOnce(inputs(policy)) && (!authenticates || hasAddress(policy));
-    }
-
-    private static boolean hasAddress(Policy policy) {
-        return KeyPart.names(policy.key()).contains("ip");
-    }
-
-    private static boolean isKnownAtOnce(List<Input> inputs) {
-        return inputs.stream().allMatch(input -> input.availability == Availability.IMMEDIATE);
+        return inputs(policy).stream().allMatch(input -> input.availability == Availability.IMMEDIATE)
+                && (!authenticates || KeyPart.names(policy.key()).contains("ip"));
     }
 
     private static boolean mayWait(Policy policy) {

@@ -48,7 +48,6 @@ public class PolicyConfiguration {
         return new ConfiguredPolicies(properties, policies, beans, failures);
     }
 
-    /** @throws InvalidConfigurationPropertyValueException if the prefix or the header can't be used */
     static void check(ClientAddress clientIp) {
         int prefix = clientIp.ipv6Prefix();
         check(
@@ -63,7 +62,6 @@ public class PolicyConfiguration {
                 "must be the name of a header, such as 'x-forwarded-for'");
     }
 
-    /** @throws InvalidConfigurationPropertyValueException if a value can't be used */
     static void check(Redis redis) {
         Duration timeout = redis.timeout();
         check(

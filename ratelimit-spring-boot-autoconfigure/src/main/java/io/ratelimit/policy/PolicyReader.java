@@ -54,12 +54,6 @@ final class PolicyReader {
         this.property = RateLimitProperties.property(name);
     }
 
-    /**
-     * Reads all policies.
-     *
-     * @throws InvalidConfigurationPropertyValueException if a property has a value that it can't have
-     * @throws RateLimitConfigurationException if a property is missing, or contradicts another
-     */
     static List<ConfiguredPolicy> read(RateLimitProperties properties) {
         List<ConfiguredPolicy> policies = new ArrayList<>();
         int ipv6Prefix = properties.clientIp().ipv6Prefix();

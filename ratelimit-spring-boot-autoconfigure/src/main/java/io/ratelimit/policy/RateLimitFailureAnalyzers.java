@@ -1,5 +1,6 @@
 package io.ratelimit.policy;
 
+import org.springframework.util.ClassUtils;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
@@ -178,7 +179,9 @@ final class RateLimitFailureAnalyzers {
 
         /** Returns whether a type consists of properties; the other records of ours are read from a text. */
         private static boolean isGroup(Class<?> type) {
-            return type.isRecord() && type.getEnclosingClass() == RateLimitProperties.class;
+            return type.isRecord()
+                    && type.getEnclosingClass() == RateLimitProperties.class
+                    && !ClassUtils.hasMethod(type, "of", String.class);
         }
 
         private static boolean isCollection(ResolvableType type) {
@@ -186,15 +189,10 @@ final class RateLimitFailureAnalyzers {
         }
 
         private static ResolvableType component(Class<?> type, String name) {
-            return Stream.of(type.getRecordComponents())
-                    .filter(component -> dashed(component).equals(name))
-                    .map(component -> ResolvableType.forType(component.getGenericType()))
-                    .findFirst()
-                    .orElse(ResolvableType.NONE);
-        }
-
-        private static String dashed(RecordComponent component) {
-            return DataObjectPropertyName.toDashedForm(component.getName());
+            int index = RateLimitProperties.namesOf(type).indexOf(name);
+            return index < 0
+                    ? ResolvableType.NONE
+                    : ResolvableType.forType(type.getRecordComponents()[index].getGenericType());
         }
 
         private static String element(ConfigurationPropertyName name, int index) {

@@ -49,14 +49,10 @@ final class AuthenticationResults
 
     @Override
     public void onApplicationEvent(AbstractAuthenticationFailureEvent event) {
-        if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
-            recordFailure(bound.getRequest());
-        }
-    }
-
-    private static void recordFailure(HttpServletRequest request) {
         try {
-            RequestLedger ledger = RequestLedger.find(request);
+            RequestLedger ledger = RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
+                    ? RequestLedger.find(bound.getRequest())
+                    : null;
             if (ledger != null) {
                 ledger.course().noteFailedAuthentication();
             }

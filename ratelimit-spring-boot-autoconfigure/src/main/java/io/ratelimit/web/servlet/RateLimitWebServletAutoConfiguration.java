@@ -214,28 +214,23 @@ public final class RateLimitWebServletAutoConfiguration {
 
         @Override
         public @Nullable RequestFacts facts() {
-            return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
-                    ? facts(bound.getRequest())
-                    : null;
+            try {
+                return RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound
+                        ? RequestLedger.of(bound.getRequest(), limits).facts(bound.getRequest())
+                        : null;
+            } catch (IllegalStateException requestIsOver) { // a thread may outlive its request
+                return null;
+            }
         }
 
         @Override
         public void noteRejectedCall(RuntimeException rejected) {
-            if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
-                try {
-                    RequestLedger.of(bound.getRequest(), limits).rejectedCall(rejected);
-                } catch (IllegalStateException requestIsOver) {
-                    // there is no response to replace
-                }
-            }
-        }
-
-        /** Returns null if the request is over: a thread may outlive its request, and the container then denies all access. */
-        private @Nullable RequestFacts facts(HttpServletRequest request) {
             try {
-                return RequestLedger.of(request, limits).facts(request);
+                if (RequestContextHolder.getRequestAttributes() instanceof ServletRequestAttributes bound) {
+                    RequestLedger.of(bound.getRequest(), limits).rejectedCall(rejected);
+                }
             } catch (IllegalStateException requestIsOver) {
-                return null;
+                // there is no response to replace
             }
         }
     }

@@ -43,11 +43,10 @@ public final class PolicyResponses {
 
     PolicyResponse of(ThrottlePolicy policy) {
         PolicyResponse response = byName.get(policy.name());
-        return response != null ? response : byName.computeIfAbsent(policy.name(), this::unknown);
-    }
-
-    private PolicyResponse unknown(String policy) {
-        return new PolicyResponse(Status.TOO_MANY_REQUESTS, 0, common);
+        return response != null
+                ? response
+                : byName.computeIfAbsent(
+                        policy.name(), unknown -> new PolicyResponse(Status.TOO_MANY_REQUESTS, 0, common));
     }
 
     boolean anyDelay() {
