@@ -102,11 +102,19 @@ record MethodCharge(
             if (condition.value().value(arguments) instanceof Boolean value) {
                 return value;
             }
-            limit.failures().failed(policy().name(), failed, "neither true nor false");
+            failed(failed, "neither true nor false");
         } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
-            limit.failures().failed(policy().name(), failed, failure);
+            failed(failed, failure);
         }
         return true;
+    }
+
+    private void failed(String fact, String reason) {
+        limit.failures().failed(policy().name(), fact, reason);
+    }
+
+    private void failed(String fact, Throwable failure) {
+        limit.failures().failed(policy().name(), fact, failure);
     }
 
     private @Nullable Charge chargeWithoutWait(@Nullable Object[] arguments) {
@@ -151,11 +159,7 @@ record MethodCharge(
             String name = value instanceof Enum<?> constant ? constant.name() : value == null ? null : value.toString();
             return name == null ? null : Keys.part(name, true);
         } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
-            limit.failures()
-                    .failed(
-                            policy().name(),
-                            "the tier of " + annotation + ", so the policy's own rate applied",
-                            failure);
+            failed("the tier of " + annotation + ", so the policy's own rate applied", failure);
             return null;
         }
     }
@@ -167,8 +171,7 @@ record MethodCharge(
         for (int i = 0; i < texts.length; i++) {
             Object part = parts[i];
             if (part != null && !Key.isText(part)) {
-                limit.failures()
-                        .failed(policy().name(), keyFailure(), part.getClass().getName() + " isn't a text");
+                failed(keyFailure(), part.getClass().getName() + " isn't a text");
             } else if (part != null) {
                 texts[i] = Key.text(part);
             }
@@ -180,7 +183,7 @@ record MethodCharge(
         try {
             return key.parts(arguments);
         } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError failure) {
-            limit.failures().failed(policy().name(), keyFailure(), failure);
+            failed(keyFailure(), failure);
             return new @Nullable Object[1];
         }
     }

@@ -48,13 +48,9 @@ final class EndpointIndex {
     private final PathIndex<Ranked> index = new PathIndex<>();
     private final Map<String, Integer> methods = new HashMap<>();
     private final int otherMethods;
-    private final Set<String> patterns = new TreeSet<>();
-    private final Map<String, Name> names = new HashMap<>();
-    private final Set<String> ineffectiveExemptions = new TreeSet<>();
-    private final boolean hasExempt;
-    private final boolean complete;
 
-    private EndpointIndex(List<MappedEndpoints> read) {
+    /** @param read the endpoints of the handler mappings, in the order of the {@code DispatcherServlet} */
+    EndpointIndex(List<MappedEndpoints> read) {
         List<MappedEndpoints> mappings = withExemptionsRemoved(read);
         Set<String> methods = new TreeSet<>();
         for (RequestMethod method : RequestMethod.values()) {
@@ -63,12 +59,6 @@ final class EndpointIndex {
         for (MappedEndpoints mapping : mappings) {
             for (Endpoint endpoint : mapping.endpoints()) {
                 methods.addAll(endpoint.methods());
-                if (!endpoint.key().equals(Endpoints.NONE)) {
-                    patterns.add(endpoint.pattern().getPatternString());
-                    names.put(
-                            endpoint.key(),
-                            new Name(endpoint.pattern().getPatternString(), Keys.part(endpoint.key(), true)));
-                }
             }
         }
         methods.add(OTHER);
@@ -83,14 +73,6 @@ final class EndpointIndex {
         this.methods.forEach((method, number) -> rank(ranked, method, number));
         ranked.forEach(
                 endpoints -> endpoints.forEach(one -> index.add(one.endpoint().pattern(), one)));
-        List<Endpoint> exempt = exempt(read);
-        for (Endpoint endpoint : exempt) {
-            if (!isEffective(endpoint)) {
-                ineffectiveExemptions.add(endpoint.key());
-            }
-        }
-        hasExempt = !exempt.isEmpty();
-        complete = read.stream().allMatch(MappedEndpoints::complete);
     }
 
     private List<Ranked> ranked(MappedEndpoints mapping) {
@@ -126,38 +108,13 @@ final class EndpointIndex {
         return mappings;
     }
 
-    private static List<Endpoint> exempt(List<MappedEndpoints> read) {
-        List<Endpoint> exempt = new ArrayList<>();
-        for (MappedEndpoints mapping : read) {
-            for (Endpoint endpoint : mapping.endpoints()) {
-                if (endpoint.exemption().exempt()) {
-                    exempt.add(endpoint);
-                }
-            }
-        }
-        return exempt;
-    }
-
     /** Returns whether requests for an exempt endpoint are free. Tries its pattern's text as a path. */
-    private boolean isEffective(Endpoint endpoint) {
+    boolean exempts(Endpoint endpoint) {
         RequestPath path =
                 RequestPath.of(PathContainer.parsePath(endpoint.pattern().getPatternString()));
         Set<String> methods = endpoint.methods().isEmpty() ? Set.of("GET", "POST") : endpoint.methods();
         return !endpoint.pattern().matches(path.parsed())
                 || methods.stream().allMatch(method -> isExempt(method, path));
-    }
-
-    /**
-     * Reads the handler mappings once. Later changes of a mapping have no effect.
-     *
-     * @param mappings in the order of the {@code DispatcherServlet}; unknown and failing mappings are skipped
-     */
-    static EndpointIndex of(List<? extends HandlerMapping> mappings) {
-        List<MappedEndpoints> read = new ArrayList<>();
-        for (HandlerMapping mapping : mappings) {
-            read.add(MappedEndpoints.of(mapping));
-        }
-        return new EndpointIndex(read);
     }
 
     /**
@@ -230,46 +187,6 @@ final class EndpointIndex {
         }
         return !inOrder.isEmpty();
     }
-
-    /** Returns whether all mappings could be read entirely. */
-    boolean isComplete() {
-        return complete;
-    }
-
-    boolean hasExempt() {
-        return hasExempt;
-    }
-
-    /** Returns the exempt endpoints whose exemption has no effect, because another endpoint may get their requests. */
-    Collection<String> ineffectiveExemptions() {
-        return List.copyOf(ineffectiveExemptions);
-    }
-
-    /** Returns the sorted patterns of all endpoints. */
-    Collection<String> patterns() {
-        return List.copyOf(patterns);
-    }
-
-    /** Returns the sorted names of all endpoints except {@link Endpoints#NONE}. */
-    Collection<String> keys() {
-        return new TreeSet<>(names.keySet());
-    }
-
-    /** Returns the pattern of an endpoint, or null for {@link Endpoints#NONE}. */
-    @Nullable
-    String pattern(String key) {
-        Name name = names.get(key);
-        return name == null ? null : name.pattern();
-    }
-
-    /** Returns the key without differences of case. */
-    String folded(String key) {
-        Name name = names.get(key);
-        return name == null ? Keys.part(key, true) : name.folded();
-    }
-
-    /** The texts of an endpoint that has a key: the pattern, and the key without differences of case. */
-    private record Name(String pattern, String folded) {}
 
     /**
      * An endpoint with its ranks.

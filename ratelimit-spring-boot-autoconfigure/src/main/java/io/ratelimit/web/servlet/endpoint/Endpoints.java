@@ -1,10 +1,15 @@
 package io.ratelimit.web.servlet.endpoint;
 
 import jakarta.servlet.http.HttpServletRequest;
+import io.ratelimit.Keys;
+import io.ratelimit.web.servlet.endpoint.MappedEndpoints.Endpoint;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.servlet.HandlerMapping;
@@ -25,8 +30,15 @@ public final class Endpoints {
     private final List<? extends HandlerMapping> mappings;
     private final EndpointIndex index;
     private final @Nullable AbstractHandlerMapping ant;
+    private final Set<String> patterns = new TreeSet<>();
+    private final Map<String, Name> names = new HashMap<>();
+    private final Set<String> ineffectiveExemptions = new TreeSet<>();
+    private final boolean hasExempt;
+    private final boolean complete;
 
     /**
+     * Reads the handler mappings once. Later changes of a mapping have no effect; unknown and failing mappings are skipped.
+     *
      * @param servletName the name of the {@code DispatcherServlet}
      * @param servletPath the prefix of all its paths, such as {@code /app}; empty for none
      * @param mappings the handler mappings in the {@code DispatcherServlet}'s order
@@ -35,9 +47,38 @@ public final class Endpoints {
         this.servletName = servletName;
         this.servletPath = PathContainer.parsePath(servletPath);
         this.mappings = List.copyOf(mappings);
-        this.index = EndpointIndex.of(mappings);
         this.ant = MappedEndpoints.withAntPathMatcher(mappings);
+        List<MappedEndpoints> read = new ArrayList<>();
+        for (HandlerMapping mapping : mappings) {
+            read.add(MappedEndpoints.of(mapping));
+        }
+        this.index = new EndpointIndex(read);
+        boolean allRead = !servletName.isEmpty();
+        boolean anyExempt = false;
+        for (MappedEndpoints mapping : read) {
+            allRead &= mapping.complete();
+            for (Endpoint endpoint : mapping.endpoints()) {
+                addName(endpoint);
+                anyExempt |= endpoint.exemption().exempt();
+                if (endpoint.exemption().exempt() && !index.exempts(endpoint)) {
+                    ineffectiveExemptions.add(endpoint.key());
+                }
+            }
+        }
+        this.hasExempt = anyExempt;
+        this.complete = allRead;
     }
+
+    private void addName(Endpoint endpoint) {
+        String pattern = endpoint.pattern().getPatternString();
+        if (!endpoint.key().equals(NONE)) {
+            patterns.add(servletPath.value() + pattern);
+            names.put(endpoint.key(), new Name(pattern, Keys.part(endpoint.key(), true)));
+        }
+    }
+
+    /** The texts of an endpoint that has a key: the pattern, and the key without differences of case. */
+    private record Name(String pattern, String folded) {}
 
     /** Returns the handler mappings in the {@code DispatcherServlet}'s order. */
     public List<? extends HandlerMapping> mappings() {
@@ -98,12 +139,12 @@ public final class Endpoints {
 
     /** Returns the exempt endpoints whose exemption has no effect, because another endpoint may get their requests. */
     public Collection<String> ineffectiveExemptions() {
-        return index.ineffectiveExemptions();
+        return List.copyOf(ineffectiveExemptions);
     }
 
     /** Returns whether any endpoint is exempt. */
     public boolean hasExempt() {
-        return index.hasExempt();
+        return hasExempt;
     }
 
     /** Returns the path variables of a request with this path below the context path. Empty if it reaches no endpoint. */
@@ -119,31 +160,29 @@ public final class Endpoints {
 
     /** Returns the patterns of all endpoints, below the context path. */
     public Collection<String> patterns() {
-        List<String> patterns = new ArrayList<>();
-        for (String pattern : index.patterns()) {
-            patterns.add(servletPath.value() + pattern);
-        }
-        return patterns;
+        return List.copyOf(patterns);
     }
 
     /** Returns Spring MVC's pattern of an endpoint, below the servlet's path; null if there is no such endpoint. */
     public @Nullable String pattern(String endpoint) {
-        return index.pattern(endpoint);
+        Name name = names.get(endpoint);
+        return name == null ? null : name.pattern;
     }
 
     /** Returns the name of an endpoint as a part of keys that ignore case. */
     public String folded(String endpoint) {
-        return index.folded(endpoint);
+        Name name = names.get(endpoint);
+        return name == null ? Keys.part(endpoint, true) : name.folded;
     }
 
     /** Returns the names of all endpoints as they occur in keys, without {@link #NONE}. */
     public Collection<String> names() {
-        return index.keys();
+        return new TreeSet<>(names.keySet());
     }
 
     /** Returns whether these are all endpoints of the {@code DispatcherServlet}. */
     public boolean isComplete() {
-        return !servletName.isEmpty() && index.isComplete();
+        return complete;
     }
 
     /** Returns whether the {@code DispatcherServlet} has a name. */
