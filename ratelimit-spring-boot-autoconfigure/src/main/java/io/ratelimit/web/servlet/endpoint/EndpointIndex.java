@@ -1,10 +1,8 @@
 package io.ratelimit.web.servlet.endpoint;
 
-import io.ratelimit.Keys;
 import io.ratelimit.web.servlet.endpoint.MappedEndpoints.Endpoint;
 import io.ratelimit.web.servlet.endpoint.MappedEndpoints.Exemption;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -15,7 +13,6 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.bind.annotation.RequestMethod;
-import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.util.pattern.PathPattern;
 
 /**

@@ -1,8 +1,8 @@
 package io.ratelimit.web.servlet.endpoint;
 
-import jakarta.servlet.http.HttpServletRequest;
 import io.ratelimit.Keys;
 import io.ratelimit.web.servlet.endpoint.MappedEndpoints.Endpoint;
+import jakarta.servlet.http.HttpServletRequest;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

@@ -78,11 +78,7 @@ class EndpointIndexComparisonTests {
             assertThat(expected != null ? found : null)
                     .as(
                             "seed %d, request %d, %s %s among %s",
-                            run.getCurrentRepetition(),
-                            i,
-                            request.getMethod(),
-                            request.getRequestURI(),
-                            patterns)
+                            run.getCurrentRepetition(), i, request.getMethod(), request.getRequestURI(), patterns)
                     .isEqualTo(expected);
             if (expected != null) {
                 assertThatVariablesAreThoseOfMvc(index, request, run.getCurrentRepetition());
