@@ -214,7 +214,6 @@ public final class CalendarClock {
             this.latest = new Latest(presentCount(), 0);
         }
 
-        /** Returns the number of the wall clock's period now. */
         private long presentCount() {
             return count(micros(time.wallNanos()));
         }

@@ -125,24 +125,19 @@ public final class ManualTimeSource implements TimeSource {
     }
 
     private Call callAt(long nanos, Runnable call, boolean isUpkeep) {
-        Call scheduled = schedule(nanos, call, isUpkeep);
-        if (nanos <= this.nanos) {
-            scheduled.run();
-        }
-        return scheduled;
-    }
-
-    private Call schedule(long nanos, Runnable call, boolean isUpkeep) {
+        Call scheduled;
         lock.lock();
         try {
-            Call scheduled = new Call(nanos, scheduledCount++, call, isUpkeep);
+            scheduled = new Call(nanos, scheduledCount++, call, isUpkeep);
             if (nanos > this.nanos) {
                 calls.add(scheduled);
+                return scheduled;
             }
-            return scheduled;
         } finally {
             lock.unlock();
         }
+        scheduled.run();
+        return scheduled;
     }
 
     private final class Call extends FutureTask<@Nullable Void> {

@@ -134,7 +134,6 @@ final class KeySample {
         return table.get(i & table.length() - 1);
     }
 
-    /** Returns the keys of the sample. */
     synchronized List<FollowedKey> all() {
         List<FollowedKey> all = new ArrayList<>();
         for (int i = 0; i < table.length(); i++) {

@@ -110,7 +110,6 @@ final class RequestTotals {
         return denied;
     }
 
-    /** Returns whether all requests cost the same. */
     boolean haveOnePrice() {
         return onePrice;
     }

@@ -122,12 +122,10 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return new Rate(tokens.longValueExact(), Duration.ofNanos(1_000 * micros));
     }
 
-    /** Returns the ticks of a full bucket. */
     long full() {
         return capacity * perToken;
     }
 
-    /** Returns whether a full bucket holds the tokens. */
     boolean fits(long tokens) {
         return tokens <= capacity;
     }
@@ -142,7 +140,6 @@ record RedisTickScale(long perStep, long perToken, long capacity, long stepMicro
         return Math.floorDiv(ticks, perToken);
     }
 
-    /** Returns the step that contains a moment. */
     long step(long micros) {
         return micros / stepMicros;
     }

@@ -184,7 +184,6 @@ final class ScriptCalls {
         });
     }
 
-    /** Returns the answers of a take. */
     private List<Answer> answers(List<Charge> charges, Timing timing, ScriptReply reply) {
         boolean taken = true;
         for (int i = 0; i < charges.size(); i++) {

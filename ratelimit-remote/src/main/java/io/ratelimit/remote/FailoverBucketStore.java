@@ -158,7 +158,7 @@ public final class FailoverBucketStore implements BucketStore {
             List<Charge> charges, BiFunction<BucketStore, List<Charge>, Decision> verb, List<LeaseRequest> requests) {
         return calls.call(
                 () -> {
-                    long calledAt = denials.now();
+                    long calledAt = deadline.time().nanoTime();
                     Decision decision = leases == null || requests.isEmpty()
                             ? verb.apply(store, charges)
                             : leases.takeFromStore(charges, requests);

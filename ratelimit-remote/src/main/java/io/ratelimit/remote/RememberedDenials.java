@@ -121,11 +121,6 @@ final class RememberedDenials {
                 : null;
     }
 
-    /** Returns the present moment, for {@link #note}. */
-    long now() {
-        return time.nanoTime();
-    }
-
     /** Remembers the denials of a call that began after the given moment. */
     void note(Decision decision, long calledAt) {
         if (decision.allowed()) {

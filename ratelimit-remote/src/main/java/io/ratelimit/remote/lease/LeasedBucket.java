@@ -42,7 +42,6 @@ final class LeasedBucket {
         this.previous = current;
     }
 
-    /** Returns the time for which tokens are leased. */
     Duration lease() {
         return lease;
     }
