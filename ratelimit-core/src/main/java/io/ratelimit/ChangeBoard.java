@@ -19,6 +19,12 @@ public interface ChangeBoard {
      */
     record Posted(Instant now, Map<String, String> changes) {}
 
+    /** Returns the name of the place in messages, such as Redis. */
+    String place();
+
+    /** Returns the name of the property with the secret of signatures. */
+    String secretProperty();
+
     /** Returns whether changes are signed, so that another writer to the board can't make one. */
     boolean areSigned();
 

@@ -274,7 +274,7 @@ public final class Deadline {
             }
         }
 
-        private BackendException late(long start, long nanos, long sentAt, TimeoutException late) {
+        private BackendException late(long start, long nanos, long sentAt, Throwable late) {
             long now = System.nanoTime();
             long unsent = sentAt == 0 ? now - start : Math.max(sentAt - start, 0);
             boolean delayed = now - start - nanos > timeout / DELAY_DIVISOR;
@@ -282,6 +282,11 @@ public final class Deadline {
             return backendHadHalf && !delayed
                     ? new BackendException("no answer in time", late)
                     : new CongestedException("a command waited in this process until the deadline", late);
+        }
+
+        /** Returns the failure of a command that was ended because it took too long, on the thread that waited for it. */
+        public BackendException late(Throwable cause) {
+            return late(System.nanoTime(), leftNanos(), began, cause);
         }
 
         /** A wait of at most the given time. */

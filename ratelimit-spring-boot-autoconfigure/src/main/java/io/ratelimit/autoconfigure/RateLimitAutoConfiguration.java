@@ -17,7 +17,9 @@ import io.ratelimit.policy.RateLimitConfigurationException;
 import io.ratelimit.policy.RateLimitEnabledCondition;
 import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
+import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.remote.FailoverBucketStore;
+import java.util.Locale;
 import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -55,15 +57,22 @@ public final class RateLimitAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     BucketStore rateLimitBucketStore(ConfiguredPolicies policies, TimeSource time) {
-        if (policies.usesRedis()) {
+        requireLocal(policies, BackendKind.REDIS, "Redis");
+        requireLocal(policies, BackendKind.JDBC, "Jdbc");
+        return BucketStore.local(time);
+    }
+
+    private static void requireLocal(ConfiguredPolicies policies, BackendKind kind, String name) {
+        if (policies.uses(kind)) {
+            String backend = "'backend: " + kind.name().toLowerCase(Locale.ROOT) + "'";
+            String configuration = "'RateLimit" + name + "AutoConfiguration'";
             throw new RateLimitConfigurationException(
-                    "Limits need Redis ('backend: redis'), but 'RateLimitRedisAutoConfiguration' is missing: instances"
-                            + " would share nothing.",
-                    "Don't exclude 'RateLimitRedisAutoConfiguration', or set 'ratelimit.backend: local'. If the"
-                            + " application is processed ahead of time, set 'backend: redis' for the build too.",
+                    "Limits need " + kind.place() + " (" + backend + "), but " + configuration
+                            + " is missing: instances would share nothing.",
+                    "Don't exclude " + configuration + ", or set 'ratelimit.backend: local'. If the"
+                            + " application is processed ahead of time, set " + backend + " for the build too.",
                     "ratelimit.backend");
         }
-        return BucketStore.local(time);
     }
 
     @Bean

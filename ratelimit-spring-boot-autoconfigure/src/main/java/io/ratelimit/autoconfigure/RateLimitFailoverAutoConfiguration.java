@@ -38,12 +38,15 @@ import org.springframework.web.context.request.RequestContextHolder;
 import org.springframework.web.context.request.ServletRequestAttributes;
 
 /**
- * Auto-configuration for bucket stores that may fail: Redis, and the application's own {@link BucketStore}. All have a
+ * Auto-configuration for bucket stores that may fail: Redis, a database, and the application's own {@link BucketStore}. All have a
  * deadline, a circuit breaker, {@code on-backend-failure} and a {@link Backend}.
  */
 @AutoConfiguration(
         before = RateLimitAutoConfiguration.class,
-        afterName = "io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration")
+        afterName = {
+            "io.ratelimit.autoconfigure.jdbc.RateLimitJdbcAutoConfiguration",
+            "io.ratelimit.autoconfigure.redis.RateLimitRedisAutoConfiguration"
+        })
 @Conditional(RateLimitEnabledCondition.class)
 @ConditionalOnBean(BucketStore.class)
 @EnableConfigurationProperties(RateLimitProperties.class)
@@ -62,10 +65,10 @@ public final class RateLimitFailoverAutoConfiguration {
             .allMatch(type -> ClassUtils.isPresent(type, RateLimitFailoverAutoConfiguration.class.getClassLoader()));
 
     @Bean
-    Deadline rateLimitDeadline(RateLimitProperties properties, TimeSource time) {
+    Deadline rateLimitDeadline(ConfiguredPolicies policies, TimeSource time) {
         return IN_SERVLETS
-                ? new Deadline(time, properties.redis().timeout(), DeadlineFilter::bound)
-                : new Deadline(time, properties.redis().timeout());
+                ? new Deadline(time, policies.timeout(), DeadlineFilter::bound)
+                : new Deadline(time, policies.timeout());
     }
 
     /** The application's own bucket store. */
@@ -98,7 +101,7 @@ public final class RateLimitFailoverAutoConfiguration {
                     nameOf(store),
                     store,
                     BucketStore.local(time),
-                    properties.redis().localShare(),
+                    policies.localShare(),
                     policies::failureRule,
                     deadline);
         }

@@ -57,6 +57,7 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
     @Override
     public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
         hints.resources().registerPattern("io/ratelimit/redis/bucket.lua");
+        hints.resources().registerPattern("io/ratelimit/jdbc/schema-*.sql");
         hints.resources().registerPattern("io/ratelimit/actuate/dashboard/*");
         registerValues(hints.reflection(), ResolvableType.forClass(RateLimitProperties.class));
         // Also absent types: a native image must know that a look-up finds none.

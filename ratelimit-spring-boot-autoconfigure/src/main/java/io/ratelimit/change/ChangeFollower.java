@@ -239,9 +239,15 @@ final class ChangeFollower {
         return result;
     }
 
-    static BackendException failure(BackendException failed, String consequence) {
+    /** Returns the name of the place of the changes. */
+    String place() {
+        return board.place();
+    }
+
+    BackendException failure(BackendException failed, String consequence) {
         return new BackendException(
-                (failed.isMisconfiguration() ? failed.getMessage() : "Redis is unavailable") + "; " + consequence,
+                (failed.isMisconfiguration() ? failed.getMessage() : board.place() + " is unavailable") + "; "
+                        + consequence,
                 failed);
     }
 
@@ -289,9 +295,9 @@ final class ChangeFollower {
      */
     void verifyScope(PolicyThrottler throttler) {
         if (!board.areSigned() && throttler.backend() == null) {
-            throw new IllegalArgumentException(
-                    "'" + throttler.policy().name() + "' has its buckets in memory, and without"
-                            + " 'ratelimit.redis.key-secret' each client that writes to Redis could change it: set a key-secret");
+            throw new IllegalArgumentException("'" + throttler.policy().name()
+                    + "' has its buckets in memory, and without '" + board.secretProperty()
+                    + "' each client that writes to " + place() + " could change it: set a key-secret");
         }
     }
 
@@ -303,8 +309,8 @@ final class ChangeFollower {
         Latest seen = latest.get(limit);
         if (seen != null && seen.precludes(since)) {
             throw new IllegalArgumentException(
-                    "it was made " + since + " and has been replaced or reverted since, so it"
-                            + " was written to Redis again: send the change to the actuator if it is wanted");
+                    "it was made " + since + " and has been replaced or reverted since, so it" + " was written to "
+                            + board.place() + " again: send the change to the actuator if it is wanted");
         }
         latest.put(limit, new Latest(since, false));
     }

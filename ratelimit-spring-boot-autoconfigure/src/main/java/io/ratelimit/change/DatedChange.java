@@ -66,9 +66,10 @@ record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, bool
      * Returns the end of a change.
      *
      * @param until a time with its offset, or a duration from now
+     * @param place the place with the clock, such as Redis
      * @throws IllegalArgumentException if the text is neither, or the end isn't in the ten years from now
      */
-    static Instant end(String until, Instant now) {
+    static Instant end(String until, Instant now, String place) {
         Instant end;
         try {
             end = until.contains(":") || until.contains("-")
@@ -80,8 +81,8 @@ record DatedChange(BucketSpec spec, Instant since, @Nullable Instant until, bool
                             + " '2h'");
         }
         if (!end.isAfter(now) || end.isAfter(now.plus(MAX_DURATION))) {
-            throw new IllegalArgumentException(
-                    "until must be after the time of Redis, " + now + ", and at most ten years later, but was " + end);
+            throw new IllegalArgumentException("until must be after the time of " + place + ", " + now
+                    + ", and at most ten years later, but was " + end);
         }
         return end;
     }

@@ -124,13 +124,13 @@ public final class LimitChanges implements SmartLifecycle {
         try {
             follower.readUntil(end);
         } catch (BackendException failed) {
-            throw ChangeFollower.failure(failed, "no limit was changed");
+            throw follower.failure(failed, "no limit was changed");
         }
         BucketSpec before = limits.spec(limit);
         BucketSpec after = change.apply(before);
         throttler.verifyChange(limit.with(after, throttler.policy()));
         Instant now = follower.now().truncatedTo(ChronoUnit.MILLIS);
-        Instant ends = until == null ? null : DatedChange.end(until, now);
+        Instant ends = until == null ? null : DatedChange.end(until, now, follower.place());
         follower.put(limit, new DatedChange(after, follower.since(limit, now), ends, true), end);
         return new Changed(before, after, true, ends);
     }

@@ -22,6 +22,7 @@ import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,15 +46,15 @@ public final class ConfiguredPolicies {
      */
     public static final String BEAN_NAME = "rateLimitConfiguredPolicies";
 
-    /** Returns the kind of the backend that decides for a policy: local, redis, or custom for a store of the application. */
+    /** Returns the kind of the backend that decides for a policy: local, redis, jdbc, or custom for a store of the application. */
     public static String backendOf(PolicyThrottler throttler) {
         Backend backend = throttler.backend();
         if (backend == null) {
             return "local";
         }
         return Stream.of(BackendKind.values())
+                .filter(kind -> backend.name().equals(kind.place()))
                 .map(kind -> kind.name().toLowerCase(Locale.ROOT))
-                .filter(backend.name()::equalsIgnoreCase)
                 .findFirst()
                 .orElse("custom");
     }
@@ -92,29 +93,36 @@ public final class ConfiguredPolicies {
         return failures;
     }
 
-    /** Returns whether a policy keeps its buckets in Redis. A limit in an annotation uses the application's backend. */
-    public boolean isOnRedis(ThrottlePolicy policy) {
+    /** Returns whether a policy keeps its buckets in a shared place. A limit in an annotation uses the application's backend. */
+    public boolean isShared(ThrottlePolicy policy) {
         ConfiguredPolicy configured = policies.get(policy.name());
-        return configured == null ? properties.backend() == BackendKind.REDIS : isOnRedis(configured.properties());
+        return (configured == null ? properties.backend() : backend(configured.properties())) != BackendKind.LOCAL;
     }
 
-    private boolean isOnRedis(Policy policy) {
-        return (policy.backend() == null ? properties.backend() : policy.backend()) == BackendKind.REDIS;
+    private BackendKind backend(Policy policy) {
+        return policy.backend() == null ? properties.backend() : policy.backend();
     }
 
-    /** Returns whether any policy, or any limit in an annotation, keeps its buckets in Redis. */
-    public boolean usesRedis() {
-        return properties.backend() == BackendKind.REDIS
-                || policies.values().stream().anyMatch(policy -> isOnRedis(policy.properties()));
+    /** Returns whether any policy, or any limit in an annotation, keeps its buckets in a place. */
+    public boolean uses(BackendKind kind) {
+        return properties.backend() == kind
+                || policies.values().stream().anyMatch(policy -> backend(policy.properties()) == kind);
     }
 
-    /** Returns whether any of those policies, or a limit in an annotation, may be on. */
-    public boolean asksRedis() {
+    /** Returns whether any policy in a shared place, or a limit in an annotation, may be on. */
+    public boolean asksShared() {
         return properties.mode() != Mode.OFF
-                && (properties.backend() == BackendKind.REDIS
+                && (properties.backend() != BackendKind.LOCAL
                         || policies.values().stream()
                                 .map(ConfiguredPolicy::properties)
-                                .anyMatch(policy -> isOnRedis(policy) && policy.mode() != Mode.OFF));
+                                .anyMatch(policy -> backend(policy) != BackendKind.LOCAL && policy.mode() != Mode.OFF));
+    }
+
+    /** Returns the longest time that one request waits for the shared place. */
+    public Duration timeout() {
+        return uses(BackendKind.JDBC)
+                ? properties.jdbc().timeout()
+                : properties.redis().timeout();
     }
 
     /** Returns the rule of a policy while its backend is unavailable. */
@@ -126,7 +134,9 @@ public final class ConfiguredPolicies {
 
     /** Returns the share of a limit that this instance grants from memory while the backend is unavailable. */
     public double localShare() {
-        return properties.redis().localShare();
+        return uses(BackendKind.JDBC)
+                ? properties.jdbc().localShare()
+                : properties.redis().localShare();
     }
 
     /** Returns whether a policy gives tokens back. */

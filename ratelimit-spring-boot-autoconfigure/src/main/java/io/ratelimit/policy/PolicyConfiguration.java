@@ -4,9 +4,11 @@ import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
+import io.ratelimit.policy.RateLimitProperties.Jdbc;
 import io.ratelimit.policy.RateLimitProperties.Redis;
 import java.time.Duration;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.boot.context.properties.ConfigurationPropertiesBinding;
@@ -24,6 +26,10 @@ import org.springframework.core.env.ConfigurableEnvironment;
 public class PolicyConfiguration {
 
     private static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+    private static final int MAX_CONNECTIONS = 100;
+
+    /** A name that needs no quotes in any database: it becomes a part of statements. */
+    private static final Pattern TABLE = Pattern.compile("([A-Za-z_][A-Za-z0-9_]*\\.)?[A-Za-z_][A-Za-z0-9_]*");
 
     private final RateLimitProperties properties;
     private final List<ConfiguredPolicy> policies;
@@ -33,6 +39,7 @@ public class PolicyConfiguration {
         PolicyNames.check(properties.policies().keySet(), environment);
         check(properties.clientIp());
         check(properties.redis());
+        check(properties.jdbc());
         this.properties = properties;
         this.policies = PolicyReader.read(properties);
     }
@@ -63,27 +70,51 @@ public class PolicyConfiguration {
     }
 
     static void check(Redis redis) {
-        Duration timeout = redis.timeout();
+        check("redis", "Redis", redis.timeout(), redis.localShare(), redis.keyPrefix(), redis.keySecret());
+    }
+
+    /** @throws InvalidConfigurationPropertyValueException if a value can't be used */
+    static void check(Jdbc jdbc) {
+        check("jdbc", "the database", jdbc.timeout(), jdbc.localShare(), jdbc.keyPrefix(), jdbc.keySecret());
+        check(
+                jdbc.poolSize() >= 1 && jdbc.poolSize() <= MAX_CONNECTIONS,
+                "jdbc.pool-size",
+                jdbc.poolSize(),
+                "must be between 1 and " + MAX_CONNECTIONS + ", but was " + jdbc.poolSize());
+        check(
+                TABLE.matcher(jdbc.table()).matches(),
+                "jdbc.table",
+                jdbc.table(),
+                "must be a name of letters, digits and underscores, with a schema before a dot if it has one");
+    }
+
+    private static void check(
+            String backend,
+            String place,
+            Duration timeout,
+            double localShare,
+            @Nullable String keyPrefix,
+            @Nullable String keySecret) {
         check(
                 timeout.compareTo(Duration.ofMillis(1)) >= 0 && timeout.compareTo(MAX_TIMEOUT) <= 0,
-                "redis.timeout",
+                backend + ".timeout",
                 timeout,
                 "must be between 1ms and 10s, but was " + timeout.toMillis()
-                        + "ms: it is the longest time that a request waits for Redis");
+                        + "ms: it is the longest time that a request waits for " + place);
         check(
-                redis.localShare() > 0 && redis.localShare() <= 1,
-                "redis.local-share",
-                redis.localShare(),
-                "must be above 0 and at most 1, but was " + redis.localShare() + ": set 0.25 for four instances");
+                localShare > 0 && localShare <= 1,
+                backend + ".local-share",
+                localShare,
+                "must be above 0 and at most 1, but was " + localShare + ": set 0.25 for four instances");
         check(
-                !isBlank(redis.keyPrefix()),
-                "redis.key-prefix",
-                redis.keyPrefix(),
+                !isBlank(keyPrefix),
+                backend + ".key-prefix",
+                keyPrefix,
                 "must not be blank: remove it to use the name of the application");
         check(
-                !isBlank(redis.keySecret()),
-                "redis.key-secret",
-                redis.keySecret(),
+                !isBlank(keySecret),
+                backend + ".key-secret",
+                keySecret,
                 "must not be blank, because it would hide nothing: remove it to use none");
     }
 

@@ -302,7 +302,13 @@ final class PolicyReader {
         if (lease.isZero()) {
             return policy;
         }
-        if (requireNonNullElse(properties.backend(), application.backend()) != BackendKind.REDIS) {
+        BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
+        if (backend == BackendKind.JDBC) {
+            throw wrongLease(
+                    "takes tokens from Redis ahead, but the buckets of the policy are in a database",
+                    "set '" + property + ".backend: redis'");
+        }
+        if (backend != BackendKind.REDIS) {
             throw wrongLease(
                     "takes tokens from Redis ahead, but the buckets of the policy are in memory",
                     "set '" + property + ".backend: redis'");

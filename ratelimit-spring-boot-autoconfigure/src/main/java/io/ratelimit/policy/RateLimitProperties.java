@@ -32,14 +32,16 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param enabled Whether rate limiting is enabled.
  * @param mode Whether policies are enforced: enforce, shadow (count and log denials, reject nothing) or off. For each
  *     policy, the weaker of this mode and its own mode applies.
- * @param backend Location of the buckets: local (the memory of each instance) or redis (shared by all instances).
- * @param onBackendFailure Decision while Redis is unavailable: local (the same policies from memory), allow or deny (503).
+ * @param backend Location of the buckets: local (the memory of each instance), redis or jdbc (shared by all instances).
+ * @param onBackendFailure Decision while Redis or the database is unavailable: local (the same policies from memory), allow
+ *     or deny (503).
  * @param headers Headers that inform clients about their limits, in addition to Retry-After and X-RetryAfterMs.
  * @param excludePaths Path patterns that are excluded from all policies except those that set phase to
  *     before-authentication.
  * @param clientIp Detection of the client's address.
  * @param filter Position of the filters.
  * @param redis Storage of buckets in Redis.
+ * @param jdbc Storage of buckets in a database.
  * @param demand Measurement of the demand of keys.
  * @param policies Throttle policies by name. A name has lower-case letters, digits and dashes.
  */
@@ -54,6 +56,7 @@ public record RateLimitProperties(
         @DefaultValue ClientAddress clientIp,
         @DefaultValue Filter filter,
         @DefaultValue Redis redis,
+        @DefaultValue Jdbc jdbc,
         @DefaultValue Demand demand,
         @DefaultValue Map<String, Policy> policies) {
 
@@ -169,10 +172,11 @@ public record RateLimitProperties(
      * @param status HTTP status of a rejection, from 400 to 599, such as 503. Default: 429.
      * @param mode Whether the policy is enforced: enforce, shadow (count and log denials, reject nothing) or off.
      *     Default: enforce.
-     * @param backend Location of the policy's buckets: local or redis. Default: the application's.
+     * @param backend Location of the policy's buckets: local, redis or jdbc. Default: the application's.
      * @param lease Longest time for which an instance takes tokens from Redis ahead, to decide requests by itself, such
      *     as 50ms. Default: 0s, so Redis decides each request.
-     * @param onBackendFailure Decision while Redis is unavailable: local, allow or deny. Default: the application's.
+     * @param onBackendFailure Decision while Redis or the database is unavailable: local, allow or deny. Default: the
+     *     application's.
      */
     public record Policy(
             @Nullable Rate rate,
@@ -347,7 +351,24 @@ public record RateLimitProperties(
         /** The memory of each instance. */
         LOCAL,
         /** Redis, shared by all instances. */
-        REDIS
+        REDIS("Redis"),
+        /** A table of a database, shared by all instances. */
+        JDBC("the database");
+
+        private final @Nullable String place;
+
+        BackendKind() {
+            this.place = null;
+        }
+
+        BackendKind(String place) {
+            this.place = place;
+        }
+
+        /** Returns the name of the backend in the log and the health; null if the buckets are in memory. */
+        public @Nullable String place() {
+            return place;
+        }
     }
 
     /**
@@ -387,6 +408,55 @@ public record RateLimitProperties(
         @Override
         public String toString() {
             return "Redis[keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", strategy=" + strategy + ", localShare="
+                    + localShare + ", changes=" + changes + "]";
+        }
+    }
+
+    /**
+     * Storage of buckets in a table of a database.
+     *
+     * @param dataSource Name of the bean of type DataSource that leads to the database. Default: the application's.
+     * @param table Name of the table, with its schema if it isn't the default one.
+     * @param initializeSchema Whether the table is created at the start if it is missing: embedded (in a database in
+     *     memory), always or never.
+     * @param keyPrefix Makes the rows of the application others than those of another one that uses the table. By default
+     *     ratelimit:${spring.application.name}.
+     * @param keySecret Secret of the hash that replaces values of clients in the table, and of the HMAC of changes for all
+     *     instances. Without it, guessable values such as addresses can be recovered from ids.
+     * @param timeout Longest time that one request waits for the database, for all its statements together. Its settlements
+     *     have the same time once more.
+     * @param poolSize Connections that the limits use beside the application's pool.
+     * @param localShare Share of capacity and rate that each instance grants from memory while the database is unavailable,
+     *     such as 0.25 for four instances. A share of less than one token is none.
+     * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
+     *     that have its HMAC. Default: true where the endpoint ratelimits is exposed.
+     */
+    public record Jdbc(
+            @Nullable String dataSource,
+            @DefaultValue("ratelimit_bucket") String table,
+            @DefaultValue("embedded") InitializeSchema initializeSchema,
+            @Nullable String keyPrefix,
+            @Nullable String keySecret,
+            @DefaultValue("100ms") Duration timeout,
+            @DefaultValue("8") int poolSize,
+            @DefaultValue("1.0") double localShare,
+            @Nullable Boolean changes) {
+
+        /** Cases in which the table is created at the start. */
+        public enum InitializeSchema {
+            /** In a database in memory. */
+            EMBEDDED,
+            /** In any database. */
+            ALWAYS,
+            /** In none. */
+            NEVER
+        }
+
+        /** Returns a text without the secret. */
+        @Override
+        public String toString() {
+            return "Jdbc[dataSource=" + dataSource + ", table=" + table + ", initializeSchema=" + initializeSchema
+                    + ", keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", poolSize=" + poolSize + ", localShare="
                     + localShare + ", changes=" + changes + "]";
         }
     }

@@ -33,6 +33,7 @@ class ArchitectureTests {
     private static final String REMOTE = "io.ratelimit.remote";
     private static final String LEASE = "io.ratelimit.remote.lease";
     private static final String REDIS = "io.ratelimit.redis";
+    private static final String JDBC = "io.ratelimit.jdbc";
     private static final String MICROMETER = "io.ratelimit.micrometer";
     private static final String ACTUATE = "io.ratelimit.actuate";
     private static final String LOGGING = "io.ratelimit.logging";
@@ -61,6 +62,7 @@ class ArchitectureTests {
                         REMOTE,
                         LEASE,
                         REDIS,
+                        JDBC,
                         MICROMETER,
                         ACTUATE,
                         LOGGING,
@@ -82,6 +84,7 @@ class ArchitectureTests {
         holds(importsOfOursOnly(LEASE, CORE));
         holds(importsOfOursOnly(REMOTE, CORE, LEASE));
         holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE));
+        holds(importsOfOursOnly(JDBC, CORE, REMOTE, LEASE));
         holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));
         holds(importsOfOursOnly(LOGGING, CORE, DEMAND, KEY, POLICY));
@@ -108,6 +111,8 @@ class ArchitectureTests {
         holds(isImportedOnlyBy(List.of(WEB_SERVLET + "..", ACTUATE), "jakarta.servlet.."));
         holds(isImportedOnlyBy(List.of(KEY, WEB_SERVLET + ".."), "org.springframework.security.."));
         holds(isImportedOnlyBy(REDIS, "io.lettuce.."));
+        holds(isImportedOnlyBy(JDBC, "java.sql..", "javax.sql.."));
+        holds(isImportedOnlyBy(AUTOCONFIGURE, "org.springframework.jdbc..", "org.springframework.boot.jdbc.."));
         holds(isImportedOnlyBy(AUTOCONFIGURE, "org.springframework.data.redis.."));
         holds(isImportedOnlyBy(MICROMETER, "io.micrometer.core.."));
         holds(isImportedOnlyBy(

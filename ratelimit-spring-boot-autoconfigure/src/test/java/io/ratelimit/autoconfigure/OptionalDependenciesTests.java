@@ -126,6 +126,23 @@ class OptionalDependenciesTests {
                         "'backend: redis' is set, but these are not on the class path: lettuce-core. Jedis can't be used.");
     }
 
+    @Test
+    void limitsInADatabaseNeedWhatConnectsToIt() throws Exception {
+        assertThat(run(
+                        PlainApplication.class,
+                        without(TEST_TOOLS, REDIS, "ratelimit-jdbc|spring-(boot-)?jdbc"),
+                        "--ratelimit.backend=jdbc"))
+                .contains("""
+                        Description:
+
+                        'backend: jdbc' is set, but these are not on the class path: ratelimit-jdbc, spring-boot-jdbc, \
+                        spring-jdbc.
+                        """)
+                .contains("Add the dependency 'io.ratelimit:ratelimit-spring-boot-starter-jdbc', or keep limits in the"
+                        + " memory of each instance: set 'ratelimit.backend: local', and remove 'backend: jdbc' from each"
+                        + " policy.");
+    }
+
     /** Starts with the whole actuator, with its endpoints alone, and with its health indicators alone. */
     @ParameterizedTest
     @ValueSource(

@@ -87,6 +87,16 @@ class LimitChangesTests {
         }
 
         @Override
+        public String place() {
+            return "Redis";
+        }
+
+        @Override
+        public String secretProperty() {
+            return "ratelimit.redis.key-secret";
+        }
+
+        @Override
         public boolean areSigned() {
             return signed;
         }

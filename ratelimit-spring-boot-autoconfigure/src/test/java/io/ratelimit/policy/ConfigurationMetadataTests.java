@@ -6,6 +6,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.policy.RateLimitProperties.Demand;
 import io.ratelimit.policy.RateLimitProperties.Filter;
+import io.ratelimit.policy.RateLimitProperties.Jdbc;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Redis;
@@ -62,7 +63,8 @@ class ConfigurationMetadataTests {
             "headers", RateLimitProperties::headers,
             "backend", RateLimitProperties::backend,
             "on-backend-failure", RateLimitProperties::onBackendFailure,
-            "redis.strategy", properties -> properties.redis().strategy());
+            "redis.strategy", properties -> properties.redis().strategy(),
+            "jdbc.initialize-schema", properties -> properties.jdbc().initializeSchema());
 
     private static final Path FILE = Path.of(URI.create(RateLimitProperties.class
                     .getProtectionDomain()
@@ -80,12 +82,13 @@ class ConfigurationMetadataTests {
                 .filteredOn(name -> name.startsWith("ratelimit."))
                 .containsExactlyInAnyOrderElementsOf(Stream.concat(
                                 RateLimitProperties.namesOf(RateLimitProperties.class).stream()
-                                        .filter(name -> !List.of("client-ip", "filter", "redis", "demand")
+                                        .filter(name -> !List.of("client-ip", "filter", "redis", "jdbc", "demand")
                                                 .contains(name)),
                                 Map.of(
                                                 "client-ip.", ClientAddress.class,
                                                 "filter.", Filter.class,
                                                 "redis.", Redis.class,
+                                                "jdbc.", Jdbc.class,
                                                 "demand.", Demand.class)
                                         .entrySet()
                                         .stream()
@@ -143,6 +146,10 @@ class ConfigurationMetadataTests {
                 .containsEntry("ratelimit.redis.timeout", "100ms")
                 .containsEntry("ratelimit.redis.strategy", "script")
                 .containsEntry("ratelimit.redis.local-share", 1)
+                .containsEntry("ratelimit.jdbc.table", "ratelimit_bucket")
+                .containsEntry("ratelimit.jdbc.timeout", "100ms")
+                .containsEntry("ratelimit.jdbc.pool-size", 8)
+                .containsEntry("ratelimit.jdbc.initialize-schema", "embedded")
                 .containsEntry("ratelimit.headers", "draft-11")
                 .containsEntry("ratelimit.exclude-paths", List.of())
                 .containsEntry("ratelimit.client-ip.trusted-proxies", List.of())
@@ -187,6 +194,7 @@ class ConfigurationMetadataTests {
                         "ratelimit.backend",
                         "ratelimit.on-backend-failure",
                         "ratelimit.redis.strategy",
+                        "ratelimit.jdbc.initialize-schema",
                         "ratelimit.headers",
                         "ratelimit.client-ip.header",
                         "ratelimit.policies",
@@ -351,7 +359,8 @@ class ConfigurationMetadataTests {
         "configuration.md, ….tiers.NAME.,            RateLimitProperties$Tier",
         "configuration.md, ….overrides[0].,          RateLimitProperties$OverrideEntry",
         "proxy.md,         ratelimit.client-ip.,     RateLimitProperties$ClientAddress",
-        "redis.md,         ratelimit.redis.,         RateLimitProperties$Redis"
+        "redis.md,         ratelimit.redis.,         RateLimitProperties$Redis",
+        "database.md,      ratelimit.jdbc.,          RateLimitProperties$Jdbc"
     })
     void theTablesOfTheDocumentationHaveTheTextsOfTheEditors(String page, String prefix, String type)
             throws ClassNotFoundException {

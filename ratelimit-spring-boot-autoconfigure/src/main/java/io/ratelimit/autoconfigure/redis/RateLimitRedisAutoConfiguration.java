@@ -7,6 +7,7 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.RateLimitsEndpoint;
+import io.ratelimit.autoconfigure.OnBackendCondition;
 import io.ratelimit.autoconfigure.RateLimitAutoConfiguration;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
@@ -19,11 +20,9 @@ import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.TreeMap;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -31,19 +30,9 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionMessage;
-import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
-import org.springframework.boot.context.properties.bind.BindException;
-import org.springframework.boot.context.properties.bind.Bindable;
-import org.springframework.boot.context.properties.bind.Binder;
-import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
-import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
-import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
-import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Condition;
 import org.springframework.context.annotation.ConditionContext;
@@ -161,7 +150,7 @@ public final class RateLimitRedisAutoConfiguration {
         @Primary
         RoutingBucketStore rateLimitBucketStore(
                 FailoverBucketStore redis, ConfiguredPolicies policies, TimeSource time) {
-            return new RoutingBucketStore(BucketStore.local(time), redis, policies::isOnRedis);
+            return new RoutingBucketStore(BucketStore.local(time), redis, policies::isShared);
         }
 
         @Bean
@@ -179,7 +168,7 @@ public final class RateLimitRedisAutoConfiguration {
                 ListableBeanFactory beans) {
             Boolean wanted = properties.redis().changes();
             boolean follows = wanted != null ? wanted : isEndpointExposed(beans);
-            return follows && policies.asksRedis() ? storage.changes() : null;
+            return follows && policies.asksShared() ? storage.changes() : null;
         }
 
         /** Returns whether there is an endpoint, without creating it: it needs the board. */
@@ -241,52 +230,10 @@ public final class RateLimitRedisAutoConfiguration {
     }
 
     /** A condition that matches if {@code backend: redis} is set for the application or for a policy. */
-    static final class OnRedisCondition extends SpringBootCondition {
+    static final class OnRedisCondition extends OnBackendCondition {
 
-        private static final ConfigurationPropertyName BACKEND = ConfigurationPropertyName.of("ratelimit.backend");
-        private static final ConfigurationPropertyName POLICIES = ConfigurationPropertyName.of("ratelimit.policies");
-
-        @Override
-        public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
-            ConditionMessage.Builder message = ConditionMessage.forCondition("Limits on Redis");
-            return new ConditionOutcome(
-                    isRedisConfigured(context.getEnvironment()), message.because("'backend' decides"));
-        }
-
-        private static boolean isRedisConfigured(Environment environment) {
-            Binder binder = Binder.get(environment);
-            try {
-                if (isRedis(binder, BACKEND)) {
-                    return true;
-                }
-                for (ConfigurationPropertyName policy : policies(environment)) {
-                    if (isRedis(binder, policy.append("backend"))) {
-                        return true;
-                    }
-                }
-                return false;
-            } catch (BindException malformed) {
-                return false; // the start fails later, when all properties are bound
-            }
-        }
-
-        private static boolean isRedis(Binder binder, ConfigurationPropertyName name) {
-            return binder.bind(name, Bindable.of(BackendKind.class)).orElse(null) == BackendKind.REDIS;
-        }
-
-        /** Returns the policies, found by the names of their properties, as binding them takes several times as long. */
-        private static Set<ConfigurationPropertyName> policies(Environment environment) {
-            Set<ConfigurationPropertyName> policies = new HashSet<>();
-            for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
-                if (source instanceof IterableConfigurationPropertySource properties) {
-                    for (ConfigurationPropertyName property : properties) {
-                        if (POLICIES.isAncestorOf(property)) {
-                            policies.add(property.chop(POLICIES.getNumberOfElements() + 1));
-                        }
-                    }
-                }
-            }
-            return policies;
+        OnRedisCondition() {
+            super(BackendKind.REDIS);
         }
     }
 }

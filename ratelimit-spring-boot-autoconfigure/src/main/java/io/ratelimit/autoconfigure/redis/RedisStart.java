@@ -48,7 +48,7 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
         this.store = store;
         this.throttlers = throttlers;
         this.policies = policies;
-        this.enabled = policies.asksRedis();
+        this.enabled = policies.asksShared();
     }
 
     @Override
@@ -56,7 +56,7 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
         if (enabled) {
             throttlers.getObject().all().stream()
                     .map(PolicyThrottler::policy)
-                    .filter(policies::isOnRedis)
+                    .filter(policies::isShared)
                     .forEach(policy -> {
                         warnAboutWait(policy);
                         warnAboutLease(policy);

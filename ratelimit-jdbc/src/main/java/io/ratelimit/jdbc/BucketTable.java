@@ -1,0 +1,229 @@
+package io.ratelimit.jdbc;
+
+import io.ratelimit.CompareAndSetBucketStore.Reading;
+import io.ratelimit.remote.Deadline;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import javax.sql.DataSource;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The statements on the table of buckets: {@code id} (binary, the primary key), {@code state} (binary) and {@code expires} (a
+ * timestamp in UTC). Each value is read together with the server's clock, and written only if it is unchanged. Hence no lock
+ * that a write waits for can make the clock old.
+ *
+ * @param name the name of the table, with its schema if there is one
+ */
+record BucketTable(String name) {
+
+    private static final Duration LONGEST = Duration.ofDays(365 * 100);
+    private static final int BATCH = 1_000;
+
+    /**
+     * A value to write.
+     *
+     * @param before the value as it was read; null if there was none
+     * @param after the new value; null to remove the row
+     * @param expires the time in microseconds since 1970-01-01T00:00Z after which the row may be removed
+     */
+    record Write(byte[] id, byte @Nullable [] before, byte @Nullable [] after, long expires) {
+
+        /** Returns the time at which a value may be removed that has this long to live. */
+        static long expires(long epochMicros, Duration timeToLive) {
+            Duration most = timeToLive.compareTo(LONGEST) < 0 ? timeToLive : LONGEST;
+            return epochMicros + most.toNanos() / 1_000 + 1;
+        }
+    }
+
+    /** Reads the clock and the values of rows, each null if there is no row. */
+    Reading read(List<byte[]> ids, Session session, Deadline.Call call) throws SQLException {
+        try (PreparedStatement select = session.prepare(session.dialect().select(name, ids.size()), call)) {
+            for (int i = 0; i < ids.size(); i++) {
+                select.setBytes(i + 1, ids.get(i));
+            }
+            try (ResultSet rows = select.executeQuery()) {
+                return reading(ids, rows);
+            }
+        }
+    }
+
+    private static Reading reading(List<byte[]> ids, ResultSet rows) throws SQLException {
+        byte[][] values = new byte[ids.size()][];
+        long clock = 0;
+        while (rows.next()) {
+            clock = Math.max(clock, rows.getLong(1));
+            byte[] id = rows.getBytes(2);
+            for (int i = 0; id != null && i < values.length; i++) {
+                if (Arrays.equals(id, ids.get(i))) {
+                    values[i] = rows.getBytes(3);
+                }
+            }
+        }
+        return new Reading(clock, Arrays.asList(values));
+    }
+
+    /**
+     * Writes all of the values, or none if one of them was changed since it was read.
+     *
+     * @param writes values of different rows; all calls write in the order of the ids, so that none waits for another in turn
+     * @return whether the values were written
+     */
+    boolean compareAndSet(List<Write> writes, Session session, Deadline.Call call) throws SQLException {
+        if (writes.size() == 1) {
+            return writeAll(writes, session, call);
+        }
+        Connection connection = session.connection();
+        connection.setAutoCommit(false);
+        boolean written = writeAll(writes, session, call);
+        if (written) {
+            session.limit(call);
+            connection.commit();
+        } else {
+            connection.rollback();
+        }
+        connection.setAutoCommit(true);
+        return written;
+    }
+
+    private boolean writeAll(List<Write> writes, Session session, Deadline.Call call) throws SQLException {
+        List<Write> sorted = new ArrayList<>(writes);
+        sorted.sort((one, other) -> Arrays.compareUnsigned(one.id, other.id));
+        try {
+            for (Write write : sorted) {
+                if (!write(write, session, call)) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (SQLException failed) {
+            if (JdbcFailures.isConflict(failed)) {
+                return false;
+            }
+            throw failed;
+        }
+    }
+
+    private boolean write(Write write, Session session, Deadline.Call call) throws SQLException {
+        if (write.after == null) {
+            return write.before == null
+                    || execute(
+                            "DELETE FROM " + name + " WHERE id = ? AND state = ?",
+                            session,
+                            call,
+                            write.id,
+                            write.before);
+        }
+        LocalDateTime expires = time(write.expires);
+        return write.before == null
+                ? execute(session.dialect().insert(name), session, call, write.after, expires, write.id)
+                : execute(
+                        "UPDATE " + name + " SET state = ?, expires = ? WHERE id = ? AND state = ?",
+                        session,
+                        call,
+                        write.after,
+                        expires,
+                        write.id,
+                        write.before);
+    }
+
+    /** Executes a statement that changes one row. Returns whether it did. */
+    private static boolean execute(String sql, Session session, Deadline.Call call, Object... values)
+            throws SQLException {
+        try (PreparedStatement statement = session.prepare(sql, call)) {
+            for (int i = 0; i < values.length; i++) {
+                if (values[i] instanceof byte[] bytes) {
+                    statement.setBytes(i + 1, bytes);
+                } else {
+                    statement.setObject(i + 1, values[i]);
+                }
+            }
+            return statement.executeUpdate() > 0;
+        }
+    }
+
+    /** Returns a time of the server's clock in the form of the column. */
+    private static LocalDateTime time(long epochMicros) {
+        return LocalDateTime.ofInstant(Instant.EPOCH.plus(epochMicros, ChronoUnit.MICROS), ZoneOffset.UTC);
+    }
+
+    /** Puts a value in place of any other. */
+    void put(byte[] id, byte[] value, long expires, Session session, Deadline.Call call) throws SQLException {
+        LocalDateTime time = time(expires);
+        String update = "UPDATE " + name + " SET state = ?, expires = ? WHERE id = ?";
+        if (!execute(update, session, call, value, time, id)) {
+            execute(session.dialect().insert(name), session, call, value, time, id);
+        }
+    }
+
+    /** Removes a row. Returns whether there was one. */
+    boolean remove(byte[] id, Session session, Deadline.Call call) throws SQLException {
+        return execute("DELETE FROM " + name + " WHERE id = ?", session, call, id);
+    }
+
+    /** Removes the rows that have expired by the server's clock, in batches. */
+    void removeExpired(Session session, Deadline.Call call) throws SQLException {
+        LocalDateTime now =
+                time(read(List.of(new byte[TableIds.BYTES]), session, call).epochMicros());
+        int removed = BATCH;
+        while (removed == BATCH && call.leftNanos() > 0) {
+            try (PreparedStatement delete = session.prepare(session.dialect().deleteExpired(name, BATCH), call)) {
+                delete.setObject(1, now);
+                removed = delete.executeUpdate();
+            }
+        }
+    }
+
+    /** Returns whether the table exists. */
+    boolean exists(Session session, Deadline.Call call) throws SQLException {
+        try {
+            read(List.of(new byte[TableIds.BYTES]), session, call);
+            return true;
+        } catch (SQLException failed) {
+            if (JdbcFailures.isMissingTable(failed)) {
+                return false;
+            }
+            throw failed;
+        }
+    }
+
+    /**
+     * Creates the table, unless another instance is first. It uses a connection without the settings of a {@link Session}:
+     * PostgreSQL would forget an asynchronous commit if it crashed now.
+     */
+    void create(DataSource source, Session session, Deadline.Call call) throws SQLException {
+        try (Connection connection = source.getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(true);
+            statement.executeUpdate(script(session.dialect()));
+        } catch (SQLException failed) {
+            if (!exists(session, call)) {
+                throw failed;
+            }
+        }
+    }
+
+    private String script(Dialect dialect) {
+        try (InputStream script = BucketTable.class.getResourceAsStream(dialect.script())) {
+            return new String(Objects.requireNonNull(script).readAllBytes(), StandardCharsets.UTF_8)
+                    .replace("ratelimit_bucket", name);
+        } catch (IOException unreadable) {
+            throw new UncheckedIOException(unreadable);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package io.ratelimit.jdbc;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import javax.sql.DataSource;
+
+/**
+ * A small pool of connections, each used by one call at a time. A call waits neither for a free connection nor for a new one
+ * longer than its deadline allows, which is why the pool of the application isn't used. Connections are opened in the
+ * background. Thread-safe.
+ */
+final class ConnectionPool {
+
+    private final DataSource source;
+    private final int size;
+    private final Duration timeout;
+    private final Semaphore free;
+    private final AtomicInteger opening = new AtomicInteger();
+    private final ConcurrentLinkedDeque<Session> idle = new ConcurrentLinkedDeque<>();
+    private volatile boolean stopped;
+
+    /**
+     * @param source opens a connection at each call
+     * @param timeout the longest time of a statement
+     */
+    ConnectionPool(DataSource source, int size, Duration timeout) {
+        this.source = source;
+        this.size = size;
+        this.timeout = timeout;
+        this.free = new Semaphore(size, true);
+    }
+
+    /**
+     * Does work on a connection that no other call uses meanwhile.
+     *
+     * @throws BackendException if no connection can be opened, or the work throws it
+     * @throws CongestedException if all connections are in use
+     */
+    <T> T with(Deadline.Call call, Function<Session, T> work) {
+        if (!call.acquire(free)) {
+            throw new CongestedException("all " + size + " connections to the database were in use", null);
+        }
+        try {
+            Session session = idle.poll();
+            session = session != null ? session : open(call);
+            try {
+                return work.apply(session);
+            } finally {
+                giveBack(session);
+            }
+        } finally {
+            free.release();
+        }
+    }
+
+    /** Opens a connection. One that opens after the deadline is for a later call. */
+    private Session open(Deadline.Call call) {
+        CompletableFuture<Session> opened = open();
+        try {
+            return call.await(opened.copy());
+        } catch (BackendException late) {
+            opened.thenAccept(this::giveBack);
+            throw late;
+        }
+    }
+
+    private CompletableFuture<Session> open() {
+        if (stopped || opening.incrementAndGet() > size) {
+            opening.decrementAndGet();
+            throw new BackendException("no connection to the database can be opened");
+        }
+        return inBackground().whenComplete((session, failure) -> opening.decrementAndGet());
+    }
+
+    private CompletableFuture<Session> inBackground() {
+        return CompletableFuture.supplyAsync(this::connect, work -> {
+            Thread thread = new Thread(work, "ratelimit-jdbc-connect");
+            thread.setDaemon(true);
+            thread.start();
+        });
+    }
+
+    private Session connect() {
+        try {
+            return Session.of(source.getConnection(), timeout);
+        } catch (SQLException failed) {
+            throw new CompletionException(failed);
+        }
+    }
+
+    /** Opens connections until the pool is full, so that no call has to wait for one. */
+    void fill() {
+        for (int i = idle.size() + opening.get(); i < size && !stopped; i++) {
+            open().thenAccept(this::giveBack);
+        }
+    }
+
+    private void giveBack(Session session) {
+        if (session.isUsable() && !stopped && idle.size() < size) {
+            idle.push(session);
+        } else {
+            session.close();
+        }
+        if (session.isLost()) {
+            closeIdle(); // they were opened at the same time
+        }
+    }
+
+    private void closeIdle() {
+        for (Session session = idle.poll(); session != null; session = idle.poll()) {
+            session.close();
+        }
+    }
+
+    /** Makes connections possible again after {@link #stop}. */
+    void start() {
+        stopped = false;
+    }
+
+    /** Closes all connections. Calls fail until {@link #start}. */
+    void stop() {
+        stopped = true;
+        closeIdle();
+    }
+}

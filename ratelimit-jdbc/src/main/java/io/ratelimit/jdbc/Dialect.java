@@ -1,0 +1,115 @@
+package io.ratelimit.jdbc;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+
+/** The statements that differ between databases. */
+enum Dialect {
+    POSTGRESQL(
+            "PostgreSQL",
+            "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
+            "(SELECT 1 AS n)",
+            " ON CONFLICT DO NOTHING",
+            "DELETE FROM %1$s WHERE id IN (SELECT id FROM %1$s WHERE expires < ? LIMIT %2$d FOR UPDATE SKIP LOCKED)",
+            "SET synchronous_commit = off",
+            "SET statement_timeout = %d"),
+    MYSQL(
+            "MySQL",
+            "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
+            "(SELECT 1 AS n)",
+            "",
+            "DELETE FROM %1$s WHERE expires < ? LIMIT %2$d"),
+    MARIADB("MariaDB", MYSQL.clock, MYSQL.oneRow, MYSQL.ignoringDuplicates, MYSQL.deleteExpired),
+    ORACLE(
+            "Oracle",
+            "(EXTRACT(DAY FROM SYS_EXTRACT_UTC(SYSTIMESTAMP) - TIMESTAMP '1970-01-01 00:00:00') * 86400"
+                    + " + EXTRACT(HOUR FROM SYS_EXTRACT_UTC(SYSTIMESTAMP)) * 3600"
+                    + " + EXTRACT(MINUTE FROM SYS_EXTRACT_UTC(SYSTIMESTAMP)) * 60"
+                    + " + EXTRACT(SECOND FROM SYS_EXTRACT_UTC(SYSTIMESTAMP))) * 1000000",
+            "(SELECT 1 AS n FROM dual)",
+            "",
+            "DELETE FROM %1$s WHERE expires < ? AND ROWNUM <= %2$d"),
+    SQLSERVER(
+            "Microsoft SQL Server",
+            "DATEDIFF_BIG(MICROSECOND, '1970-01-01', SYSUTCDATETIME())",
+            "(SELECT 1 AS n)",
+            "",
+            "DELETE TOP (%2$d) FROM %1$s WITH (READPAST) WHERE expires < ?",
+            "SET LOCK_TIMEOUT %d"),
+    H2(
+            "H2",
+            "CAST(EXTRACT(EPOCH FROM CURRENT_TIMESTAMP(6)) * 1000000 AS bigint)",
+            "(SELECT 1 AS n)",
+            "",
+            "DELETE FROM %1$s WHERE expires < ? FETCH FIRST %2$d ROWS ONLY",
+            "SET LOCK_TIMEOUT %d");
+
+    private final String product;
+    private final String clock;
+    private final String oneRow;
+    private final String ignoringDuplicates;
+    private final String deleteExpired;
+    private final List<String> settings;
+
+    /**
+     * @param product the name by which the driver calls the database
+     * @param clock the time of the server in microseconds since 1970-01-01T00:00Z, not before the statement began
+     * @param oneRow a table of one row
+     * @param ignoringDuplicates the end of an insert that does nothing if the key exists; empty if it fails then
+     * @param deleteExpired deletes a number of rows that expired before a time, and leaves out locked rows if possible
+     * @param settings of each connection; a number is the longest time of a statement in milliseconds
+     */
+    Dialect(
+            String product,
+            String clock,
+            String oneRow,
+            String ignoringDuplicates,
+            String deleteExpired,
+            String... settings) {
+        this.product = product;
+        this.clock = clock;
+        this.oneRow = oneRow;
+        this.ignoringDuplicates = ignoringDuplicates;
+        this.deleteExpired = deleteExpired;
+        this.settings = List.of(settings);
+    }
+
+    /**
+     * Returns the dialect of a database.
+     *
+     * @throws IllegalArgumentException if it is unknown
+     */
+    static Dialect of(String product) {
+        return Stream.of(values())
+                .filter(dialect -> product.startsWith(dialect.product))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("the database '" + product + "' is none of "
+                        + Stream.of(values()).map(dialect -> dialect.product).toList()));
+    }
+
+    /** Returns the statement that reads the clock and the rows of ids. It has a row without an id if there are none. */
+    String select(String table, int ids) {
+        return "SELECT " + clock + ", b.id, b.state FROM " + oneRow + " o LEFT JOIN " + table + " b ON b.id IN (?"
+                + ", ?".repeat(ids - 1) + ")";
+    }
+
+    String insert(String table) {
+        return "INSERT INTO " + table + " (state, expires, id) VALUES (?, ?, ?)" + ignoringDuplicates;
+    }
+
+    String deleteExpired(String table, int rows) {
+        return deleteExpired.formatted(table, rows);
+    }
+
+    /** Returns the settings of a connection whose statements end after a time. */
+    List<String> settings(long millis) {
+        return settings.stream().map(setting -> setting.formatted(millis)).toList();
+    }
+
+    /** Returns the resource that creates the table. */
+    String script() {
+        Dialect author = this == MARIADB ? MYSQL : this;
+        return "schema-" + author.name().toLowerCase(Locale.ROOT) + ".sql";
+    }
+}

@@ -1,0 +1,150 @@
+package io.ratelimit.jdbc;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore;
+import io.ratelimit.Decision;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.jdbc.BucketTable.Write;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.Deadline.CongestedException;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
+
+/**
+ * A store of buckets in a table, on the clock of the database. It counts in this process, and writes the rows that it read
+ * if they are unchanged. A call that another one forestalled tries again until the deadline. All statements of a call end by
+ * one deadline. A call throws a {@link BackendException} if the database fails or is late: nothing is decided then, but
+ * tokens may have been taken, and it isn't repeated. Thread-safe.
+ */
+final class JdbcBucketStore implements Deadline.Bounded {
+
+    /** Stands for the time of the database, where tests pass a time of their own. */
+    static final long SERVER_TIME = -1;
+
+    /** The longest time of a look or a reset, which operators make: requests may have longer. */
+    private static final Duration MAX_OPERATION = Duration.ofMillis(800);
+
+    private final ConnectionPool connections;
+    private final BucketTable table;
+    private final TableIds ids;
+    private final Deadline deadline;
+    private final LongSupplier time;
+
+    /** @param time returns {@link #SERVER_TIME}, or in tests a time in microseconds */
+    JdbcBucketStore(ConnectionPool connections, BucketTable table, TableIds ids, Deadline deadline, LongSupplier time) {
+        this.connections = connections;
+        this.table = table;
+        this.ids = ids;
+        this.deadline = deadline;
+        this.time = time;
+    }
+
+    private <T> T call(Function<Rows, T> work) {
+        return call(deadline.call(JdbcFailures::of), work);
+    }
+
+    private <T> T operate(Function<Rows, T> work) {
+        return call(deadline.call(JdbcFailures::of, MAX_OPERATION), work);
+    }
+
+    /** Does work with the rows of a call. */
+    <T> T call(Deadline.Call call, Function<Rows, T> work) {
+        return connections.with(call, session -> work.apply(new Rows(session, call)));
+    }
+
+    @Override
+    public Decision take(List<Charge> charges) {
+        return call(rows -> rows.take(charges));
+    }
+
+    @Override
+    public Decision reserve(List<Charge> charges) {
+        return call(rows -> rows.reserve(charges));
+    }
+
+    @Override
+    public void giveBack(List<Answer> taken) {
+        call(rows -> {
+            rows.giveBack(taken);
+            return true;
+        });
+    }
+
+    @Override
+    public boolean settle(Answer taken, long cost) {
+        return cost == taken.charge().cost() || call(rows -> rows.settle(taken, cost));
+    }
+
+    @Override
+    public BucketSnapshot snapshot(Charge charge) {
+        return operate(rows -> rows.snapshot(charge));
+    }
+
+    @Override
+    public void reset(Charge charge) {
+        operate(rows -> {
+            rows.reset(charge);
+            return true;
+        });
+    }
+
+    /** The rows of buckets, on a connection that one call has. */
+    final class Rows extends CompareAndSetBucketStore {
+
+        private final Session session;
+        private final Deadline.Call call;
+        private long began;
+        private long clock;
+
+        private Rows(Session session, Deadline.Call call) {
+            super(Duration.ofNanos(Math.max(call.leftNanos(), 0)));
+            this.session = session;
+            this.call = call;
+        }
+
+        @Override
+        protected Reading read(List<BucketName> buckets) {
+            began = System.nanoTime();
+            try {
+                Reading read = table.read(buckets.stream().map(ids::of).toList(), session, call);
+                clock = read.epochMicros();
+                long testTime = time.getAsLong();
+                return testTime == SERVER_TIME ? read : new Reading(testTime, read.values());
+            } catch (SQLException failed) {
+                throw session.failed(failed, call);
+            }
+        }
+
+        @Override
+        protected boolean compareAndSet(List<Change> changes) {
+            try {
+                boolean written =
+                        table.compareAndSet(changes.stream().map(this::write).toList(), session, call);
+                if (!written) {
+                    call.spentInProcess(began);
+                }
+                return written;
+            } catch (SQLException failed) {
+                throw session.failed(failed, call);
+            }
+        }
+
+        private Write write(Change change) {
+            return new Write(
+                    ids.of(change.bucket()),
+                    change.before(),
+                    change.after(),
+                    Write.expires(clock, change.timeToLive()));
+        }
+
+        @Override
+        protected BackendException forestalled() {
+            return new CongestedException("other calls were always first to write to a bucket in the database", null);
+        }
+    }
+}

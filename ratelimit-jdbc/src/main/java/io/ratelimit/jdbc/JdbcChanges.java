@@ -1,0 +1,131 @@
+package io.ratelimit.jdbc;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.ChangeBoard;
+import io.ratelimit.CompareAndSetBucketStore.Reading;
+import io.ratelimit.jdbc.BucketTable.Write;
+import io.ratelimit.remote.ChangeSignature;
+import io.ratelimit.remote.Deadline;
+import java.nio.charset.StandardCharsets;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/**
+ * The changes of limits for all instances: a row for each limit, in the table of the buckets. A value has an HMAC if there
+ * is a secret. Each operation fails with a {@link BackendException} after at most a second. Thread-safe.
+ */
+final class JdbcChanges implements ChangeBoard {
+
+    private static final String PLACE = "the database";
+    private static final String SECRET = "ratelimit.jdbc.key-secret";
+    private static final Duration TIMEOUT = Duration.ofSeconds(1);
+    private static final Duration TO_LIVE = Duration.ofDays(365 * 100);
+
+    private final ConnectionPool connections;
+    private final BucketTable table;
+    private final TableIds ids;
+    private final ChangeSignature signature;
+    private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> {
+        Thread daemon = new Thread(work, "ratelimit-jdbc-changes");
+        daemon.setDaemon(true);
+        return daemon;
+    });
+
+    /** @param secret the key of the HMAC of changes; empty for none */
+    JdbcChanges(ConnectionPool connections, BucketTable table, TableIds ids, String prefix, String secret) {
+        this.connections = connections;
+        this.table = table;
+        this.ids = ids;
+        this.signature = new ChangeSignature(prefix, secret, SECRET, PLACE);
+    }
+
+    @Override
+    public String place() {
+        return PLACE;
+    }
+
+    @Override
+    public String secretProperty() {
+        return SECRET;
+    }
+
+    @Override
+    public boolean areSigned() {
+        return signature.hasSecret();
+    }
+
+    @Override
+    public String sign(String limit, String change) {
+        return signature.sign(limit, change);
+    }
+
+    @Override
+    public String verify(String limit, String signed) {
+        return signature.verify(limit, signed);
+    }
+
+    @Override
+    public CompletableFuture<Posted> read(Collection<String> limits) {
+        List<String> names = List.copyOf(limits);
+        return call((session, call) -> {
+            List<byte[]> rows = names.stream().map(ids::ofChange).toList();
+            Reading reading = table.read(rows.isEmpty() ? List.of(ids.ofChange("")) : rows, session, call);
+            Map<String, String> changes = new HashMap<>();
+            for (int i = 0; i < names.size(); i++) {
+                byte[] change = reading.values().get(i);
+                if (change != null) {
+                    changes.put(names.get(i), new String(change, StandardCharsets.UTF_8));
+                }
+            }
+            return new Posted(Instant.EPOCH.plus(reading.epochMicros(), ChronoUnit.MICROS), changes);
+        });
+    }
+
+    @Override
+    public CompletableFuture<?> put(String limit, String signed) {
+        byte[] value = signed.getBytes(StandardCharsets.UTF_8);
+        return call((session, call) -> {
+            long now = table.read(List.of(ids.ofChange(limit)), session, call).epochMicros();
+            table.put(ids.ofChange(limit), value, Write.expires(now, TO_LIVE), session, call);
+            return true;
+        });
+    }
+
+    @Override
+    public CompletableFuture<Boolean> remove(String limit) {
+        return call((session, call) -> table.remove(ids.ofChange(limit), session, call));
+    }
+
+    /** What an operation does on a connection. */
+    private interface Work<T> {
+        T on(Session session, Deadline.Call call) throws SQLException;
+    }
+
+    private <T> CompletableFuture<T> call(Work<T> work) {
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    Deadline.Call call = Deadline.Call.within(TIMEOUT, JdbcFailures::of);
+                    return connections.with(call, session -> {
+                        try {
+                            return work.on(session, call);
+                        } catch (SQLException failed) {
+                            throw session.failed(failed, call);
+                        }
+                    });
+                },
+                thread);
+    }
+
+    void close() {
+        thread.shutdownNow();
+    }
+}

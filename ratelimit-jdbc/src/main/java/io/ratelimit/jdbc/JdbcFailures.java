@@ -1,0 +1,67 @@
+package io.ratelimit.jdbc;
+
+import io.ratelimit.BackendException;
+import java.net.SocketTimeoutException;
+import java.sql.SQLException;
+import java.sql.SQLTimeoutException;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The meaning of the errors of databases, and their conversion into exceptions of the core. */
+final class JdbcFailures {
+
+    /** The beginnings of errors that don't end by themselves: a wrong statement or table, rights, data, no such database. */
+    private static final List<String> MISCONFIGURED = List.of("42", "28", "3D", "3F", "22", "S0");
+
+    /** A statement that the server ended because it took too long, or waited too long for a lock. */
+    private static final List<String> CANCELLED = List.of("57014", "55P03", "HYT00");
+
+    private static final List<String> MISSING_TABLE = List.of("42P01", "42S02", "42S03", "42S04", "S0002");
+    private static final int MISSING_TABLE_IN_ORACLE = 942;
+
+    private JdbcFailures() {}
+
+    /** Returns the exception for the failure of a call. */
+    static BackendException of(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof BackendException converted) {
+                return converted;
+            }
+            if (cause instanceof SQLException error) {
+                return new BackendException(
+                        "the database failed: " + error.getMessage(),
+                        error,
+                        MISCONFIGURED.stream().anyMatch(state(error)::startsWith));
+            }
+        }
+        return new BackendException("the database failed: " + failure, failure);
+    }
+
+    /** Returns whether the rows were as another call had left them: a key that exists, or a deadlock. */
+    static boolean isConflict(SQLException error) {
+        String state = state(error);
+        return state.startsWith("23") || state.startsWith("40") && !state.equals("40003"); // its result is unknown
+    }
+
+    /** Returns whether a statement took too long. */
+    static boolean isLate(SQLException error) {
+        return isCancelled(error) || error instanceof SQLTimeoutException || isCausedBySocket(error);
+    }
+
+    private static boolean isCausedBySocket(@Nullable Throwable error) {
+        return error != null && (error instanceof SocketTimeoutException || isCausedBySocket(error.getCause()));
+    }
+
+    /** Returns whether the server has ended a statement that took too long, so that its connection may be used again. */
+    static boolean isCancelled(SQLException error) {
+        return CANCELLED.contains(state(error));
+    }
+
+    static boolean isMissingTable(SQLException error) {
+        return MISSING_TABLE.contains(state(error)) || error.getErrorCode() == MISSING_TABLE_IN_ORACLE;
+    }
+
+    private static String state(SQLException error) {
+        return String.valueOf(error.getSQLState());
+    }
+}

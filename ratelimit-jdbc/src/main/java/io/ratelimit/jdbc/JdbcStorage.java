@@ -1,0 +1,159 @@
+package io.ratelimit.jdbc;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketStore;
+import io.ratelimit.ChangeBoard;
+import io.ratelimit.Charge;
+import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.FailoverBucketStore;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import javax.sql.DataSource;
+
+/**
+ * A table of a database as the place of an application's buckets: the bucket store and the connections that it needs.
+ * Thread-safe.
+ */
+public final class JdbcStorage implements AutoCloseable {
+
+    private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(3);
+    private static final int WARM_UPS = 3;
+
+    private final DataSource source;
+    private final Settings settings;
+    private final BucketTable table;
+    private final ConnectionPool connections;
+    private final JdbcBucketStore store;
+    private final JdbcChanges changes;
+    private final Janitor janitor;
+
+    /** Whether a missing table is created at the start. */
+    public enum CreateTable {
+
+        /** The table is created in a database in memory. */
+        EMBEDDED,
+
+        /** The table is created if it is missing. */
+        ALWAYS,
+
+        /** The table is never created. */
+        NEVER
+    }
+
+    /**
+     * The settings of a storage.
+     *
+     * @param table the name of the table, with its schema if there is one
+     * @param create whether a missing table is created
+     * @param connections the most connections that calls use at the same time
+     * @param timeout the longest time of a statement
+     * @param prefix makes the rows of this application others than those of another one
+     * @param secret the key of the hash in ids, and of the HMAC of changes; empty for none
+     */
+    public record Settings(
+            String table, CreateTable create, int connections, Duration timeout, String prefix, String secret) {
+
+        /** Leaves out the secret. */
+        @Override
+        public String toString() {
+            return "Settings[table=" + table + ", create=" + create + ", connections=" + connections + ", timeout="
+                    + timeout + ", prefix=" + prefix + "]";
+        }
+    }
+
+    /** The table of the buckets doesn't exist, and isn't to be created. */
+    public static final class MissingTableException extends BackendException {
+
+        private static final long serialVersionUID = 1;
+
+        private final String script;
+
+        MissingTableException(String table, String script) {
+            super("the table '" + table + "' doesn't exist", null, true);
+            this.script = script;
+        }
+
+        /** Returns the location in the class path of the script that creates the table. */
+        public String script() {
+            return script;
+        }
+    }
+
+    /** @param source opens a connection at each call; the storage keeps connections open, so it must not be a small pool */
+    public JdbcStorage(DataSource source, Settings settings, Deadline deadline) {
+        this.source = source;
+        this.settings = settings;
+        this.table = new BucketTable(settings.table);
+        this.connections = new ConnectionPool(source, settings.connections, settings.timeout);
+        TableIds ids = new TableIds(settings.prefix, settings.secret);
+        this.store = new JdbcBucketStore(connections, table, ids, deadline, () -> JdbcBucketStore.SERVER_TIME);
+        this.changes = new JdbcChanges(connections, table, ids, settings.prefix, settings.secret);
+        this.janitor = new Janitor(source, table);
+    }
+
+    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} if the database fails. */
+    public BucketStore store() {
+        return store;
+    }
+
+    /** Returns the changes of limits for all instances. */
+    public ChangeBoard changes() {
+        return changes;
+    }
+
+    /**
+     * Connects, creates the table if it is to be created, and takes from a bucket as requests will. It takes a few seconds
+     * at most. From then on, expired rows are removed every few minutes.
+     *
+     * @throws MissingTableException if the table is missing and isn't created
+     * @throws BackendException if the database fails
+     */
+    public void selfTest() {
+        Deadline.Call call = Deadline.Call.within(START_TIMEOUT, JdbcFailures::of);
+        janitor.start();
+        connections.with(call, session -> {
+            try {
+                requireTable(session, call);
+                return true;
+            } catch (SQLException failed) {
+                throw session.failed(failed, call);
+            }
+        });
+        for (int i = 0; i < WARM_UPS; i++) {
+            if (!store.call(call, rows -> rows.take(List.of(PROBE))).allowed()) {
+                throw new BackendException("the bucket of the self-test is empty", null, true);
+            }
+        }
+        connections.fill();
+    }
+
+    private void requireTable(Session session, Deadline.Call call) throws SQLException {
+        if (!table.exists(session, call)) {
+            if (settings.create == CreateTable.NEVER
+                    || settings.create == CreateTable.EMBEDDED && !session.isEmbedded()) {
+                throw new MissingTableException(
+                        table.name(), "io/ratelimit/jdbc/" + session.dialect().script());
+            }
+            table.create(source, session, call);
+        }
+    }
+
+    /** Makes connections possible again after {@link #stop}. None is open yet. */
+    public void start() {
+        connections.start();
+    }
+
+    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
+    public void stop() {
+        connections.stop();
+    }
+
+    @Override
+    public void close() {
+        janitor.close();
+        changes.close();
+        connections.stop();
+    }
+}

@@ -1,0 +1,62 @@
+package io.ratelimit.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketStore;
+import io.ratelimit.BucketStoreContract;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision;
+import io.ratelimit.ThrottlePolicy;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The contract of a bucket store, for a store in a table on a clock of the test. */
+abstract class JdbcBucketStoreContract extends BucketStoreContract {
+
+    private final AtomicLong micros = new AtomicLong(1_795_000_000_123_456L);
+    private final DataSource source;
+    private final BucketTable table = new BucketTable(TestDatabase.newTable());
+    private final ConnectionPool connections;
+    private final BucketStore store;
+
+    JdbcBucketStoreContract(DataSource source) {
+        Duration timeout = Duration.ofSeconds(10);
+        this.source = source;
+        this.connections = TestDatabase.connections(source, table, timeout);
+        this.store = new JdbcBucketStore(
+                connections, table, new TableIds("test", ""), TestDatabase.deadline(timeout), micros::get);
+    }
+
+    @AfterEach
+    void close() {
+        connections.stop();
+        TestDatabase.execute(source, "DROP TABLE " + table.name());
+    }
+
+    @Override
+    protected BucketStore store() {
+        return store;
+    }
+
+    @Override
+    protected void advance(Duration step) {
+        micros.addAndGet(step.toNanos() / 1_000);
+    }
+
+    /** As when the row expires, since its bucket is full, or the database loses it. */
+    @Test
+    void tokensOfARowThatWasDeletedDoNotComeBackToANewOne() {
+        Charge all = Charge.of(ThrottlePolicy.of("user", BucketSpec.of("5/1h"), "user"), "alice", 5);
+        Decision before = store.take(List.of(all));
+        TestDatabase.execute(source, "DELETE FROM " + table.name());
+        advance(Duration.ofNanos(1_000));
+        assertThat(store.take(List.of(all)).allowed()).isTrue();
+        store.giveBack(before.answers());
+        assertThat(store.snapshot(all).available()).isZero();
+    }
+}

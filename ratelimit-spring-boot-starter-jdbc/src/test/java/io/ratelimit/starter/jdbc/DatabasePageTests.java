@@ -1,0 +1,49 @@
+package io.ratelimit.starter.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.jdbc.JdbcStorage;
+import io.ratelimit.jdbc.TestDatabase;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The examples of {@code docs/database.md}. */
+@Tag("slow")
+class DatabasePageTests {
+
+    private static final Path PAGE = Path.of("../docs/database.md");
+
+    private static List<String> blocks(String language) throws IOException {
+        return Pattern.compile("(?ms)^```" + language + "$\\R(.*?)^```$")
+                .matcher(Files.readString(PAGE))
+                .results()
+                .map(block -> block.group(1))
+                .toList();
+    }
+
+    @Test
+    void theConfigurationLimits() throws IOException {
+        List<String> examples = blocks("yml");
+        assertThat(examples).hasSize(1);
+        try (JdbcApplication application =
+                JdbcApplication.start(TestDatabase.url(TestDatabase.postgres()), examples.get(0))) {
+            assertThat(application.get("/a").headers().firstValue("RateLimit"))
+                    .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-user\";r=799"));
+        }
+    }
+
+    @Test
+    void theMigrationIsTheScript() throws IOException {
+        try (InputStream script = JdbcStorage.class.getResourceAsStream("schema-postgresql.sql")) {
+            String statement = new String(script.readAllBytes(), StandardCharsets.UTF_8).replaceAll("(?m)^--.*\\R", "");
+            assertThat(blocks("sql")).containsExactly(statement);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+package io.ratelimit.starter.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import io.ratelimit.Backend.Condition;
+import io.ratelimit.Throttlers;
+import io.ratelimit.jdbc.TestDatabase;
+import java.net.http.HttpResponse;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.IntStream;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+
+/** Limits in a healthy database. */
+@ExtendWith(OutputCaptureExtension.class)
+@Tag("slow")
+class JdbcBackendTests {
+
+    private static final String DAILY = """
+            ratelimit:
+              backend: jdbc
+              jdbc: { table: %s, initialize-schema: always, timeout: 5s }
+              policies:
+                per-ip: { key: ip, rate: 5/1d, paths: /a }
+            """;
+
+    private enum Database {
+        H2(TestDatabase.h2()),
+        POSTGRESQL(TestDatabase.postgres());
+
+        private final DataSource source;
+
+        Database(DataSource source) {
+            this.source = source;
+        }
+
+        String url() {
+            return TestDatabase.url(source);
+        }
+    }
+
+    private static List<Integer> statuses(int count, JdbcApplication... applications) {
+        return IntStream.range(0, count)
+                .map(i -> applications[i % applications.length].status("/a"))
+                .boxed()
+                .toList();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void twoInstancesShareALimit(Database database) {
+        String yaml = DAILY.formatted(TestDatabase.newTable());
+        try (JdbcApplication one = JdbcApplication.start(database.url(), yaml);
+                JdbcApplication other = JdbcApplication.start(database.url(), yaml)) {
+            assertThat(statuses(8, one, other)).containsExactly(200, 200, 200, 200, 200, 429, 429, 429);
+            HttpResponse<String> refusal = other.get("/a");
+            assertThat(refusal.headers().firstValue("RateLimit"))
+                    .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-ip\";r=0;t="));
+            assertThat(refusal.body()).contains("#quota-exceeded");
+            assertThat(one.condition()).isEqualTo(Condition.UP);
+
+            one.bean(Throttlers.class).reset("per-ip", "127.0.0.1");
+            assertThat(one.status("/a")).isEqualTo(200);
+        }
+    }
+
+    /** Both applications have a policy of one name, and neither takes from the other. */
+    @ParameterizedTest
+    @EnumSource
+    void applicationsOfOtherNamesShareATableButNoLimit(Database database) {
+        String yaml = DAILY.formatted(TestDatabase.newTable());
+        try (JdbcApplication one = JdbcApplication.start(database.url(), yaml);
+                JdbcApplication other =
+                        JdbcApplication.start(database.url(), yaml + "spring.application.name: bank\n")) {
+            assertThat(statuses(6, one)).containsExactly(200, 200, 200, 200, 200, 429);
+            assertThat(statuses(6, other)).containsExactly(200, 200, 200, 200, 200, 429);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aChangeForAllInstancesIsFollowedByTheOther(Database database) {
+        String yaml = DAILY.formatted(TestDatabase.newTable());
+        try (JdbcApplication one = JdbcApplication.start(database.url(), yaml);
+                JdbcApplication other = JdbcApplication.start(database.url(), yaml)) {
+            HttpResponse<String> changed =
+                    one.post("/actuator/ratelimits/per-ip", "{\"rate\": \"2/1d\", \"for\": \"all\"}");
+            assertThat(changed.statusCode()).as(changed.body()).isEqualTo(200);
+            await().atMost(Duration.ofSeconds(10))
+                    .until(() -> other.bean(Throttlers.class)
+                                    .get("per-ip")
+                                    .policy()
+                                    .spec()
+                                    .rate()
+                                    .tokens()
+                            == 2);
+        }
+    }
+
+    @Test
+    void aPolicyChoosesForItselfAndMemoryIsAskedFirst() {
+        String yaml = """
+                ratelimit:
+                  jdbc.timeout: 5s
+                  policies:
+                    quota: { key: ip, rate: 5/1d, backend: jdbc, paths: /a }
+                    node: { rate: 3/1d, paths: /a }
+                """;
+        String url = Database.H2.url();
+        try (JdbcApplication one = JdbcApplication.start(url, yaml);
+                JdbcApplication other = JdbcApplication.start(url, yaml)) {
+            assertThat(statuses(4, one)).containsExactly(200, 200, 200, 429);
+            assertThat(statuses(4, other)).containsExactly(200, 200, 429, 429);
+            assertThat(other.bean(Throttlers.class).snapshot("node").available())
+                    .as("given back where the database denied")
+                    .isEqualTo(1);
+        }
+    }
+
+    /** The limits have connections of their own: an application that has used up its pool is still limited. */
+    @Test
+    void aLimitNeedsNoConnectionOfTheApplicationsPool() throws SQLException {
+        String yaml = DAILY.formatted(TestDatabase.newTable()) + "spring.datasource.hikari.maximum-pool-size: 1\n";
+        try (JdbcApplication application = JdbcApplication.start(Database.POSTGRESQL.url(), yaml);
+                var used = application.bean(DataSource.class).getConnection()) {
+            assertThat(used.isValid(1)).isTrue();
+            assertThat(statuses(6, application)).containsExactly(200, 200, 200, 200, 200, 429);
+        }
+    }
+
+    @Test
+    void theStartReportNamesThePlaceOfTheBuckets(CapturedOutput output) {
+        JdbcApplication.start(Database.H2.url(), """
+                        ratelimit:
+                          backend: jdbc
+                          on-backend-failure: deny
+                          policies:
+                            shared: { key: ip, rate: 5/1d }
+                            own: { rate: 5/1d, backend: local }
+                        """).close();
+        assertThat(output)
+                .contains("buckets on the database (denies all while the database is unavailable)")
+                .contains("own: 5/1d, capacity 5, one bucket; all requests; before authentication; in memory")
+                .doesNotContain("the database is unavailable (", "has no name", "The limits use connections of");
+    }
+
+    @Test
+    void aMissingTableStopsTheStartAndTheReportNamesTheScript(CapturedOutput output) {
+        String yaml = DAILY.formatted("missing").replace("always", "never");
+        assertThat(org.assertj.core.api.Assertions.catchThrowable(() ->
+                        JdbcApplication.start(Database.POSTGRESQL.url(), yaml).close()))
+                .isNotNull();
+        assertThat(output)
+                .contains("'backend: jdbc' is set, but the table 'missing' doesn't exist in the database.")
+                .contains("Run the script 'io/ratelimit/jdbc/schema-postgresql.sql' of ratelimit-jdbc");
+    }
+
+    @Test
+    void theHealthAndTheMetersNameTheDatabase() {
+        String yaml = DAILY.formatted(TestDatabase.newTable());
+        try (JdbcApplication application = JdbcApplication.start(Database.H2.url(), yaml)) {
+            assertThat(application.status("/a")).isEqualTo(200);
+            assertThat(application.get("/actuator/health").body()).contains("\"backend\":\"the database\"");
+            assertThat(application.get("/actuator/ratelimits").body()).contains("\"backend\":\"jdbc\"");
+        }
+    }
+}
