@@ -18,8 +18,8 @@ import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Logs once a day, for each policy in shadow mode and each of its tiers, the limit that 99.9 % of the keys would need.
- * Lines contain no keys. Thread-safe.
+ * Logs once a day, for each policy in shadow mode and each of its tiers, the limit that 99.9 % of the keys would need. A
+ * policy with too little traffic has no line. Lines contain no keys. Thread-safe.
  */
 final class ShadowDemandLog implements AutoCloseable {
 
@@ -78,8 +78,11 @@ final class ShadowDemandLog implements AutoCloseable {
 
     private void log(ThrottlePolicy policy, @Nullable String tier) {
         Demand measured = demand.demand(policy.name(), tier);
-        Suggestion needed = measured == null ? null : measured.suggest(TOUCH, WITHIN);
-        if (measured != null && needed != null) {
+        if (measured == null || measured.isTooLittle(policy.isGlobal())) {
+            return;
+        }
+        Suggestion needed = measured.suggest(TOUCH, WITHIN);
+        if (needed != null) {
             String about = measured.keys() > measured.sample() ? "about " : "";
             String keys = policy.isGlobal()
                     ? "its calls"

@@ -49,7 +49,7 @@ class ShadowDemandLogTests {
         for (int user = 0; user < 1_204; user++) {
             throttlers.get("candidate").forKey("user" + user).decide(13);
         }
-        for (int i = 0; i < 120; i++) {
+        for (int i = 0; i < 300; i++) {
             time.advance(Duration.ofSeconds(2));
             for (int user = 0; user < 1_204; user++) {
                 throttlers.get("candidate").forKey("user" + user).decide(1);
@@ -70,16 +70,33 @@ class ShadowDemandLogTests {
     @Test
     void tiersAndTheCallsOfAGlobalPolicyHaveALine(CapturedOutput output) {
         for (int i = 0; i < 2; i++) {
-            throttlers.get("candidate").forKey("alice").inTier("pro").decide(1);
+            for (int user = 0; user < 30; user++) {
+                throttlers.get("candidate").forKey("user" + user).inTier("pro").decide(1);
+            }
             throttlers.get("enforced").forKey("alice").decide(1);
             throttlers.global("site").decide(5);
             time.advance(Duration.ofHours(12));
         }
         assertThat(lines(output))
                 .satisfiesExactly(
-                        line -> assertThat(line).endsWith("all 1 users in tier 'pro' would need 15/4m, capacity 1"),
+                        line -> assertThat(line).endsWith("all 30 users in tier 'pro' would need 15/4m, capacity 1"),
                         line -> assertThat(line)
                                 .endsWith("'site' is in shadow mode: its calls would need 15/4m, capacity 5"));
+    }
+
+    @Test
+    void fewKeysOrAFewMinutesSuggestNothing(CapturedOutput output) {
+        for (int hour = 0; hour < 24; hour++) {
+            for (int user = 0; user < 29; user++) {
+                throttlers.get("candidate").forKey("user" + user).decide(1);
+            }
+            time.advance(Duration.ofHours(1));
+        }
+        throttlers.global("site").decide(5);
+        time.advance(Duration.ofMinutes(9));
+        throttlers.global("site").decide(5);
+        time.advance(Duration.ofDays(1));
+        assertThat(lines(output)).isEmpty();
     }
 
     @Test
