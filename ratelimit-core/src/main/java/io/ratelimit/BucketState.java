@@ -60,7 +60,7 @@ final class BucketState {
     /** The time of the last write to the owner's map, in the owner's unit. A lost update only causes another write. */
     int renewedAt;
 
-    /** The hash of the key, written before the state gets into a {@link ExpiringBuckets.BucketIndex}. */
+    /** The hash of the key, written before the state gets into a {@link BucketIndex}. */
     long keyHash;
 
     BucketState(TickScale scale, long nanos) {

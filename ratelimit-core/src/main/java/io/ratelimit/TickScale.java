@@ -1,6 +1,5 @@
 package io.ratelimit;
 
-import io.ratelimit.CalendarClock.WallCalendar;
 import java.math.BigInteger;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;

@@ -3,7 +3,6 @@ package io.ratelimit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.github.benmanes.caffeine.cache.Scheduler;
-import io.ratelimit.ExpiringBuckets.BucketIndex;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
