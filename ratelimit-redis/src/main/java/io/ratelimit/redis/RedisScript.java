@@ -220,7 +220,7 @@ final class RedisScript {
             return numbers[NUMBERS * bucket + 2];
         }
 
-        /** Returns the ticks that had been given back to a bucket. */
+        /** Returns the ticks that had been given back to a bucket, less those of leases: it may be below zero. */
         long returned(int bucket) {
             return numbers[NUMBERS * bucket + 3];
         }

@@ -58,7 +58,8 @@ that come back until then (the hold), and the tokens come on top. Half of the re
 are taken one price at a time.
 A give moves the end of the time line back, and with it the stretches of leases. Therefore a second level counts leases alone
 (leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
-leases are out. A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
+leases are out. A take on top of leases may then have to move before them, and time pays for it sooner: the leased ticks were
+missing before the take, but they don't count as such. The reply has fewer ticks given back by as many. A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
 
 Another spec. A value written under another spec counts under that spec until the latest of three moments: now, the last
 promised moment, and the end of the last lease. The tokens present at that moment are kept, cut to the new capacity. But
@@ -115,8 +116,8 @@ ARGV     for each bucket numbers as in a value, followed by the spec
          then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
-ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then. A take
-at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
+ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then,
+less those of leases. A take at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
 price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies five numbers, and then the bucket's time.
 If the server's time is outside the periods of a bucket with calendar refill, any operation returns this time alone.
@@ -587,15 +588,15 @@ for i, key in ipairs(KEYS) do
     local after = missing + price
     local leased = most > price and lease(bucket, price, micros, most)
     if leased then
-        reply[i] = pack('>ddddd', now, bucket.missing, bucket.begun, bucket.returned, leased)
+        reply[i] = pack('>ddddd', now, bucket.missing, bucket.begun, bucket.returned - bucket.leased, leased)
     elseif after <= limit or after <= full + bucket.advance and price <= full then
         bucket.missing = math.min(after, MOST)
         if after <= full + bucket.advance then
             after = math.max(missing - bucket.advance, 0) + price
         end
         reply[i] = pack('>ddd', now, after, bucket.begun)
-        if bucket.returned > 0 then
-            reply[i] = reply[i] .. pack('>d', bucket.returned)
+        if bucket.returned ~= bucket.leased then
+            reply[i] = reply[i] .. pack('>d', bucket.returned - bucket.leased)
         end
     else
         all = false

@@ -233,6 +233,32 @@ class LeaseTests {
         assertThat(taken + lease.grant().tokens()).isBetween(390L, 400L);
     }
 
+    /**
+     * When the tokens before a lease come back, the lease keeps its place, and what was taken after it moves before it. Time then
+     * pays for the latter first: the tokens of the lease don't count as missing before it.
+     */
+    @Test
+    void tokensTakenAfterALeaseComeBackAsIfTheyHadBeenTakenBeforeIt() {
+        Charge charge = Charge.of(POLICY, "", 1);
+        Decision before = redis.take(List.of(Charge.of(POLICY, "", 40)));
+        LeaseRequest lease = new LeaseRequest(charge, 50);
+        redis.lease(lease);
+        Decision after = redis.take(List.of(Charge.of(POLICY, "", 40)));
+        assertThat(missing()).isEqualTo(40 + 50 + 40);
+        redis.giveBack(before.taken());
+
+        advance(LEASE.minusMillis(1));
+        int taken = 0;
+        while (redis.take(List.of(charge)).allowed()) {
+            taken++;
+        }
+        redis.giveBack(after.taken());
+        while (redis.take(List.of(charge)).allowed()) {
+            taken++;
+        }
+        assertThat(taken + lease.grant().tokens()).isBetween(390L, 400L);
+    }
+
     @Test
     void aLeaseIsAtMostHalfOfWhatIsLeft() {
         LeaseRequest lease = new LeaseRequest(Charge.of(POLICY, "", 1), 400);

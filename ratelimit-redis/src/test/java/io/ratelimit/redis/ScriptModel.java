@@ -194,7 +194,7 @@ final class ScriptModel {
             CalendarClock calendar = calendar(charge);
             long now = reading.now(calendar);
             long missing = before.get(i).missingFor(charge.cost());
-            long returned = before.get(i).returned();
+            long returned = before.get(i).returned() - before.get(i).leased();
             answers.add(
                     all
                             ? RedisAnswers.taken(
