@@ -166,8 +166,9 @@ record BucketTable(String name) {
     void put(byte[] id, byte[] value, long expires, Session session, Deadline.Call call) throws SQLException {
         LocalDateTime time = time(expires);
         String update = "UPDATE " + name + " SET state = ?, expires = ? WHERE id = ?";
-        if (!execute(update, session, call, value, time, id)) {
-            execute(session.dialect().insert(name), session, call, value, time, id);
+        if (!execute(update, session, call, value, time, id)
+                && !execute(session.dialect().insert(name), session, call, value, time, id)) {
+            execute(update, session, call, value, time, id);
         }
     }
 

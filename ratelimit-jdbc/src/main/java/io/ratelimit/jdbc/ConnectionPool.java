@@ -74,9 +74,12 @@ final class ConnectionPool {
     }
 
     private CompletableFuture<Session> open() {
-        if (stopped || opening.incrementAndGet() > size) {
+        if (stopped) {
+            throw new BackendException("the connections to the database are closed");
+        }
+        if (opening.incrementAndGet() > size) {
             opening.decrementAndGet();
-            throw new BackendException("no connection to the database can be opened");
+            throw new BackendException("no connection to the database could be opened yet");
         }
         return inBackground().whenComplete((session, failure) -> opening.decrementAndGet());
     }
@@ -99,8 +102,12 @@ final class ConnectionPool {
 
     /** Opens connections until the pool is full, so that no call has to wait for one. */
     void fill() {
-        for (int i = idle.size() + opening.get(); i < size && !stopped; i++) {
-            open().thenAccept(this::giveBack);
+        for (int i = idle.size(); i < size; i++) {
+            try {
+                open().thenAccept(this::giveBack);
+            } catch (BackendException enough) {
+                return;
+            }
         }
     }
 

@@ -7,6 +7,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -27,16 +28,33 @@ final class Janitor {
         return daemon;
     });
 
+    private final AtomicBoolean started = new AtomicBoolean();
+    private volatile boolean active;
+
     Janitor(DataSource source, BucketTable table) {
         this.source = source;
         this.table = table;
     }
 
-    /** Begins at a random moment: other instances do the same. */
+    /** Begins at a random moment, as other instances do the same, or continues. */
     void start() {
-        long seconds = PAUSE.toSeconds();
-        thread.scheduleWithFixedDelay(
-                this::sweep, 1 + ThreadLocalRandom.current().nextLong(seconds), seconds, TimeUnit.SECONDS);
+        active = true;
+        if (started.compareAndSet(false, true)) {
+            long seconds = PAUSE.toSeconds();
+            long first = 1 + ThreadLocalRandom.current().nextLong(seconds);
+            thread.scheduleWithFixedDelay(this::sweepIfActive, first, seconds, TimeUnit.SECONDS);
+        }
+    }
+
+    /** Pauses until {@link #start}. */
+    void stop() {
+        active = false;
+    }
+
+    private void sweepIfActive() {
+        if (active) {
+            sweep();
+        }
     }
 
     void sweep() {

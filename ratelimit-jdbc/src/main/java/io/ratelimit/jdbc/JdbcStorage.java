@@ -147,6 +147,7 @@ public final class JdbcStorage implements AutoCloseable {
 
     /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
     public void stop() {
+        janitor.stop();
         connections.stop();
     }
 

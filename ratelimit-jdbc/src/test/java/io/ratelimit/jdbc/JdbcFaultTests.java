@@ -144,6 +144,22 @@ class JdbcFaultTests {
         }
     }
 
+    /** As at a checkpoint of CRaC. */
+    @Test
+    void aStoppedStorageHasNoConnectionAndAStartedOneWorksAgain() {
+        try (JdbcStorage storage = storage(TestDatabase.postgres(), 2, CreateTable.ALWAYS)) {
+            storage.selfTest();
+            assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(9);
+            storage.stop();
+            assertThatThrownBy(() -> storage.store().take(List.of(ALICE)))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessage("the connections to the database are closed");
+            storage.start();
+            storage.selfTest();
+            assertThat(storage.store().take(List.of(ALICE)).remaining()).isEqualTo(8);
+        }
+    }
+
     @Test
     void theTableIsCreatedOnceAndInADatabaseInMemoryByItself() {
         DataSource h2 = TestDatabase.h2();
