@@ -408,24 +408,7 @@ public final class Decision extends Verdict implements Serializable {
      * @throws IllegalStateException if the call is allowed
      */
     public String describe(String subject) {
-        String retry = ", please retry after " + retryAfter().plusNanos(999_999).toMillis() + " ms.";
-        return switch (outcome()) {
-            case ALLOWED -> throw new IllegalStateException("the " + subject + " is allowed");
-            case NEVER_FITS ->
-                "The " + subject + " can never be allowed" + policy(" by ") + ", it costs more than the limit.";
-            case MISSING_KEY -> "The " + subject + " is denied" + policy(" by ") + ", it lacks the key of the limit.";
-            case TOO_MANY_IN_FLIGHT -> "Too many " + subject + "s are in flight" + policy(" for ") + retry;
-            case TOO_LONG -> "The " + subject + " would have to wait too long" + policy(" for ") + retry;
-            case QUEUE_FULL -> "Too many " + subject + "s already wait" + policy(" for ") + retry;
-            case BACKEND_FAILED -> "The limit" + policy(" of ") + " can't be checked at the moment" + retry;
-            default -> "The " + subject + " is throttled" + policy(" by ") + retry;
-        };
-    }
-
-    private String policy(String preposition) {
-        return answers.isEmpty()
-                ? ""
-                : preposition + "'" + decisiveDenial().policy().name() + "' policy";
+        return DenialText.of(this, subject);
     }
 
     @Override

@@ -3,11 +3,8 @@ package io.ratelimit;
 import static io.ratelimit.Check.check;
 
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.Decision.Outcome;
 import io.ratelimit.InFlightCalls.Taker;
 import io.ratelimit.ThrottleListener.Event;
-import io.ratelimit.ThrottlePolicy.Mode;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -41,6 +38,7 @@ public final class Throttlers {
     private final GuardedListeners listener;
     private final WaitQueues queues;
     private final InFlightCalls inFlight;
+    private final CallDecisions decisions;
     private final Taker atOnce;
     private final Taker shadowWaiting;
 
@@ -56,6 +54,7 @@ public final class Throttlers {
         this.listener = GuardedListeners.of(listener, this);
         this.queues = new WaitQueues(this, store, time);
         this.inFlight = new InFlightCalls(this, time);
+        this.decisions = new CallDecisions(inFlight, this.listener);
         this.atOnce = store::take;
         this.shadowWaiting = charges -> queues.takeInShadow(charges.get(0));
         policies.forEach(this::add);
@@ -151,7 +150,7 @@ public final class Throttlers {
      * @throws BackendException if a remote store fails and has no fallback
      */
     public Decision decide(List<Charge> charges) {
-        return decide(charges, atOnce, atOnce);
+        return decisions.decide(charges, atOnce, atOnce);
     }
 
     /**
@@ -167,70 +166,12 @@ public final class Throttlers {
             return decide(charges);
         }
         try (WaitQueues.Call call = queues.call()) {
-            Decision decision = decide(charges, call, shadowWaiting);
+            Decision decision = decisions.decide(charges, call, shadowWaiting);
             call.await(decision);
             return decision;
         } catch (InFlightCalls.InterruptedWait interrupted) {
             throw (InterruptedException) interrupted.getCause();
         }
-    }
-
-    private Decision decide(List<Charge> charges, Taker taker, Taker shadowTaker) {
-        List<Charge> enforced = inMode(Mode.ENFORCE, charges);
-        Decision decision = take(enforced, taker);
-        return decision.allowed() && enforced.size() < charges.size()
-                ? decideShadows(decision, inMode(Mode.SHADOW, charges), shadowTaker)
-                : decision;
-    }
-
-    private Decision decideShadows(Decision enforced, List<Charge> charges, Taker taker) {
-        Decision decision = enforced;
-        try {
-            for (Charge charge : charges) {
-                decision = decision.withShadow(take(List.of(charge), taker));
-            }
-        } catch (RuntimeException | Error failed) {
-            decision.release();
-            throw failed;
-        }
-        return decision;
-    }
-
-    private Decision take(List<Charge> charges, Taker taker) {
-        if (charges.isEmpty()) {
-            return Decision.of(List.of());
-        }
-        List<Answer> missing = missingKeys(charges);
-        Decision decision = missing.isEmpty() ? takeAll(charges, taker) : Decision.of(missing);
-        listener.report(decision);
-        return decision;
-    }
-
-    private Decision takeAll(List<Charge> charges, Taker taker) {
-        return InFlightCalls.concern(charges) ? inFlight.take(charges, taker) : taker.take(charges);
-    }
-
-    private static List<Answer> missingKeys(List<Charge> charges) {
-        List<Answer> missing = List.of();
-        for (int i = 0; i < charges.size(); i++) {
-            if (!charges.get(i).hasKey()) {
-                missing = missing.isEmpty() ? new ArrayList<>() : missing;
-                missing.add(Answer.denied(charges.get(i), Outcome.MISSING_KEY, Duration.ZERO));
-            }
-        }
-        return missing;
-    }
-
-    /** Returns the charges whose policies are in the mode: the list itself if all are. */
-    private static List<Charge> inMode(Mode mode, List<Charge> charges) {
-        for (int i = 0; i < charges.size(); i++) {
-            if (charges.get(i).policy().mode() != mode) {
-                return charges.stream()
-                        .filter(charge -> charge.policy().mode() == mode)
-                        .toList();
-            }
-        }
-        return charges;
     }
 
     /**

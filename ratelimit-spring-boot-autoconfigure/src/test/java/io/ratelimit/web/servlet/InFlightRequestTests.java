@@ -2,8 +2,10 @@ package io.ratelimit.web.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.ratelimit.BucketSpec;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.Throttlers;
+import io.ratelimit.key.LimitResolver;
 import io.ratelimit.web.servlet.RawHttp.Connection;
 import io.ratelimit.web.servlet.RawHttp.Response;
 import jakarta.servlet.http.HttpServletResponse;
@@ -24,6 +26,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.context.annotation.Bean;
 import org.springframework.http.ResponseEntity;
 import org.springframework.stereotype.Controller;
 import org.springframework.web.bind.annotation.ExceptionHandler;
@@ -49,6 +52,8 @@ class InFlightRequestTests {
                 chat: { key: ip, rate: 60/1m, in-flight: 1, paths: /chat }
                 exports: { in-flight: 1, paths: /exports, status: 503 }
                 renders: { in-flight: 1, max-wait: 10s, queue-limit: 5, paths: /renders }
+                ranked: { key: "query:name", in-flight: 1, paths: /ranked, overrides: [ { keys: [boss], in-flight: 2 } ] }
+                contract: { key: "query:name", in-flight: 1, paths: /contract, limit: "bean:contracts" }
                 own: { key: ip, in-flight: 1, paths: /own, headers: x-ratelimit }
             """;
 
@@ -183,6 +188,20 @@ class InFlightRequestTests {
         next.get();
     }
 
+    @ParameterizedTest
+    @CsvSource({"/ranked?name=boss, 2", "/ranked?name=other, 1", "/contract?name=big, 3", "/contract?name=small, 1"})
+    void anOverrideAndALimitOfTheRequestHaveTheirOwnNumber(String path, int number) throws Exception {
+        for (int i = 0; i < number; i++) {
+            get(path);
+        }
+        api.begun.acquire(number);
+
+        Response rejected = server.http().get(path);
+
+        assertThat(rejected.status()).isEqualTo(429);
+        assertThat(rejected.header("RateLimit-Policy")).endsWith("q=" + number + ";qu=\"concurrent-requests\"");
+    }
+
     @Test
     void otherHeadersShowTheNumber() throws Exception {
         CompletableFuture<Response> running = get("/own");
@@ -234,6 +253,11 @@ class InFlightRequestTests {
     @ResponseBody
     static class Api {
 
+        @Bean
+        static LimitResolver contracts() {
+            return request -> "big".equals(request.query("name")) ? BucketSpec.inFlight(3) : null;
+        }
+
         final Semaphore begun = new Semaphore(0);
         volatile CountDownLatch finish = new CountDownLatch(0);
 
@@ -255,7 +279,7 @@ class InFlightRequestTests {
             return "done";
         }
 
-        @GetMapping({"/run/plain", "/chat", "/exports", "/renders", "/own", "/target"})
+        @GetMapping({"/run/plain", "/chat", "/exports", "/renders", "/own", "/ranked", "/contract", "/target"})
         String plain() {
             return work();
         }
