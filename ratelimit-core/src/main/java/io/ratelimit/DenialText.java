@@ -7,12 +7,13 @@ final class DenialText {
 
     /** Returns the sentence of {@link Decision#describe}. */
     static String of(Decision decision, String subject) {
-        String retry =
-                ", please retry after " + decision.retryAfter().plusNanos(999_999).toMillis() + " ms.";
+        String retry = ", please retry after "
+                + decision.retryAfter().plusNanos(999_999).toMillis() + " ms.";
         return switch (decision.outcome()) {
             case ALLOWED -> throw new IllegalStateException("the " + subject + " is allowed");
             case NEVER_FITS ->
-                "The " + subject + " can never be allowed" + policy(decision, " by ") + ", it costs more than the limit.";
+                "The " + subject + " can never be allowed" + policy(decision, " by ")
+                        + ", it costs more than the limit.";
             case MISSING_KEY ->
                 "The " + subject + " is denied" + policy(decision, " by ") + ", it lacks the key of the limit.";
             case TOO_MANY_IN_FLIGHT -> "Too many " + subject + "s are in flight" + policy(decision, " for ") + retry;

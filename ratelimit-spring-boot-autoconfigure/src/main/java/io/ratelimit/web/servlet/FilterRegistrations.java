@@ -133,6 +133,7 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
         private static void noteEnd(HttpServletRequest request, @Nullable Throwable failure) {
             RequestLedger ledger = RequestLedger.find(request);
             if (ledger != null && request.getDispatcherType() == DispatcherType.ASYNC && !request.isAsyncStarted()) {
+                ledger.leave(); // Tomcat completes no request whose connection broke during the dispatch
                 ledger.course().noteHandledLater();
                 if (failure != null) {
                     ledger.course().noteFailure(failure);

@@ -138,7 +138,7 @@ final class RequestLedger {
     }
 
     /** Ends the request for the policies that count it as in flight. */
-    private void leave() {
+    void leave() {
         if (inFlight != null) {
             inFlight.release();
         }
@@ -370,6 +370,7 @@ final class RequestLedger {
         @Override
         public void onError(AsyncEvent event) {
             course().noteError(event.getThrowable());
+            leave(); // Tomcat doesn't always complete a request whose connection broke after a part of its response
         }
     }
 }

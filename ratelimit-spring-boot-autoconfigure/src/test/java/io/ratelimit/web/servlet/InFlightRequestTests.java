@@ -129,15 +129,18 @@ class InFlightRequestTests {
     @ParameterizedTest
     @ValueSource(strings = {"deferred", "future", "callable", "streaming", "events", "begun"})
     void aClientThatGoesAwayLeavesNothingInFlight(String kind) throws Exception {
-        for (int i = 0; i < 2; i++) {
-            try (Connection connection = server.http().open()) {
-                connection.write(RawHttp.text("GET", "/run/" + kind));
-                api.begun.acquire();
-                connection.reset();
+        for (int round = 0; round < 10; round++) { // Tomcat completes some of the requests, and not others
+            hold();
+            for (int i = 0; i < 2; i++) {
+                try (Connection connection = server.http().open()) {
+                    connection.write(RawHttp.text("GET", "/run/" + kind));
+                    api.begun.acquire();
+                    connection.reset();
+                }
             }
+            api.finish.countDown();
+            await(() -> throttlers.inFlight("early") + throttlers.inFlight("late") == 0);
         }
-        api.finish.countDown();
-        await(() -> throttlers.inFlight("early") + throttlers.inFlight("late") == 0);
     }
 
     @Test
