@@ -53,13 +53,12 @@ record BucketTable(String name) {
 
     /** Reads the clock and the values of rows, each null if there is no row. */
     Reading read(List<byte[]> ids, Session session, Deadline.Call call) throws SQLException {
-        try (PreparedStatement select = session.prepare(session.dialect().select(name, ids.size()), call)) {
-            for (int i = 0; i < ids.size(); i++) {
-                select.setBytes(i + 1, ids.get(i));
-            }
-            try (ResultSet rows = select.executeQuery()) {
-                return reading(ids, rows);
-            }
+        PreparedStatement select = session.prepare(session.dialect().select(name, ids.size()), call);
+        for (int i = 0; i < ids.size(); i++) {
+            select.setBytes(i + 1, ids.get(i));
+        }
+        try (ResultSet rows = select.executeQuery()) {
+            return reading(ids, rows);
         }
     }
 
@@ -145,16 +144,15 @@ record BucketTable(String name) {
     /** Executes a statement that changes one row. Returns whether it did. */
     private static boolean execute(String sql, Session session, Deadline.Call call, Object... values)
             throws SQLException {
-        try (PreparedStatement statement = session.prepare(sql, call)) {
-            for (int i = 0; i < values.length; i++) {
-                if (values[i] instanceof byte[] bytes) {
-                    statement.setBytes(i + 1, bytes);
-                } else {
-                    statement.setObject(i + 1, values[i]);
-                }
+        PreparedStatement statement = session.prepare(sql, call);
+        for (int i = 0; i < values.length; i++) {
+            if (values[i] instanceof byte[] bytes) {
+                statement.setBytes(i + 1, bytes);
+            } else {
+                statement.setObject(i + 1, values[i]);
             }
-            return statement.executeUpdate() > 0;
         }
+        return statement.executeUpdate() > 0;
     }
 
     /** Returns a time of the server's clock in the form of the column. */
@@ -183,10 +181,9 @@ record BucketTable(String name) {
                 time(read(List.of(new byte[TableIds.BYTES]), session, call).epochMicros());
         int removed = BATCH;
         while (removed == BATCH && call.leftNanos() > 0) {
-            try (PreparedStatement delete = session.prepare(session.dialect().deleteExpired(name, BATCH), call)) {
-                delete.setObject(1, now);
-                removed = delete.executeUpdate();
-            }
+            PreparedStatement delete = session.prepare(session.dialect().deleteExpired(name, BATCH), call);
+            delete.setObject(1, now);
+            removed = delete.executeUpdate();
         }
     }
 

@@ -5,6 +5,8 @@ import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedDeque;
@@ -101,14 +103,12 @@ final class ConnectionPool {
     }
 
     /** Opens connections until the pool is full, so that no call has to wait for one. */
-    void fill() {
+    void fill(Deadline.Call call) {
+        List<CompletableFuture<Void>> opened = new ArrayList<>();
         for (int i = idle.size(); i < size; i++) {
-            try {
-                open().thenAccept(this::giveBack);
-            } catch (BackendException enough) {
-                return;
-            }
+            opened.add(open().thenAccept(this::giveBack));
         }
+        opened.forEach(call::await);
     }
 
     private void giveBack(Session session) {

@@ -126,7 +126,7 @@ public final class JdbcStorage implements AutoCloseable {
                 throw new BackendException("the bucket of the self-test is empty", null, true);
             }
         }
-        connections.fill();
+        connections.fill(call);
     }
 
     private void requireTable(Session session, Deadline.Call call) throws SQLException {
