@@ -426,6 +426,7 @@ const SCENES = {
   checkouts: run => times(12, i => run.send(i % 2 ? 'alice' : 'bob', 'POST /api/checkout')),
   vouchers: run => times(8, i => run.send('bob', `GET /api/vouchers/guess-${i}`)),
   assistant,
+  downloads: run => times(4, () => run.send('alice', 'GET /api/catalogue')),
   minute,
   upgrade: (run, button) => {
     const more = button.getAttribute('aria-pressed') !== 'true';

@@ -170,6 +170,13 @@ class HomePageTests {
     }
 
     @Test
+    void aCustomerHasTwoDownloadsAtATime() {
+        play("downloads");
+
+        assertThat(ended()).startsWith("Four catalogues at once: 2 allowed, 2 rejected by downloads (2)");
+    }
+
+    @Test
     void aRejectedVoucherIsAnsweredLate() {
         play("vouchers");
         browser.awaitText("[data-user=bob] .counts", "5 allowed");

@@ -270,6 +270,26 @@ class SampleApplicationTests {
     }
 
     @Test
+    void aCustomerHasTwoDownloadsAtATime() throws Exception {
+        List<CompletableFuture<HttpResponse<String>>> downloads = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            downloads.add(client.sendAsync(request("/api/catalogue"), HttpResponse.BodyHandlers.ofString()));
+        }
+        await().until(() -> time.waiting() == 2);
+
+        HttpResponse<String> third = get("/api/catalogue", "alice");
+
+        assertThat(third.statusCode()).isEqualTo(429);
+        assertThat(third.headers().firstValue("RateLimit-Policy"))
+                .hasValue("\"downloads\";q=2;qu=\"concurrent-requests\"");
+        await().pollDelay(Duration.ZERO).pollInterval(Duration.ofMillis(1)).until(() -> {
+            time.advance(Duration.ofMillis(10));
+            return downloads.stream().allMatch(CompletableFuture::isDone);
+        });
+        assertThat(downloads).allMatch(download -> download.join().statusCode() == 200);
+    }
+
+    @Test
     void whoAsksForTheHeadOfTheCatalogueTakesNoBandwidth() throws Exception {
         HttpRequest head = authorized("/api/catalogue")
                 .method("HEAD", HttpRequest.BodyPublishers.noBody())
