@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -157,6 +158,21 @@ public final class Deadline {
     long leftNanos() {
         Request request = current();
         return request == null ? timeout.toNanos() : timeout.toNanos() - request.spentNanos(time);
+    }
+
+    /** Waits for a call of another request, at most for half of the time that is left. An interrupt ends the wait. */
+    void awaitOther(Future<?> call) {
+        long left = leftNanos();
+        Request request = began(time.nanoTime());
+        try {
+            call.get(left / 2, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException | ExecutionException unknown) {
+            // this thread makes a call of its own
+        } finally {
+            ended(request, time.nanoTime(), false, false);
+        }
     }
 
     /** Records that a call begins, and returns its request for {@link #ended}. */

@@ -109,7 +109,7 @@ public final class FailoverBucketStore implements BucketStore {
         this.fallback = new FallbackBuckets(memory, new LocalShare(localShare), rules);
         this.denials = new RememberedDenials(deadline.time());
         this.leases = store instanceof LeasingBucketStore leasing
-                ? new Leases(deadline.time(), leasing, calls::run, background)
+                ? new Leases(deadline.time(), leasing, calls::run, deadline::awaitOther, background)
                 : null;
     }
 

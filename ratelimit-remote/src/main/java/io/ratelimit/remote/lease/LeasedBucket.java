@@ -8,8 +8,9 @@ import io.ratelimit.Decision.Outcome;
 import io.ratelimit.remote.lease.LeasingBucketStore.Grant;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** The leases of one remote bucket, and the result of the last request for a lease. Thread-safe. */
@@ -23,7 +24,7 @@ final class LeasedBucket {
 
     private final BucketSpec spec;
     private final Duration lease;
-    private final AtomicBoolean requesting = new AtomicBoolean();
+    private final AtomicReference<@Nullable CompletableFuture<Void>> request = new AtomicReference<>();
     private volatile Lease current;
     private volatile Lease previous;
 
@@ -35,10 +36,11 @@ final class LeasedBucket {
     /** Whether the leases were dropped after the request that is under way was sent. */
     private volatile boolean dropped;
 
-    LeasedBucket(Charge charge, long now) {
+    /** @param calledAt the moment of an earlier call of the same cost */
+    LeasedBucket(Charge charge, long calledAt) {
         this.spec = charge.spec();
         this.lease = charge.policy().lease();
-        this.current = new Lease(0, 0, now, now, null);
+        this.current = new Lease(charge.cost(), 0, calledAt, calledAt, null);
         this.previous = current;
     }
 
@@ -77,7 +79,7 @@ final class LeasedBucket {
 
     /** Returns whether there are leased tokens, or may be after the request under way. */
     boolean mayHaveTokens(long now) {
-        return requesting.get() || tokens(now) > 0;
+        return request.get() != null || tokens(now) > 0;
     }
 
     /**
@@ -85,12 +87,21 @@ final class LeasedBucket {
      * request.
      */
     boolean startRequest() {
-        return !requesting.get() && requesting.compareAndSet(false, true);
+        return request.get() == null && request.compareAndSet(null, new CompletableFuture<>());
     }
 
     void endRequest() {
         dropped = false;
-        requesting.set(false);
+        CompletableFuture<Void> ended = request.getAndSet(null);
+        if (ended != null) {
+            ended.complete(null);
+        }
+    }
+
+    /** Returns the request for a lease that is under way; null if there is none. */
+    @Nullable
+    CompletableFuture<Void> request() {
+        return request.get();
     }
 
     /** Returns whether at most a quarter of the latest lease is left. */
@@ -194,7 +205,7 @@ final class LeasedBucket {
     synchronized void drop() {
         previous.end();
         current.end();
-        dropped = requesting.get();
+        dropped = request.get() != null;
     }
 
     /** Returns the leased tokens that may still be used. */

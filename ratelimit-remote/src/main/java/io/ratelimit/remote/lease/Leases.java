@@ -20,7 +20,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -30,8 +32,9 @@ import org.jspecify.annotations.Nullable;
  * in a lease needs no call of the backend. Thread-safe.
  *
  * <p>A request for a lease is for as many tokens as calls use in half the time of a lease, but at most for twice the
- * tokens of the last request and for an eighth of the capacity. A bucket without a request for two leases is forgotten,
- * and its next call takes only its own cost. If a request is granted fewer tokens than it is for, calls that find no
+ * tokens of the last request and for an eighth of the capacity. Only a bucket that is called twice within a lease requests
+ * any; without a request for two leases it is forgotten. A call that finds no tokens while a request is under way waits for
+ * its result, since all threads of a busy key find none at the same time. If a request is granted fewer tokens than it is for, calls that find no
  * lease are denied from memory for a quarter of a lease from the request on. If it is granted none, the same holds for
  * calls that cost more than the remote bucket has.
  */
@@ -46,16 +49,25 @@ public final class Leases {
     private final Executor background;
     private final LeasingBucketStore store;
     private final Consumer<Runnable> renewals;
+    private final Consumer<Future<?>> waits;
+    private final LatestCalls latestCalls = new LatestCalls();
     private final Cache<BucketName, LeasedBucket> buckets;
 
     /**
      * @param renewals makes a call of the store that renews a lease, unless the store is unavailable
+     * @param waits waits for a request of another thread, but not too long for a call of this thread
      * @param background runs these calls; it may reject them
      */
-    public Leases(TimeSource time, LeasingBucketStore store, Consumer<Runnable> renewals, Executor background) {
+    public Leases(
+            TimeSource time,
+            LeasingBucketStore store,
+            Consumer<Runnable> renewals,
+            Consumer<Future<?>> waits,
+            Executor background) {
         this.time = time;
         this.store = store;
         this.renewals = renewals;
+        this.waits = waits;
         this.background = background;
         this.buckets = Caffeine.newBuilder()
                 .ticker(time::nanoTime)
@@ -145,6 +157,16 @@ public final class Leases {
         if (bucket == null) {
             return null;
         }
+        Answer answer = take(charge, bucket);
+        Future<?> request = answer == null ? bucket.request() : null;
+        if (request == null) {
+            return answer;
+        }
+        waits.accept(request);
+        return take(charge, bucket);
+    }
+
+    private @Nullable Answer take(Charge charge, LeasedBucket bucket) {
         long now = time.nanoTime();
         Lease lease = bucket.take(charge.cost(), now);
         if (lease == null) {
@@ -165,26 +187,59 @@ public final class Leases {
         return bucket != null && bucket.isOf(charge) ? bucket : null;
     }
 
-    /** Adds a request for a lease of the charge's bucket, unless another thread has one under way. */
+    /** Adds a request for a lease of the charge's bucket, unless it is rarely called or another thread has one under way. */
     private void addRequest(Charge charge, List<LeaseRequest> requests) {
-        if (mayLease(charge)) {
-            LeasedBucket bucket = findOrAdd(charge);
-            if (bucket.startRequest()) {
-                requests.add(new LeaseRequest(charge, bucket.maxTokens(charge.cost(), time.nanoTime())));
-            }
+        LeasedBucket bucket = mayLease(charge) ? findOrAdd(charge) : null;
+        if (bucket != null && bucket.startRequest()) {
+            requests.add(new LeaseRequest(charge, bucket.maxTokens(charge.cost(), time.nanoTime())));
         }
     }
 
-    private LeasedBucket findOrAdd(Charge charge) {
-        LeasedBucket found = find(charge);
-        return found != null
-                ? found
+    /** Returns the bucket of a charge; null if this is its first call in the time of a lease. */
+    private @Nullable LeasedBucket findOrAdd(Charge charge) {
+        BucketName name = BucketName.of(charge);
+        LeasedBucket found = buckets.getIfPresent(name);
+        if (found != null && found.isOf(charge)) {
+            return found;
+        }
+        long now = time.nanoTime();
+        long nanosSince = latestCalls.nanosSince(name, now, charge.policy().lease());
+        return nanosSince < 0
+                ? null
                 : buckets.asMap()
                         .compute(
-                                BucketName.of(charge),
+                                name,
                                 (key, other) -> other != null && other.isOf(charge)
                                         ? other
-                                        : new LeasedBucket(charge, time.nanoTime()));
+                                        : new LeasedBucket(charge, now - nanosSince));
+    }
+
+    /**
+     * The latest calls of buckets without leases. Two buckets may replace each other in a cell, and two of one hash count
+     * as one. Either costs at most a call of the store.
+     */
+    private static final class LatestCalls {
+
+        private static final int CELLS = 1 << 14;
+        private static final long NANOS_PER_MICRO = 1_000;
+
+        /** In each cell 32 bits of the hash, and the time in microseconds, of which 32 bits are 71 minutes. */
+        private final AtomicLongArray cells = new AtomicLongArray(CELLS);
+
+        /**
+         * Returns the time since the latest call, and forgets that call. If it was longer ago, or none is known, this call
+         * is noted and the result is negative.
+         */
+        long nanosSince(BucketName name, long now, Duration atMost) {
+            int hash = name.hashCode() * 0x9E3779B9;
+            int cell = hash >>> 18;
+            int micros = (int) (now / NANOS_PER_MICRO);
+            long seen = cells.get(cell);
+            long nanos = Integer.toUnsignedLong(micros - (int) seen) * NANOS_PER_MICRO;
+            boolean again = seen != 0 && (int) (seen >>> 32) == hash && nanos <= atMost.toNanos();
+            cells.set(cell, again ? 0 : (long) hash << 32 | micros & 0xFFFFFFFFL);
+            return again ? nanos : -1;
+        }
     }
 
     private void release(LeaseRequest request) {

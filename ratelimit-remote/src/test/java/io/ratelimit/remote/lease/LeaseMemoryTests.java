@@ -34,10 +34,10 @@ class LeaseMemoryTests {
             ManualTimeSource time = new ManualTimeSource();
             ThrottlePolicy policy =
                     ThrottlePolicy.of("api", BucketSpec.of("1000/1s"), "user").withLease(Duration.ofMillis(50));
-            Leases leases = new Leases(time, new Granting(), Runnable::run, Runnable::run);
+            Leases leases = new Leases(time, new Granting(), Runnable::run, request -> {}, Runnable::run);
             for (int i = 0; i < KEYS; i++) {
                 Charge charge = Charge.of(policy, "k".repeat(1_000) + i, 1);
-                for (int j = 0; j < 4; j++) {
+                for (int j = 0; j < 5; j++) {
                     leases.take(List.of(charge), leases::takeFromStore);
                 }
             }
@@ -46,7 +46,7 @@ class LeaseMemoryTests {
     }
 
     /** A store without limits that keeps nothing. */
-    private static final class Granting implements LeasingBucketStore {
+    static final class Granting implements LeasingBucketStore {
 
         private static BucketSnapshot bucket(Charge charge) {
             BucketSpec spec = charge.spec();
