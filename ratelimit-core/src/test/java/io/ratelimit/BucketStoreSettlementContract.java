@@ -13,16 +13,10 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 /** The part of {@link BucketStoreContract} for settlements: the actual cost replaces the estimate. */
-public abstract class BucketStoreSettlementContract {
+public abstract class BucketStoreSettlementContract extends BucketStoreVectorsContract {
 
     private static final BucketSpec TOKENS = BucketSpec.of("1/s").withCapacity(10);
     private static final ThrottlePolicy POLICY = ThrottlePolicy.of("settled", TOKENS, "user");
-
-    /** Returns the store of this test. */
-    protected abstract BucketStore store();
-
-    /** Moves the store's clock. */
-    protected abstract void advance(Duration step);
 
     private static Charge cost(long cost) {
         return under(TOKENS, cost);

@@ -1,0 +1,70 @@
+// Runs the vectors against a small token bucket. See docs/vectors.md. Usage: node run.mjs [ratelimit-vectors.json]
+import { readFileSync } from 'node:fs'
+import { deepStrictEqual } from 'node:assert'
+
+// Milliseconds of refill that are there; a token is worth period / tokens of them.
+class Bucket {
+  at = 0
+  returned = 0
+  constructor(limit) { this.under(limit); this.level = this.full }
+  under({ tokens, period, capacity, refill }) {
+    Object.assign(this, { period, capacity, batches: refill === 'interval', token: period / tokens, full: capacity * period / tokens })
+  }
+  gain(from, to) {
+    return this.batches ? (Math.floor(to / this.period) - Math.floor(from / this.period)) * this.period : to - from
+  }
+  pass(now) { this.level = Math.min(this.level + this.gain(this.at, now), this.full); this.at = now }
+  until(tokens) {
+    const missing = Math.max(tokens * this.token - this.level, 0)
+    return this.batches && missing
+      ? (Math.floor(this.at / this.period) + Math.ceil(missing / this.period)) * this.period - this.at : missing
+  }
+  change(limit) {
+    const tokens = Math.floor(this.level / this.token)
+    this.under(limit)
+    this.level = Math.min(tokens, this.capacity) * this.token
+  }
+  answer(bucket, cost, outcome, wait) {
+    const remaining = Math.floor(Math.max(this.level, 0) / this.token)
+    const retry = ['denied', 'too-long'].includes(outcome) ? this.until(cost) : 0
+    const next = remaining < this.capacity ? this.until(remaining + 1) : 0
+    const shown = Math.max(retry, next - wait)
+    const header = `"b${bucket}";r=${remaining}${shown > 0 ? `;t=${Math.ceil(shown / 1000)}` : ''}`
+    return { bucket, cost, outcome, remaining, retry, next, reset: this.until(this.capacity), header }
+  }
+  // Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back.
+  settle(take, cost) {
+    if (cost >= take.cost) { this.level -= (cost - take.cost) * this.token; return }
+    const unpaid = take.cost * this.token + Math.max(take.before - this.returned, 0) - this.gain(take.at, this.at)
+    const back = Math.min(Math.max(Math.min(unpaid, (take.cost - cost) * this.token), 0), this.full - this.level)
+    this.level += back
+    this.returned += back
+  }
+}
+
+function take(buckets, { answers, maxWait }) {
+  const outcomes = answers.map(({ bucket, cost }) => cost > buckets[bucket].capacity ? 'never-fits'
+    : buckets[bucket].until(cost) <= maxWait ? 'allowed' : maxWait ? 'too-long' : 'denied')
+  const allowed = outcomes.every(outcome => outcome === 'allowed')
+  const wait = allowed ? Math.max(...answers.map(({ bucket, cost }) => buckets[bucket].until(cost))) : 0
+  return { wait, answers: answers.map(({ bucket, cost }, i) => {
+    if (allowed) buckets[bucket].level -= cost * buckets[bucket].token
+    return buckets[bucket].answer(bucket, cost, outcomes[i], wait)
+  }) }
+}
+
+const { sequences } = JSON.parse(readFileSync(process.argv[2] ?? new URL('ratelimit-vectors.json', import.meta.url)))
+for (const { name, limits, steps } of sequences) {
+  const buckets = limits.map(limit => new Bucket(limit)), takes = []
+  steps.forEach((step, i) => {
+    buckets.forEach(bucket => bucket.pass(step.at))
+    if (step.do === 'change') buckets[step.bucket].change(step.limit)
+    else if (step.do === 'settle') buckets[0].settle(takes[step.step], step.cost)
+    else {
+      const { full, level, returned } = buckets[0]
+      takes[i] = { at: step.at, cost: step.answers[0].cost, before: full - level + returned }
+      deepStrictEqual(take(buckets, step), { wait: step.wait, answers: step.answers }, `${name}, step ${i}`)
+    }
+  })
+}
+console.log(`${sequences.length} sequences, all as expected`)

@@ -1,0 +1,88 @@
+"""Runs the vectors against a small token bucket. See docs/vectors.md. Usage: python3 run.py [ratelimit-vectors.json]"""
+import json
+import pathlib
+import sys
+
+
+class Bucket:
+    """Milliseconds of refill that are there; a token is worth period / tokens of them."""
+
+    def __init__(self, limit):
+        self.under(limit)
+        self.level, self.at, self.returned = self.full, 0, 0
+
+    def under(self, limit):
+        self.period, self.capacity, self.batches = limit['period'], limit['capacity'], limit['refill'] == 'interval'
+        self.token, self.full = limit['period'] // limit['tokens'], limit['capacity'] * limit['period'] // limit['tokens']
+
+    def gain(self, start, end):
+        return (end // self.period - start // self.period) * self.period if self.batches else end - start
+
+    def pass_until(self, now):
+        self.level, self.at = min(self.level + self.gain(self.at, now), self.full), now
+
+    def until(self, tokens):
+        missing = max(tokens * self.token - self.level, 0)
+        return (self.at // self.period - -missing // self.period) * self.period - self.at if self.batches and missing else missing
+
+    def change(self, limit):
+        tokens = self.level // self.token
+        self.under(limit)
+        self.level = min(tokens, self.capacity) * self.token
+
+    def answer(self, name, cost, outcome, wait):
+        left = max(self.level, 0) // self.token
+        retry = self.until(cost) if outcome in ('denied', 'too-long') else 0
+        next_token = self.until(left + 1) if left < self.capacity else 0
+        shown = max(retry, next_token - wait)
+        header = '"b%d";r=%d%s' % (name, left, ';t=%d' % -(-shown // 1000) if shown > 0 else '')
+        return dict(bucket=name, cost=cost, outcome=outcome, remaining=left, retry=retry, next=next_token,
+                    reset=self.until(self.capacity), header=header)
+
+    def settle(self, take, cost):
+        """Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back."""
+        at, tokens, before = take
+        if cost >= tokens:
+            self.level -= (cost - tokens) * self.token
+            return
+        unpaid = tokens * self.token + max(before - self.returned, 0) - self.gain(at, self.at)
+        back = min(max(min(unpaid, (tokens - cost) * self.token), 0), self.full - self.level)
+        self.level, self.returned = self.level + back, self.returned + back
+
+
+def take(buckets, step):
+    outcomes = []
+    for asked in step['answers']:
+        bucket, cost = buckets[asked['bucket']], asked['cost']
+        fits = bucket.until(cost) <= step['maxWait']
+        outcomes.append('never-fits' if cost > bucket.capacity else 'allowed' if fits else 'too-long' if step['maxWait'] else 'denied')
+    allowed = all(outcome == 'allowed' for outcome in outcomes)
+    wait = max(buckets[a['bucket']].until(a['cost']) for a in step['answers']) if allowed else 0
+    answers = []
+    for asked, outcome in zip(step['answers'], outcomes):
+        bucket = buckets[asked['bucket']]
+        bucket.level -= asked['cost'] * bucket.token if allowed else 0
+        answers.append(bucket.answer(asked['bucket'], asked['cost'], outcome, wait))
+    return wait, answers
+
+
+def run(sequence):
+    buckets, takes = [Bucket(limit) for limit in sequence['limits']], {}
+    for number, step in enumerate(sequence['steps']):
+        for bucket in buckets:
+            bucket.pass_until(step['at'])
+        if step['do'] == 'change':
+            buckets[step['bucket']].change(step['limit'])
+        elif step['do'] == 'settle':
+            buckets[0].settle(takes[step['step']], step['cost'])
+        else:
+            first = buckets[0]
+            takes[number] = (step['at'], step['answers'][0]['cost'], first.full - first.level + first.returned)
+            assert take(buckets, step) == (step['wait'], step['answers']), (sequence['name'], number)
+
+
+file = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name('ratelimit-vectors.json')
+sequences = json.loads(pathlib.Path(file).read_text())['sequences']
+for one in sequences:
+    run(one)
+print('%d sequences, all as expected' % len(sequences))
