@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -34,9 +33,10 @@ import org.jspecify.annotations.Nullable;
  * <p>A request for a lease is for as many tokens as calls use in half the time of a lease, but at most for twice the
  * tokens of the last request and for an eighth of the capacity. Only a bucket that is called twice within a lease requests
  * any; without a request for two leases it is forgotten. A call that finds no tokens while a request is under way waits for
- * its result, since all threads of a busy key find none at the same time. If a request is granted fewer tokens than it is for, calls that find no
- * lease are denied from memory for a quarter of a lease from the request on. If it is granted none, the same holds for
- * calls that cost more than the remote bucket has.
+ * its result, since all threads of a busy key find none at the same time.
+ *
+ * <p>If a request is granted fewer tokens than it is for, calls that find no lease are denied from memory for a quarter of
+ * a lease from the request on. If it is granted none, the same holds for calls that cost more than the remote bucket has.
  */
 public final class Leases {
 
@@ -212,34 +212,6 @@ public final class Leases {
                                 (key, other) -> other != null && other.isOf(charge)
                                         ? other
                                         : new LeasedBucket(charge, now - nanosSince));
-    }
-
-    /**
-     * The latest calls of buckets without leases. Two buckets may replace each other in a cell, and two of one hash count
-     * as one. Either costs at most a call of the store.
-     */
-    private static final class LatestCalls {
-
-        private static final int CELLS = 1 << 14;
-        private static final long NANOS_PER_MICRO = 1_000;
-
-        /** In each cell 32 bits of the hash, and the time in microseconds, of which 32 bits are 71 minutes. */
-        private final AtomicLongArray cells = new AtomicLongArray(CELLS);
-
-        /**
-         * Returns the time since the latest call, and forgets that call. If it was longer ago, or none is known, this call
-         * is noted and the result is negative.
-         */
-        long nanosSince(BucketName name, long now, Duration atMost) {
-            int hash = name.hashCode() * 0x9E3779B9;
-            int cell = hash >>> 18;
-            int micros = (int) (now / NANOS_PER_MICRO);
-            long seen = cells.get(cell);
-            long nanos = Integer.toUnsignedLong(micros - (int) seen) * NANOS_PER_MICRO;
-            boolean again = seen != 0 && (int) (seen >>> 32) == hash && nanos <= atMost.toNanos();
-            cells.set(cell, again ? 0 : (long) hash << 32 | micros & 0xFFFFFFFFL);
-            return again ? nanos : -1;
-        }
     }
 
     private void release(LeaseRequest request) {
