@@ -28,7 +28,7 @@ final class RedisRights {
     private static List<List<String>> documented() {
         try {
             String page = Files.readString(Path.of("../docs/redis-internals.md"));
-            String section = page.substring(page.indexOf("## Access control lists"), page.indexOf("## Your own store"));
+            String section = page.substring(page.indexOf("## Access control lists"), page.lastIndexOf("\nNext: "));
             return Pattern.compile("`(\\+[^`]+)`")
                     .matcher(section)
                     .results()
