@@ -54,6 +54,16 @@ public final class Deadline {
         private long busySince;
         private boolean failed;
         private @Nullable Request settlements;
+        private final boolean ofWait;
+
+        /** Creates a request that has used no time. */
+        public Request() {
+            this(false);
+        }
+
+        private Request(boolean ofWait) {
+            this.ofWait = ofWait;
+        }
 
         /** Returns the time of the settlements. One that failed doesn't prevent others, as it may concern its bucket alone. */
         synchronized Request settlements() {
@@ -160,18 +170,32 @@ public final class Deadline {
         return request == null ? timeout.toNanos() : timeout.toNanos() - request.spentNanos(time);
     }
 
-    /** Waits for a call of another request, at most for half of the time that is left. An interrupt ends the wait. */
+    /**
+     * Waits for a call of another request, at most for a quarter of the time that is left. An interrupt ends the wait. On a
+     * thread without a request this begins one, until {@link #closeAwaiting}, so that a call that follows has what is left.
+     */
     void awaitOther(Future<?> call) {
+        if (current() == null) {
+            requests.set(new Request(true));
+        }
         long left = leftNanos();
         Request request = began(time.nanoTime());
         try {
-            call.get(left / 2, TimeUnit.NANOSECONDS);
+            call.get(left / 4, TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException unknown) {
             // this thread makes a call of its own
         } finally {
             ended(request, time.nanoTime(), false, false);
+        }
+    }
+
+    /** Ends the request that a wait has begun on this thread, if one has. */
+    void closeAwaiting() {
+        Request request = requests.get();
+        if (request != null && request.ofWait) {
+            requests.remove();
         }
     }
 

@@ -133,9 +133,14 @@ public final class FailoverBucketStore implements BucketStore {
 
     @Override
     public Decision take(List<Charge> charges) {
-        return leases != null && Leases.anyMayLease(charges)
-                ? leases.take(charges, this::takeUnlessDenied)
-                : takeUnlessDenied(charges, List.of());
+        if (leases == null || !Leases.anyMayLease(charges)) {
+            return takeUnlessDenied(charges, List.of());
+        }
+        try {
+            return leases.take(charges, this::takeUnlessDenied);
+        } finally {
+            deadline.closeAwaiting();
+        }
     }
 
     private Decision takeUnlessDenied(List<Charge> charges, List<LeaseRequest> requests) {

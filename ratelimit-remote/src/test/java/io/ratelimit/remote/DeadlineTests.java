@@ -79,4 +79,25 @@ class DeadlineTests {
                 .withMessage("no answer in time");
         assertThat(Thread.currentThread().isInterrupted()).isTrue();
     }
+
+    /** A wait for another call and the call that follows share one deadline, on any thread. */
+    @Test
+    void aWaitForAnotherCallTakesAQuarterOfTheTimeThatIsLeft() {
+        Duration timeout = Duration.ofMillis(8);
+        Deadline deadline = new Deadline(new SystemTimeSource(), timeout);
+        deadline.awaitOther(new CompletableFuture<>());
+        assertThat(deadline.leftNanos()).isLessThanOrEqualTo(timeout.toNanos() * 3 / 4);
+
+        deadline.closeAwaiting();
+        assertThat(deadline.leftNanos()).isEqualTo(timeout.toNanos());
+    }
+
+    @Test
+    void aWaitWithinARequestDoesNotEndIt() {
+        Deadline deadline = new Deadline(new SystemTimeSource(), Duration.ofMillis(8));
+        deadline.open(new Deadline.Request());
+        deadline.awaitOther(new CompletableFuture<>());
+        deadline.closeAwaiting();
+        assertThat(deadline.leftNanos()).isLessThanOrEqualTo(6_000_000);
+    }
 }

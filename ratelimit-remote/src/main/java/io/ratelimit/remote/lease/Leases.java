@@ -124,15 +124,16 @@ public final class Leases {
             List<Charge> rest,
             BiFunction<List<Charge>, List<LeaseRequest>, Decision> taker) {
         List<LeaseRequest> requests = new ArrayList<>(rest.size());
+        List<LeasedBucket> requesting = new ArrayList<>(rest.size());
         try {
-            rest.forEach(charge -> addRequest(charge, requests));
+            rest.forEach(charge -> addRequest(charge, requests, requesting));
             Decision decision = taker.apply(rest, requests);
             if (!decision.allowed()) {
                 leased.forEach(this::giveBack);
             }
             return decision.allowed() && !leased.isEmpty() ? join(charges, leased, decision.answers()) : decision;
         } finally {
-            requests.forEach(this::release);
+            requesting.forEach(LeasedBucket::endRequest);
         }
     }
 
@@ -188,9 +189,10 @@ public final class Leases {
     }
 
     /** Adds a request for a lease of the charge's bucket, unless it is rarely called or another thread has one under way. */
-    private void addRequest(Charge charge, List<LeaseRequest> requests) {
+    private void addRequest(Charge charge, List<LeaseRequest> requests, List<LeasedBucket> requesting) {
         LeasedBucket bucket = mayLease(charge) ? findOrAdd(charge) : null;
         if (bucket != null && bucket.startRequest()) {
+            requesting.add(bucket);
             requests.add(new LeaseRequest(charge, bucket.maxTokens(charge.cost(), time.nanoTime())));
         }
     }
@@ -212,13 +214,6 @@ public final class Leases {
                                 (key, other) -> other != null && other.isOf(charge)
                                         ? other
                                         : new LeasedBucket(charge, now - nanosSince));
-    }
-
-    private void release(LeaseRequest request) {
-        LeasedBucket bucket = find(request.charge());
-        if (bucket != null) {
-            bucket.endRequest();
-        }
     }
 
     /** Calls the store, and keeps the leases that it grants. */
