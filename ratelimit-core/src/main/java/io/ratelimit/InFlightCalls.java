@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,12 +36,19 @@ final class InFlightCalls {
         }
     }
 
+    /** The machine's time that a wait may last longer on another clock, in case that clock makes no call. */
+    private static final long GRACE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
     private final Throttlers throttlers;
     private final TimeSource time;
+
+    /** A waiting thread ends its wait itself: the waiting threads may be all those that could make the clock's call. */
+    private final long graceNanos;
 
     InFlightCalls(Throttlers throttlers, TimeSource time) {
         this.throttlers = throttlers;
         this.time = time;
+        this.graceNanos = time instanceof SystemTimeSource ? 0 : GRACE_NANOS;
     }
 
     /** Returns whether any of the charges limits how many calls run at a time. */
@@ -60,10 +68,14 @@ final class InFlightCalls {
      */
     static boolean allowedForGood(Decision decision) {
         if (decision.isInFlight()) {
+            ThrottlePolicy policy = decision.taken().get(0).policy();
+            PolicyThrottler throttler = policy.throttler();
             decision.release();
-            throw new IllegalStateException(
-                    "the policy '" + decision.answers().get(0).policy().name()
-                            + "' limits the calls in flight: call decide or acquire, and release the decision after the call");
+            if (throttler != null) {
+                throttler.giveBack(decision);
+            }
+            throw new IllegalStateException("the policy '" + policy.name()
+                    + "' limits the calls in flight: call decide or acquire, and release the decision after the call");
         }
         return decision.allowed();
     }
@@ -202,21 +214,35 @@ final class InFlightCalls {
         /** Returns the slots of the key, with one for the call; null if none came in time. */
         private @Nullable KeySlots await(Charge charge, PolicyThrottler throttler) {
             KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
-            Future<?> timeout = time.callAt(start + charge.maxWait().toNanos(), waiter::giveUp);
             try {
-                waiter.await();
+                await(waiter, start + charge.maxWait().toNanos());
                 return waiter.slots();
             } catch (InterruptedException interrupted) {
-                waiter.giveUp();
-                KeySlots slots = waiter.slots();
-                if (slots != null) {
-                    throttler.slots().release(charge.key(), slots);
-                }
+                abandon(waiter, charge, throttler);
                 throw new InterruptedWait(interrupted);
+            } catch (RuntimeException | Error failed) {
+                abandon(waiter, charge, throttler);
+                throw failed;
             } finally {
-                timeout.cancel(false);
                 waited = time.nanoTime() - start;
                 throttler.listener().waited(waited);
+            }
+        }
+
+        private void await(KeySlots.Waiter waiter, long end) throws InterruptedException {
+            Future<?> timeout = time.callAt(end, waiter::giveUp);
+            try {
+                waiter.await(end - time.nanoTime() + graceNanos);
+            } finally {
+                timeout.cancel(false);
+            }
+        }
+
+        private static void abandon(KeySlots.Waiter waiter, Charge charge, PolicyThrottler throttler) {
+            waiter.giveUp();
+            KeySlots slots = waiter.slots();
+            if (slots != null) {
+                throttler.slots().release(charge.key(), slots);
             }
         }
 

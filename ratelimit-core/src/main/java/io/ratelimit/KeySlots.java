@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -179,12 +180,14 @@ final class KeySlots {
         }
 
         /**
-         * Parks the thread until the wait ends.
+         * Parks the thread until the wait ends, which is at the latest after a time of the machine's clock.
          *
          * @throws InterruptedException if the thread is interrupted meanwhile; the call may have a slot then
          */
-        void await() throws InterruptedException {
-            ended.await();
+        void await(long nanos) throws InterruptedException {
+            if (!ended.await(nanos, TimeUnit.NANOSECONDS)) {
+                giveUp();
+            }
         }
     }
 }

@@ -123,6 +123,9 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private void giveBack(Answer taken, long kept) {
+        if (!taken.charge().spec().hasRate()) {
+            return; // it took a slot, not a token
+        }
         Receipt receipt = (Receipt) taken.receipt();
         long tokens = taken.charge().cost() - kept;
         if (receipt != null && receipt.state().giveBack(tokens, kept, receipt, clock)) {
@@ -141,7 +144,7 @@ final class LocalBucketStore implements BucketStore {
         long more = cost - taken.charge().cost();
         if (more < 0) {
             giveBack(taken, cost);
-        } else if (more > 0) {
+        } else if (more > 0 && taken.charge().spec().hasRate()) {
             owe(taken, more);
         }
         return true;

@@ -53,7 +53,7 @@ final class PolicySlots {
                 if (taken != KeySlots.Take.CLOSED) {
                     return taken == KeySlots.Take.TAKEN ? slots : null;
                 }
-                Thread.onSpinWait();
+                removeClosed(key, slots);
             }
         }
     }
@@ -66,12 +66,18 @@ final class PolicySlots {
             if (waiter != null) {
                 return waiter;
             }
-            KeySlots fresh = slots == null ? new KeySlots() : null;
-            if (fresh != null && keys.putIfAbsent(key, fresh) == null) {
+            KeySlots fresh = new KeySlots();
+            if (slots != null) {
+                removeClosed(key, slots);
+            } else if (keys.putIfAbsent(key, fresh) == null) {
                 return fresh.served();
             }
-            Thread.onSpinWait();
         }
+    }
+
+    /** Removes slots that another thread has closed: it removes them too, but may be suspended before. */
+    private void removeClosed(String key, KeySlots closed) {
+        keys.remove(key, closed);
     }
 
     /** Releases a slot of a key. */

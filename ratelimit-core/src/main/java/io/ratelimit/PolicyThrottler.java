@@ -63,6 +63,10 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return slots;
     }
 
+    void giveBack(Decision decision) {
+        throttlers.giveBack(decision.taken());
+    }
+
     /** Returns how many calls of a charge's key may run now: after a change of the policy, not as the charge has it. */
     int inFlightNow(Charge charge) {
         ThrottlePolicy now = policy;

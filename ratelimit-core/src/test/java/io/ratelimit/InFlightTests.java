@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
@@ -16,6 +17,10 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.Tag;
@@ -275,6 +280,55 @@ class InFlightTests {
         assertThat(throttlers.waiting("patient")).isZero();
     }
 
+    /** Occupies the threads that make the scheduled calls of the machine's clock. */
+    @Test
+    void aWaitEndsInTimeThoughNoThreadMakesScheduledCalls() throws Exception {
+        int threads = ForkJoinPool.getCommonPoolParallelism();
+        CountDownLatch begun = new CountDownLatch(threads);
+        CountDownLatch end = new CountDownLatch(1);
+        for (int i = 0; i < threads; i++) {
+            ForkJoinPool.commonPool().submit(() -> {
+                begun.countDown();
+                end.await();
+                return null;
+            });
+        }
+        begun.await();
+        Throttler patient = Throttlers.local(List.of(PATIENT)).get("patient").forKey("alice");
+        patient.decide(1);
+        try {
+            Decision late =
+                    assertTimeoutPreemptively(Duration.ofSeconds(20), () -> patient.acquire(1, Duration.ofMillis(10)));
+            assertThat(late.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        } finally {
+            end.countDown();
+        }
+    }
+
+    @Test
+    void aClockThatSchedulesNothingLeavesNoCallInTheQueue() {
+        TimeSource broken = new TimeSource() {
+            @Override
+            public long nanoTime() {
+                return 0;
+            }
+
+            @Override
+            public Future<?> callAt(long nanos, Runnable call) {
+                throw new RejectedExecutionException("closed");
+            }
+        };
+        Throttlers closed = Throttlers.local(List.of(PATIENT), broken);
+        Throttler patient = closed.get("patient").forKey("alice");
+        Decision running = patient.decide(1);
+
+        assertThatExceptionOfType(RejectedExecutionException.class)
+                .isThrownBy(() -> patient.acquire(1, Duration.ofSeconds(1)));
+        running.release();
+        assertThat(closed.inFlight("patient")).isZero();
+        assertThat(closed.waiting("patient")).isZero();
+    }
+
     @Test
     void fewerSlotsRevokeNothingAndNoCallStartsUntilTheNumberIsBelow() throws Exception {
         throttlers.get("patient").reconfigure(BucketSpec.inFlight(3));
@@ -327,6 +381,32 @@ class InFlightTests {
                 .isThrownBy(() -> exports.tryAcquire(1))
                 .withMessageContaining("'exports' limits the calls in flight");
         assertThat(throttlers.inFlight("exports")).isZero();
+    }
+
+    @Test
+    void aRefusedBooleanAnswerTakesNoTokensInShadowModeEither() {
+        throttlers.add(ThrottlePolicy.of("tried", CHAT.spec(), "user").withMode(Mode.SHADOW));
+
+        for (String policy : List.of("chat", "tried")) {
+            Throttler throttler = throttlers.get(policy).forKey("alice");
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> throttler.tryAcquire(1))
+                    .withMessageContaining("'" + policy + "' limits the calls in flight");
+            assertThat(throttlers.inFlight(policy)).isZero();
+            assertThat(throttler.snapshot().available()).isEqualTo(3);
+        }
+    }
+
+    @Test
+    void anAnswerWithoutATokenChangesNoBucketOfALaterRate() {
+        Decision running = decide(charge(EXPORTS, "alice"));
+        throttlers.get("exports").reconfigure(BucketSpec.of("5/1h").withInFlight(2));
+        decide(charge(EXPORTS, "alice"));
+
+        throttlers.giveBack(running.taken());
+        throttlers.settle(running.taken().get(0), 3);
+
+        assertThat(tokens(EXPORTS, "alice")).isEqualTo(4);
     }
 
     @Test
