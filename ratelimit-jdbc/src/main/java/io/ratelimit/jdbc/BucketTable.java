@@ -164,9 +164,20 @@ record BucketTable(String name) {
     void put(byte[] id, byte[] value, long expires, Session session, Deadline.Call call) throws SQLException {
         LocalDateTime time = time(expires);
         String update = "UPDATE " + name + " SET state = ?, expires = ? WHERE id = ?";
-        if (!execute(update, session, call, value, time, id)
-                && !execute(session.dialect().insert(name), session, call, value, time, id)) {
+        if (!execute(update, session, call, value, time, id) && !insert(id, value, time, session, call)) {
             execute(update, session, call, value, time, id);
+        }
+    }
+
+    private boolean insert(byte[] id, byte[] value, LocalDateTime expires, Session session, Deadline.Call call)
+            throws SQLException {
+        try {
+            return execute(session.dialect().insert(name), session, call, value, expires, id);
+        } catch (SQLException failed) {
+            if (JdbcFailures.isConflict(failed)) {
+                return false;
+            }
+            throw failed;
         }
     }
 

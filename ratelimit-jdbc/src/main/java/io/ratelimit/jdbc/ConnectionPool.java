@@ -3,14 +3,13 @@ package io.ratelimit.jdbc;
 import io.ratelimit.BackendException;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
-import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import javax.sql.DataSource;
@@ -22,9 +21,12 @@ import javax.sql.DataSource;
  */
 final class ConnectionPool {
 
+    private static final Duration LONGEST_OPENING = Duration.ofSeconds(30);
+
     private final DataSource source;
     private final int size;
     private final Duration timeout;
+    private final Duration longestOpening;
     private final Semaphore free;
     private final AtomicInteger opening = new AtomicInteger();
     private final ConcurrentLinkedDeque<Session> idle = new ConcurrentLinkedDeque<>();
@@ -35,9 +37,15 @@ final class ConnectionPool {
      * @param timeout the longest time of a statement
      */
     ConnectionPool(DataSource source, int size, Duration timeout) {
+        this(source, size, timeout, LONGEST_OPENING);
+    }
+
+    /** @param longestOpening after which another connection is opened in place of one that doesn't open */
+    ConnectionPool(DataSource source, int size, Duration timeout, Duration longestOpening) {
         this.source = source;
         this.size = size;
         this.timeout = timeout;
+        this.longestOpening = longestOpening;
         this.free = new Semaphore(size, true);
     }
 
@@ -56,6 +64,11 @@ final class ConnectionPool {
             session = session != null ? session : open(call);
             try {
                 return work.apply(session);
+            } catch (BackendException failed) {
+                throw failed;
+            } catch (Throwable failed) {
+                session.discard(); // it may be within a transaction
+                throw failed;
             } finally {
                 giveBack(session);
             }
@@ -83,22 +96,27 @@ final class ConnectionPool {
             opening.decrementAndGet();
             throw new BackendException("no connection to the database could be opened yet");
         }
-        return inBackground().whenComplete((session, failure) -> opening.decrementAndGet());
-    }
-
-    private CompletableFuture<Session> inBackground() {
-        return CompletableFuture.supplyAsync(this::connect, work -> {
-            Thread thread = new Thread(work, "ratelimit-jdbc-connect");
-            thread.setDaemon(true);
-            thread.start();
-        });
-    }
-
-    private Session connect() {
+        CompletableFuture<Session> opened = new CompletableFuture<>();
+        CompletableFuture<Session> counted = opened.whenComplete((session, failure) -> opening.decrementAndGet());
+        Thread thread = new Thread(() -> connect(opened), "ratelimit-jdbc-connect");
+        thread.setDaemon(true);
         try {
-            return Session.of(source.getConnection(), timeout);
-        } catch (SQLException failed) {
-            throw new CompletionException(failed);
+            opened.orTimeout(longestOpening.toMillis(), TimeUnit.MILLISECONDS);
+            thread.start();
+        } catch (OutOfMemoryError noThread) {
+            opened.completeExceptionally(noThread);
+        }
+        return counted;
+    }
+
+    private void connect(CompletableFuture<Session> opened) {
+        try {
+            Session session = Session.of(source.getConnection(), timeout);
+            if (!opened.complete(session)) {
+                session.close();
+            }
+        } catch (Throwable failed) {
+            opened.completeExceptionally(failed);
         }
     }
 
@@ -108,17 +126,23 @@ final class ConnectionPool {
         for (int i = idle.size(); i < size; i++) {
             opened.add(open().thenAccept(this::giveBack));
         }
-        opened.forEach(call::await);
+        opened.forEach(filled -> call.await(filled.copy())); // one that is late is given back nevertheless
     }
 
     private void giveBack(Session session) {
         if (session.isUsable() && !stopped && idle.size() < size) {
             idle.push(session);
+            if (stopped) {
+                closeIdle();
+            }
         } else {
             session.close();
         }
         if (session.isLost()) {
-            closeIdle(); // they were opened at the same time
+            for (Session other = idle.poll(); other != null; other = idle.poll()) {
+                other.discard(); // they were opened at the same time
+                other.close();
+            }
         }
     }
 

@@ -12,15 +12,16 @@ enum Dialect {
             "(SELECT 1 AS n)",
             " ON CONFLICT DO NOTHING",
             "DELETE FROM %1$s WHERE id IN (SELECT id FROM %1$s WHERE expires < ? LIMIT %2$d FOR UPDATE SKIP LOCKED)",
-            "SET synchronous_commit = off",
-            "SET statement_timeout = %d"),
+            new Setting("SET synchronous_commit = off", "RESET synchronous_commit"),
+            new Setting("SET statement_timeout = %d", "RESET statement_timeout")),
     MYSQL(
             "MySQL",
             "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
             "(SELECT 1 AS n)",
             "",
-            "DELETE FROM %1$s WHERE expires < ? LIMIT %2$d"),
-    MARIADB("MariaDB", MYSQL.clock, MYSQL.oneRow, MYSQL.ignoringDuplicates, MYSQL.deleteExpired),
+            "DELETE FROM %1$s WHERE expires < ? LIMIT %2$d",
+            new Setting("SET time_zone = '+00:00'", "SET time_zone = DEFAULT")), // a clock without a repeated hour
+    MARIADB("MariaDB", MYSQL.clock, MYSQL.oneRow, MYSQL.ignoringDuplicates, MYSQL.deleteExpired, MYSQL.settings),
     ORACLE(
             "Oracle",
             "(EXTRACT(DAY FROM SYS_EXTRACT_UTC(SYSTIMESTAMP) - TIMESTAMP '1970-01-01 00:00:00') * 86400"
@@ -36,21 +37,29 @@ enum Dialect {
             "(SELECT 1 AS n)",
             "",
             "DELETE TOP (%2$d) FROM %1$s WITH (READPAST) WHERE expires < ?",
-            "SET LOCK_TIMEOUT %d"),
+            new Setting("SET LOCK_TIMEOUT %d", "SET LOCK_TIMEOUT -1")),
     H2(
             "H2",
             "CAST(EXTRACT(EPOCH FROM CURRENT_TIMESTAMP(6)) * 1000000 AS bigint)",
             "(SELECT 1 AS n)",
             "",
             "DELETE FROM %1$s WHERE expires < ? FETCH FIRST %2$d ROWS ONLY",
-            "SET LOCK_TIMEOUT %d");
+            new Setting("SET LOCK_TIMEOUT %d", "SET LOCK_TIMEOUT 2000"));
 
     private final String product;
     private final String clock;
     private final String oneRow;
     private final String ignoringDuplicates;
     private final String deleteExpired;
-    private final List<String> settings;
+    private final Setting[] settings;
+
+    /**
+     * A setting of a connection.
+     *
+     * @param set a number is the longest time of a statement in milliseconds
+     * @param reset restores the default, as the connection may go back into a pool of the application
+     */
+    private record Setting(String set, String reset) {}
 
     /**
      * @param product the name by which the driver calls the database
@@ -58,7 +67,7 @@ enum Dialect {
      * @param oneRow a table of one row
      * @param ignoringDuplicates the end of an insert that does nothing if the key exists; empty if it fails then
      * @param deleteExpired deletes a number of rows that expired before a time, and leaves out locked rows if possible
-     * @param settings of each connection; a number is the longest time of a statement in milliseconds
+     * @param settings of each connection
      */
     Dialect(
             String product,
@@ -66,13 +75,13 @@ enum Dialect {
             String oneRow,
             String ignoringDuplicates,
             String deleteExpired,
-            String... settings) {
+            Setting... settings) {
         this.product = product;
         this.clock = clock;
         this.oneRow = oneRow;
         this.ignoringDuplicates = ignoringDuplicates;
         this.deleteExpired = deleteExpired;
-        this.settings = List.of(settings);
+        this.settings = settings;
     }
 
     /**
@@ -104,7 +113,12 @@ enum Dialect {
 
     /** Returns the settings of a connection whose statements end after a time. */
     List<String> settings(long millis) {
-        return settings.stream().map(setting -> setting.formatted(millis)).toList();
+        return Stream.of(settings).map(setting -> setting.set.formatted(millis)).toList();
+    }
+
+    /** Returns the statements that restore the defaults in place of the settings. */
+    List<String> resets() {
+        return Stream.of(settings).map(Setting::reset).toList();
     }
 
     /** Returns the resource that creates the table. */

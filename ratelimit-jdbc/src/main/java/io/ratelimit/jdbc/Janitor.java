@@ -1,7 +1,6 @@
 package io.ratelimit.jdbc;
 
 import io.ratelimit.remote.Deadline;
-import java.sql.SQLException;
 import java.time.Duration;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -65,7 +64,7 @@ final class Janitor {
             } finally {
                 session.close();
             }
-        } catch (SQLException | RuntimeException failed) {
+        } catch (Throwable failed) { // an exception would end the schedule
             logger.debug("Expired rows are left for later: " + failed.getMessage());
         }
     }

@@ -11,10 +11,19 @@ import org.jspecify.annotations.Nullable;
 final class JdbcFailures {
 
     /** The beginnings of errors that don't end by themselves: a wrong statement or table, rights, data, no such database. */
-    private static final List<String> MISCONFIGURED = List.of("42", "28", "3D", "3F", "22", "S0");
+    private static final List<String> MISCONFIGURED = List.of("42", "28", "3D", "3F", "22", "23", "S0");
+
+    /** A statement that was ended because it took too long. */
+    static final String STATEMENT_CANCELLED = "57014";
 
     /** A statement that the server ended because it took too long, or waited too long for a lock. */
-    private static final List<String> CANCELLED = List.of("57014", "55P03", "HYT00");
+    private static final List<String> CANCELLED = List.of(STATEMENT_CANCELLED, "55P03", "HYT00");
+
+    private static final String DUPLICATE = "23505";
+    private static final String CONSTRAINT = "23000";
+
+    /** The codes of MySQL, MariaDB, Oracle and SQL Server for a duplicate, whose state is that of all constraints. */
+    private static final List<Integer> DUPLICATES = List.of(1062, 1, 2627, 2601);
 
     private static final List<String> MISSING_TABLE = List.of("42P01", "42S02", "42S03", "42S04", "S0002");
     private static final int MISSING_TABLE_IN_ORACLE = 942;
@@ -29,9 +38,7 @@ final class JdbcFailures {
             }
             if (cause instanceof SQLException error) {
                 return new BackendException(
-                        "the database failed: " + error.getMessage(),
-                        error,
-                        MISCONFIGURED.stream().anyMatch(state(error)::startsWith));
+                        "the database failed: " + error.getMessage(), error, isMisconfigured(error));
             }
         }
         return new BackendException("the database failed: " + failure, failure);
@@ -40,7 +47,14 @@ final class JdbcFailures {
     /** Returns whether the rows were as another call had left them: a key that exists, or a deadlock. */
     static boolean isConflict(SQLException error) {
         String state = state(error);
-        return state.startsWith("23") || state.startsWith("40") && !state.equals("40003"); // its result is unknown
+        return state.equals(DUPLICATE)
+                || state.equals(CONSTRAINT) && DUPLICATES.contains(error.getErrorCode())
+                || state.startsWith("40") && !state.equals("40003"); // its result is unknown
+    }
+
+    /** Returns whether the server refused a statement for a reason that doesn't end by itself. */
+    static boolean isMisconfigured(SQLException error) {
+        return MISCONFIGURED.stream().anyMatch(state(error)::startsWith);
     }
 
     /** Returns whether a statement took too long. */

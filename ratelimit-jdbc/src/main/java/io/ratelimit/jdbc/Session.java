@@ -10,6 +10,7 @@ import java.sql.SQLTimeoutException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
@@ -19,17 +20,20 @@ final class Session {
     /** There are three statements for single buckets, and one for each number of buckets that calls need together. */
     private static final int MAX_STATEMENTS = 32;
 
+    private static final int UNSUPPORTED = -1;
+    private static final int RESET_MILLIS = 1_000;
+
     private final Map<String, PreparedStatement> statements = new HashMap<>();
     private final Connection connection;
     private final Dialect dialect;
-    private final boolean hasNetworkTimeout;
+    private final int originalTimeout;
     private boolean usable = true;
     private boolean lost;
 
-    private Session(Connection connection, Dialect dialect, boolean hasNetworkTimeout) {
+    private Session(Connection connection, Dialect dialect, int originalTimeout) {
         this.connection = connection;
         this.dialect = dialect;
-        this.hasNetworkTimeout = hasNetworkTimeout;
+        this.originalTimeout = originalTimeout;
     }
 
     /**
@@ -38,16 +42,12 @@ final class Session {
      */
     static Session of(Connection connection, Duration timeout) throws SQLException {
         try {
-            boolean hasNetworkTimeout = setNetworkTimeout(connection, timeout.toMillis());
+            int originalTimeout = setNetworkTimeout(connection, Math.max(timeout.toMillis(), 1));
             Dialect dialect = Dialect.of(connection.getMetaData().getDatabaseProductName());
             connection.setAutoCommit(true);
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-            try (Statement statement = connection.createStatement()) {
-                for (String setting : dialect.settings(Math.max(timeout.toMillis() * 9 / 10, 1))) {
-                    statement.execute(setting);
-                }
-            }
-            return new Session(connection, dialect, hasNetworkTimeout);
+            execute(dialect.settings(Math.max(timeout.toMillis() * 9 / 10, 1)), connection);
+            return new Session(connection, dialect, originalTimeout);
         } catch (IllegalArgumentException unknown) {
             connection.close();
             throw new BackendException(String.valueOf(unknown.getMessage()), unknown, true);
@@ -57,12 +57,22 @@ final class Session {
         }
     }
 
-    private static boolean setNetworkTimeout(Connection connection, long millis) throws SQLException {
+    private static void execute(List<String> commands, Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            for (String command : commands) {
+                statement.execute(command);
+            }
+        }
+    }
+
+    /** Returns the timeout before, or {@link #UNSUPPORTED}. */
+    private static int setNetworkTimeout(Connection connection, long millis) throws SQLException {
         try {
-            connection.setNetworkTimeout(Runnable::run, (int) Math.max(millis, 1));
-            return true;
+            int before = connection.getNetworkTimeout();
+            connection.setNetworkTimeout(Runnable::run, (int) millis);
+            return before;
         } catch (SQLFeatureNotSupportedException | AbstractMethodError unsupported) {
-            return false;
+            return UNSUPPORTED;
         }
     }
 
@@ -79,10 +89,7 @@ final class Session {
         return String.valueOf(connection.getMetaData().getURL()).startsWith("jdbc:h2:mem:");
     }
 
-    /**
-     * Returns a statement that ends by the deadline. It stays open for later calls: to prepare it again would cost a quarter of
-     * a decision.
-     */
+    /** Returns a statement that ends by the deadline. It stays open for later calls, as to prepare it again takes time. */
     PreparedStatement prepare(String sql, Deadline.Call call) throws SQLException {
         limit(call);
         PreparedStatement known = statements.get(sql);
@@ -104,19 +111,29 @@ final class Session {
     void limit(Deadline.Call call) throws SQLException {
         long left = TimeUnit.NANOSECONDS.toMillis(call.leftNanos());
         if (left <= 0) {
-            throw new SQLTimeoutException("there is no time left for a statement");
+            throw new SQLTimeoutException("there is no time left for a statement", JdbcFailures.STATEMENT_CANCELLED);
         }
-        if (hasNetworkTimeout) {
-            setNetworkTimeout(connection, left);
+        setTimeout(left);
+    }
+
+    private void setTimeout(long millis) throws SQLException {
+        if (originalTimeout != UNSUPPORTED) {
+            connection.setNetworkTimeout(Runnable::run, (int) millis);
         }
     }
 
     /** Returns the failure of a call, and records whether this connection may be used again. */
     BackendException failed(SQLException error, Deadline.Call call) {
         boolean late = JdbcFailures.isLate(error);
-        usable &= JdbcFailures.isCancelled(error) && !isInTransaction();
-        lost |= !late;
+        boolean refused = JdbcFailures.isMisconfigured(error);
+        usable &= (refused || JdbcFailures.isCancelled(error)) && !isInTransaction();
+        lost |= !late && !refused;
         return late ? call.late(error) : JdbcFailures.of(error);
+    }
+
+    /** Has no other call use this connection. */
+    void discard() {
+        usable = false;
     }
 
     /** Returns whether another call may use this connection. */
@@ -137,11 +154,22 @@ final class Session {
         }
     }
 
-    /** Rolls back what isn't committed, as the drivers of some databases would commit it. */
+    /**
+     * Takes the settings back, since a pool of the application may own the connection. Rolls back what isn't committed, as the
+     * drivers of some databases would commit it. An unusable connection is cut off, without a word to a server that may be gone.
+     */
     void close() {
         try (Connection closing = connection) {
-            if (!closing.isClosed() && !closing.getAutoCommit()) {
-                closing.rollback();
+            if (!usable) {
+                closing.abort(Runnable::run);
+            }
+            if (!closing.isClosed()) {
+                setTimeout(RESET_MILLIS);
+                if (!closing.getAutoCommit()) {
+                    closing.rollback();
+                }
+                execute(dialect.resets(), closing);
+                setTimeout(originalTimeout);
             }
         } catch (SQLException closed) {
             usable = false;

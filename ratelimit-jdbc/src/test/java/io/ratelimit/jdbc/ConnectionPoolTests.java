@@ -1,0 +1,169 @@
+package io.ratelimit.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.remote.Deadline;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.postgresql.ds.PGSimpleDataSource;
+
+/** Which connections are used again, and in which state a connection of the application's pool returns to it. */
+class ConnectionPoolTests {
+
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+    private final BucketTable table = new BucketTable(TestDatabase.newTable());
+    private final AtomicInteger opened = new AtomicInteger();
+    private final DataSource source = TestDatabase.postgres();
+    private Connection connection;
+
+    @BeforeEach
+    void connect() throws SQLException {
+        connection = source.getConnection();
+    }
+
+    @AfterEach
+    void close() throws SQLException {
+        connection.close();
+    }
+
+    private static Deadline.Call call() {
+        return Deadline.Call.within(TIMEOUT, JdbcFailures::of);
+    }
+
+    /** Returns a pool of the application with one connection. */
+    private DataSource pool() {
+        Connection pooled = (Connection) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, arguments) -> {
+                    try {
+                        return method.getName().equals("close") ? null : method.invoke(connection, arguments);
+                    } catch (InvocationTargetException failed) {
+                        throw failed.getCause();
+                    }
+                });
+        return new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() {
+                opened.incrementAndGet();
+                return pooled;
+            }
+        };
+    }
+
+    /** Returns the options that the session has in place of the defaults. */
+    private List<String> options() throws SQLException {
+        String changed = "SELECT name FROM pg_settings WHERE source = 'session' AND name IN"
+                + " ('statement_timeout', 'synchronous_commit') ORDER BY name";
+        List<String> names = new ArrayList<>();
+        try (ResultSet shown = connection.createStatement().executeQuery(changed)) {
+            while (shown.next()) {
+                names.add(shown.getString(1));
+            }
+        }
+        return names;
+    }
+
+    private void fail(ConnectionPool connections, SQLException error) {
+        Deadline.Call call = call();
+        assertThatThrownBy(() -> connections.with(call, session -> {
+                    throw session.failed(error, call);
+                }))
+                .isInstanceOf(BackendException.class);
+    }
+
+    @Test
+    void aConnectionOfThePoolOfTheApplicationReturnsWithoutSettings() throws Exception {
+        ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
+        connections.fill(call());
+        assertThat(options()).containsExactly("statement_timeout", "synchronous_commit");
+        connections.stop();
+        assertThat(options()).isEmpty();
+        assertThat(connection.getNetworkTimeout()).isZero();
+    }
+
+    @Test
+    void anErrorThatTheServerAnsweredKeepsTheConnection() {
+        ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
+        for (int i = 0; i < 3; i++) {
+            Deadline.Call call = call();
+            assertThatThrownBy(() -> connections.with(call, session -> {
+                        try {
+                            return table.read(List.of(new byte[TableIds.BYTES]), session, call);
+                        } catch (SQLException missing) {
+                            throw session.failed(missing, call);
+                        }
+                    }))
+                    .hasMessageContaining(table.name());
+        }
+        fail(connections, new SQLException("no right to this table", "42501"));
+        connections.with(call(), session -> true);
+        assertThat(opened).hasValue(1);
+    }
+
+    @Test
+    void aCallWithoutTimeKeepsTheConnection() {
+        ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
+        connections.fill(call());
+        Deadline.Call late = Deadline.Call.within(Duration.ZERO, JdbcFailures::of);
+        assertThatThrownBy(() -> connections.with(late, session -> {
+                    try {
+                        return session.prepare("SELECT 1", late);
+                    } catch (SQLException failed) {
+                        throw session.failed(failed, late);
+                    }
+                }))
+                .isInstanceOf(BackendException.class);
+        connections.with(call(), session -> true);
+        assertThat(opened).hasValue(1);
+    }
+
+    @Test
+    void aBugWithinATransactionEndsTheConnection() throws Exception {
+        ConnectionPool connections = new ConnectionPool(pool(), 1, TIMEOUT);
+        assertThatThrownBy(() -> connections.with(call(), session -> {
+                    throw new StackOverflowError();
+                }))
+                .isInstanceOf(StackOverflowError.class);
+        assertThat(connection.isClosed()).isTrue();
+    }
+
+    @Test
+    void aConnectionThatNeverOpensTakesNoPlaceForEver() throws Exception {
+        CountDownLatch answered = new CountDownLatch(1);
+        DataSource silentOnce = new PGSimpleDataSource() {
+            @Override
+            public Connection getConnection() throws SQLException {
+                if (opened.incrementAndGet() == 1) {
+                    try {
+                        answered.await();
+                    } catch (InterruptedException ended) {
+                        throw new SQLException(ended);
+                    }
+                }
+                return source.getConnection();
+            }
+        };
+        ConnectionPool connections = new ConnectionPool(silentOnce, 1, TIMEOUT, Duration.ofSeconds(1));
+        assertThatThrownBy(() -> connections.with(call(), session -> true)).isInstanceOf(BackendException.class);
+        assertThatThrownBy(() -> connections.with(call(), session -> {
+                    throw new IllegalStateException("on the second connection");
+                }))
+                .hasMessage("on the second connection");
+        answered.countDown();
+        connections.stop();
+    }
+}
