@@ -1,6 +1,7 @@
 package io.ratelimit.annotation;
 
 import java.lang.ref.Cleaner;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -8,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import org.springframework.core.ReactiveAdapter;
 import org.springframework.core.ReactiveAdapterRegistry;
+import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -20,9 +22,51 @@ final class InFlightResult {
 
     private InFlightResult() {}
 
+    /** The results whose work Spring MVC begins or awaits when the method has returned. The web classes are optional. */
+    private static final Set<String> LATE = Set.of(
+            "java.util.concurrent.Callable",
+            "org.springframework.web.context.request.async.DeferredResult",
+            "org.springframework.web.context.request.async.WebAsyncTask",
+            "org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter",
+            "org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody");
+
     /** Returns whether a method of this return type returns before its work is done, and never reports the end. */
-    static boolean hidesEnd(Class<?> type) {
-        return Future.class.isAssignableFrom(type) && !CompletionStage.class.isAssignableFrom(type);
+    static boolean hidesEnd(ResolvableType type) {
+        Class<?> result = type.resolve(Object.class);
+        if (CompletionStage.class.isAssignableFrom(result)) {
+            return false;
+        }
+        return Future.class.isAssignableFrom(result)
+                || isAny(result, LATE)
+                || !REACTOR && adapter(result) != null
+                || isAny(result, Set.of("org.springframework.http.HttpEntity")) && isLate(type.getGeneric());
+    }
+
+    private static boolean isAny(Class<?> type, Set<String> names) {
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            if (names.contains(each.getName())) {
+                return true;
+            }
+        }
+        return ClassUtils.getAllInterfacesForClassAsSet(type).stream().anyMatch(each -> names.contains(each.getName()));
+    }
+
+    private static boolean isLate(ResolvableType body) {
+        return hidesEnd(body) || adapter(body.resolve(Object.class)) != null;
+    }
+
+    /**
+     * Returns the type that a method has to return in place of this return type, since its results are replaced by ones
+     * that report their end; null if the return type fits.
+     */
+    static @Nullable Class<?> replacement(Class<?> type) {
+        ReactiveAdapter adapter = CompletionStage.class.isAssignableFrom(type) ? null : adapter(type);
+        Class<?> reported = adapter == null ? type : adapter.getReactiveType();
+        return type.isAssignableFrom(reported) ? null : reported;
+    }
+
+    private static @Nullable ReactiveAdapter adapter(Class<?> type) {
+        return ReactiveAdapterRegistry.getSharedInstance().getAdapter(type);
     }
 
     /**
@@ -36,9 +80,7 @@ final class InFlightResult {
             stage.whenComplete((value, failure) -> end.run());
             return result;
         }
-        ReactiveAdapter adapter = result == null || !REACTOR
-                ? null
-                : ReactiveAdapterRegistry.getSharedInstance().getAdapter(result.getClass());
+        ReactiveAdapter adapter = result == null || !REACTOR ? null : adapter(result.getClass());
         if (result == null || adapter == null) {
             end.run();
             return result;

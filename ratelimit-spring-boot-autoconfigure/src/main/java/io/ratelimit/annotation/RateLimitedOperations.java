@@ -210,6 +210,11 @@ public final class RateLimitedOperations implements SmartInitializingSingleton {
             return throttler.policy();
         }
 
+        /** Returns whether the policy, one of its tiers or one of its overrides limits how many calls are in flight. */
+        boolean limitsInFlight() {
+            return policy().limitsInFlight() || key.overrides().specs().anyMatch(spec -> spec.inFlight() > 0);
+        }
+
         /** Returns the policy's own cost of a call. A cost that depends on a request is 1 if there is no request. */
         long cost(Current current) {
             Long constant = cost.constant();

@@ -23,6 +23,7 @@ import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.MergedAnnotation;
 import org.springframework.util.PlaceholderResolutionException;
 
@@ -105,15 +106,23 @@ final class RateLimitedReader {
 
     /** Calls must report their end, and be counted where they run. */
     private void checkInFlight(AnnotatedPolicy limit) {
-        Class<?> result = location.method().getReturnType();
-        if (limit.policy().spec().inFlight() == 0) {
+        if (!limit.limitsInFlight()) {
             return;
         }
+        ResolvableType result = ResolvableType.forMethodReturnType(location.method(), location.type());
         if (InFlightResult.hidesEnd(result)) {
             throw location.invalid(
-                    "limits the calls in flight, but the method returns a " + result.getName()
+                    "limits the calls in flight, but the method returns a " + result
                             + ", which doesn't report its completion",
-                    "Return a CompletableFuture.");
+                    "Return a CompletableFuture. If the method handles requests, a policy with 'in-flight' and 'paths'"
+                            + " counts them until their responses are complete.");
+        }
+        Class<?> replacement = InFlightResult.replacement(result.resolve(Object.class));
+        if (replacement != null) {
+            throw location.invalid(
+                    "limits the calls in flight, but the method returns a " + result
+                            + ", and the result that reports its completion has the type " + replacement.getName(),
+                    "Change the return type to " + replacement.getName() + ".");
         }
         if (limit.throttler().backend() != null) {
             throw location.invalid(

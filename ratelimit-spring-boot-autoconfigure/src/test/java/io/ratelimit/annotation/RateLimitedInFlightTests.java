@@ -6,14 +6,26 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.ratelimit.Throttlers;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.time.Duration;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.reactivestreams.Publisher;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.http.ResponseEntity;
+import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.context.request.async.WebAsyncTask;
+import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
+import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
+import reactor.core.publisher.ConnectableFlux;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.ParallelFlux;
 import reactor.core.publisher.Sinks;
 
 /** Calls of annotated methods that hold a slot until they are complete. */
@@ -184,10 +196,121 @@ class RateLimitedInFlightTests extends AnnotatedCalls {
         }
     }
 
+    static class Stream {
+
+        @RateLimited("tiered")
+        public SseEmitter call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Deferred {
+
+        @RateLimited("overridden")
+        public DeferredResult<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Task {
+
+        @RateLimited(inFlight = "2")
+        public WebAsyncTask<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Body {
+
+        @RateLimited(inFlight = "2")
+        public ResponseEntity<StreamingResponseBody> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Late {
+
+        @RateLimited(inFlight = "2")
+        public Callable<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Parallel {
+
+        @RateLimited(inFlight = "2")
+        public ParallelFlux<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Connectable {
+
+        @RateLimited(inFlight = "2")
+        public ConnectableFlux<String> call() {
+            throw new AssertionError("not called");
+        }
+    }
+
+    static class Fitting {
+
+        @RateLimited(inFlight = "2")
+        public Publisher<String> publisher() {
+            return Flux.just("value");
+        }
+
+        @RateLimited(inFlight = "2")
+        public CompletionStage<String> stage() {
+            return CompletableFuture.completedFuture("value");
+        }
+
+        @RateLimited(inFlight = "2")
+        public ResponseEntity<String> entity() {
+            return ResponseEntity.ok("value");
+        }
+    }
+
+    @Test
+    void resultsKeepTheirTypes() {
+        runner.withBean(Fitting.class).run(context -> {
+            Fitting fitting = context.getBean(Fitting.class);
+            assertThat(Flux.from(fitting.publisher()).blockLast()).isEqualTo("value");
+            assertThat(fitting.stage()).isCompletedWithValue("value");
+            assertThat(fitting.entity().getBody()).isEqualTo("value");
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {Stream.class, Deferred.class, Task.class, Body.class, Late.class})
+    void aResultWhoseWorkComesLaterStopsTheStart(Class<?> bean) {
+        assertStops(bean, "doesn't report its completion", "a policy with 'in-flight' and 'paths'");
+    }
+
+    @Test
+    void aResultThatCanNotReportItsEndInItsOwnTypeStopsTheStart() {
+        assertStops(
+                Parallel.class,
+                "returns a reactor.core.publisher.ParallelFlux",
+                "Change the return type to org.reactivestreams.Publisher");
+        assertStops(Connectable.class, "ConnectableFlux<", "Change the return type to reactor.core.publisher.Flux");
+    }
+
     private void assertStops(Class<?> bean, String description, String action) {
-        runner.withBean(bean).run(context -> assertThat(context.getStartupFailure())
-                .isInstanceOfSatisfying(RateLimitConfigurationException.class, failure -> assertThat(failure.action())
-                        .contains(action)));
+        runner.withBean(bean)
+                .withPropertyValues(
+                        "ratelimit.policies.tiered.rate=2/1h",
+                        "ratelimit.policies.tiered.applies-to=annotated",
+                        "ratelimit.policies.tiered.tiers.pro.in-flight=2",
+                        "ratelimit.policies.overridden.rate=2/1h",
+                        "ratelimit.policies.overridden.key=user",
+                        "ratelimit.policies.overridden.applies-to=annotated",
+                        "ratelimit.policies.overridden.overrides[0].keys=boss",
+                        "ratelimit.policies.overridden.overrides[0].in-flight=2")
+                .run(context -> assertThat(context.getStartupFailure())
+                        .isInstanceOfSatisfying(RateLimitConfigurationException.class, failure -> {
+                            assertThat(failure).hasMessageContaining(description);
+                            assertThat(failure.action()).contains(action);
+                        }));
     }
 
     @Test

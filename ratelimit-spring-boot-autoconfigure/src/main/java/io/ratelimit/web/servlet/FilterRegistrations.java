@@ -118,7 +118,7 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
                 }
             } catch (ServletException | RuntimeException thrown) {
                 failure = thrown;
-                if (!rejections.rejectCall(request, response, thrown, () -> {})) {
+                if (!rejections.rejectCall(request, response, thrown, () -> leave(request))) {
                     throw thrown;
                 }
             } catch (IOException | Error thrown) {
@@ -126,6 +126,13 @@ record FilterRegistrations(RateLimitProperties properties, Environment environme
                 throw thrown;
             } finally {
                 noteEnd(request, failure);
+            }
+        }
+
+        private static void leave(HttpServletRequest request) {
+            RequestLedger ledger = RequestLedger.find(request);
+            if (ledger != null) {
+                ledger.leave();
             }
         }
 

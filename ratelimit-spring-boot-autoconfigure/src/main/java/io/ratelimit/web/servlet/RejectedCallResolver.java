@@ -78,7 +78,11 @@ final class RejectedCallResolver implements HandlerExceptionResolver, WebMvcConf
 
     private @Nullable ModelAndView resolve(
             HttpServletRequest request, HttpServletResponse response, Exception failure) {
-        Runnable beforeAnswer = () -> RequestLedger.of(request, limits).observePattern(request);
+        Runnable beforeAnswer = () -> {
+            RequestLedger ledger = RequestLedger.of(request, limits);
+            ledger.leave();
+            ledger.observePattern(request);
+        };
         try {
             return limits.get().rejections().rejectCall(request, response, failure, beforeAnswer)
                     ? new ModelAndView()

@@ -190,6 +190,7 @@ final class RequestLedger {
      */
     boolean rejectCall(HttpServletRequest request, HttpServletResponse response, Exception failure) throws IOException {
         return limits.rejections().rejectCall(request, response, failure, () -> {
+            leave();
             if (limits.policies().mayHaveReachedHandler(request)) {
                 observePattern(request);
             } else {

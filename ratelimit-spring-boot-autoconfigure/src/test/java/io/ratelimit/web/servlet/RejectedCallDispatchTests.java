@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.RateLimitExceededException;
 import io.ratelimit.annotation.RateLimited;
 import io.ratelimit.web.servlet.RawHttp.Response;
@@ -49,6 +50,7 @@ class RejectedCallDispatchTests {
               policies:
                 narrow: { rate: 1/1h, applies-to: annotated }
                 slow: { rate: 1/1h, applies-to: annotated, rejection-delay: 2s }
+                counted: { in-flight: 1, paths: /counted/** }
             """;
 
     private static final Pattern STACK_TRACE =
@@ -122,6 +124,21 @@ class RejectedCallDispatchTests {
             Response rejected = connection.read();
             assertThat(rejected.status()).isEqualTo(429);
             assertThat(rejected.header("X-RetryAfterMs")).isEqualTo("3598000");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/counted/handler"})
+    void aDelayedRejectionIsNotInFlight(String path) {
+        assertThat(server.http().get(path).body()).isEqualTo("done");
+        try (RawHttp.Connection connection = server.http().open()) {
+            ManualTimeSource time = server.bean(ManualTimeSource.class);
+            int before = time.waiting();
+            connection.write(RawHttp.text("GET", path));
+            await().until(() -> time.waiting() == before + 1);
+            assertThat(server.bean(Throttlers.class).inFlight("counted")).isZero();
+            server.advance(Duration.ofSeconds(2));
+            assertThat(connection.read().status()).isEqualTo(429);
         }
     }
 
@@ -260,6 +277,12 @@ class RejectedCallDispatchTests {
         @GetMapping("/forward/servlet")
         String forward() {
             return "forward:/servlet";
+        }
+
+        @GetMapping("/counted/handler")
+        @ResponseBody
+        String slowly() {
+            return work.slowly();
         }
 
         @GetMapping("/forward/slow")
