@@ -73,7 +73,7 @@ class DashboardTests {
         browser.online(true);
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live: 53 policies, none with denials");
+        browser.awaitText("#state", "Live: 54 policies, none with denials");
         browser.select("view", "cards");
     }
 
@@ -87,7 +87,7 @@ class DashboardTests {
         flood("alice", 900);
         time.advance(SECOND);
 
-        browser.awaitText("#state", "Live: 53 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 54 policies, 1 with denials");
         browser.awaitText(card("per-user-per-endpoint") + " .now", "800 allowed, 800/s now");
         assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100 denied, 100/s now");
         assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
@@ -112,7 +112,7 @@ class DashboardTests {
         time.advance(SECOND);
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
 
-        browser.awaitText("#state", "Live: 53 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 54 policies, 1 with denials");
         assertThat(browser.run("return performance.now() < SORT_MILLIS")).isEqualTo(true);
         assertThat(browser.text("#rows tr:first-child th")).isEqualTo("tenant-40");
     }
@@ -255,7 +255,7 @@ class DashboardTests {
         await().until(() -> visible().size() == 11);
         assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
         browser.element("#find").sendKeys("99");
-        browser.awaitText("#none", "None of the 53 policies is shown.");
+        browser.awaitText("#none", "None of the 54 policies is shown.");
     }
 
     @Test

@@ -59,7 +59,7 @@ class RedisChangesTests {
             shared | {"capacity": 7, "for": "all", "until": ""} | 400 | until must be a time with its offset
             shared | {"capacity": 7, "until": "2h"} | 400 | 'until' needs "for": "all"
             shared | {"capacity": 7, "for": "everyone"} | 400 | 'for' must be 'all' or 'instance'
-            shared | {"capacity": 7, "target": "all"} | 400 | unknown field in the body; allowed are: capacity, for, rate, tier, until
+            shared | {"capacity": 7, "target": "all"} | 400 | unknown field in the body; allowed are: capacity, for, inFlight, rate, tier, until
             shared | {"for": "all"} | 400 | the body must contain a rate, a capacity or both
             priced | {"capacity": 9, "for": "all"} | 400 | capacity of 'priced' must be at least the cost of the policy, 10, but was 9
             plans | {"capacity": 9, "for": "all", "tier": "gold"} | 404 | 'plans' has no such tier
