@@ -291,7 +291,7 @@ class DashboardTests {
         }
         browser.awaitText(card("tenant-5") + " .now", "300 allowed, 1/s now");
         browser.select("span", "hour");
-        assertThat(browser.texts("#policies > li")).hasSize(53);
+        assertThat(browser.texts("#policies > li")).hasSize(54);
         browser.awaitText(card("tenant-5") + " .now", "60/min now");
         assertThat(browser.run(
                         "const p = policies.get('tenant-5'); p.visible = true; p.draw(); return p.plot.data[4].length"))
@@ -362,7 +362,7 @@ class DashboardTests {
         time.advance(SECOND);
 
         browser.awaitText("#rows tr:first-child", "per-user-per-endpoint 600/1m 800 100 11.1 %");
-        assertThat(browser.texts("#rows tr")).hasSize(53);
+        assertThat(browser.texts("#rows tr")).hasSize(54);
         assertThat(browser.text("#rows tr:first-child .key")).matches("[0-9a-f]{16}");
         assertThat(browser.run(
                         "return document.querySelector('#rows .denied path, #rows path.denied').getAttribute('d')"))
