@@ -40,7 +40,8 @@ import org.openqa.selenium.logging.LoggingPreferences;
  * Chromium without a window, for the tests of a class; they are skipped where none is installed. It knows no host but
  * this one.
  *
- * <p>Pictures go to {@code target/pictures}, and with {@code -Dpictures=docs/images} there, below the project.
+ * <p>Pictures go to {@code target/pictures}, and {@code -Dpictures=docs/images} renews those that are there, below the
+ * project.
  */
 final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEachCallback, AfterAllCallback {
 
@@ -227,9 +228,9 @@ final class Browser implements ExecutionCondition, BeforeAllCallback, BeforeEach
     void picture(String name) throws IOException {
         byte[] png = driver.getScreenshotAs(OutputType.BYTES);
         store(PICTURES, name, png);
-        String wanted = System.getProperty("pictures");
-        if (wanted != null) {
-            store(Path.of("..").resolve(wanted), name, png);
+        Path shown = Path.of("..").resolve(System.getProperty("pictures", "none"));
+        if (Files.exists(shown.resolve(name + ".png"))) {
+            store(shown, name, png);
         }
     }
 
