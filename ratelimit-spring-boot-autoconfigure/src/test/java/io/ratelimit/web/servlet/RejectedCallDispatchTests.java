@@ -128,7 +128,7 @@ class RejectedCallDispatchTests {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"/counted/handler"})
+    @ValueSource(strings = {"/counted/handler", "/counted/servlet"})
     void aDelayedRejectionIsNotInFlight(String path) {
         assertThat(server.http().get(path).body()).isEqualTo("done");
         try (RawHttp.Connection connection = server.http().open()) {
@@ -285,7 +285,7 @@ class RejectedCallDispatchTests {
             return work.slowly();
         }
 
-        @GetMapping("/forward/slow")
+        @GetMapping({"/forward/slow", "/counted/servlet"})
         String forwardSlowly() {
             return "forward:/servlet?slow";
         }
