@@ -84,8 +84,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                     policy.name(),
                     "Throttle policy '<policy>' is keyed only by what clients choose ("
                             + String.join(" and ", policy.key())
-                            + "): a client that changes it gets a new bucket. Add 'ip' or 'user' to the key, or add"
-                            + " another policy");
+                            + "): a client that changes it gets a new bucket. Add another policy, keyed by 'ip' or 'user'");
         }
     }
 

@@ -48,8 +48,7 @@ class AnnotatedPolicyLogTests extends CapturedStart {
         assertThat(warnings("ratelimit.policies.plain" + chosen))
                 .containsExactly(
                         "WARN Throttle policy 'plain' is keyed only by what clients choose (header:x-key): a client"
-                                + " that changes it gets a new bucket. Add 'ip' or 'user' to the key, or add another"
-                                + " policy");
+                                + " that changes it gets a new bucket. Add another policy, keyed by 'ip' or 'user'");
         assertThat(warnings("ratelimit.policies.keyed" + chosen)).isEmpty();
     }
 

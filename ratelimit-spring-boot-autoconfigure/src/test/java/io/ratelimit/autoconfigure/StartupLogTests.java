@@ -95,10 +95,9 @@ class StartupLogTests extends CapturedStart {
                 .filteredOn(line -> line.startsWith("WARN"))
                 .containsExactly(
                         "WARN Throttle policies 'a', 'b': each is keyed only by what clients choose (cookie:device): a"
-                                + " client that changes it gets a new bucket. Add 'ip' or 'user' to the key, or add"
-                                + " another policy",
+                                + " client that changes it gets a new bucket. Add another policy, keyed by 'ip' or 'user'",
                         "WARN Throttle policy 'c' is keyed only by what clients choose (session): a client that changes"
-                                + " it gets a new bucket. Add 'ip' or 'user' to the key, or add another policy");
+                                + " it gets a new bucket. Add another policy, keyed by 'ip' or 'user'");
     }
 
     /** The 53 policies of a shop with the usual mistakes: each is a line or two by itself, and there are 65 in all. */
@@ -349,8 +348,8 @@ class StartupLogTests extends CapturedStart {
                         "INFO per-key: 5/1s, capacity 5, a bucket for each header:x-api-key and header:x-tenant; all requests; before authentication",
                         "INFO per-key-and-ip: 5/1s, capacity 5, a bucket for each header:x-api-key and ip; all requests; before authentication",
                         "WARN Throttle policy 'per-key' is keyed only by what clients choose (header:x-api-key and"
-                                + " header:x-tenant): a client that changes it gets a new bucket. Add 'ip' or 'user'"
-                                + " to the key, or add another policy");
+                                + " header:x-tenant): a client that changes it gets a new bucket. Add another"
+                                + " policy, keyed by 'ip' or 'user'");
     }
 
     @Test
