@@ -24,7 +24,7 @@ public final class Decision extends Verdict implements Serializable {
         ALLOWED,
         /** The bucket has too few tokens now; it will have enough after the retry time. */
         DENIED,
-        /** As many calls of the key run as may run at a time; the retry time is about that of the next one to end. */
+        /** The key has no free slot for a call in flight; the retry time estimates when one of its calls ends. */
         TOO_MANY_IN_FLIGHT,
         /** The call may wait, but not as long as its tokens need; it can be retried after the retry time. */
         TOO_LONG,

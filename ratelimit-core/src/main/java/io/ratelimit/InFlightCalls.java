@@ -62,7 +62,7 @@ final class InFlightCalls {
     }
 
     /**
-     * Returns whether a call is allowed whose decision nobody keeps.
+     * Returns whether a call is allowed, for a caller that doesn't keep the decision.
      *
      * @throws IllegalStateException if the call is in flight, since it could never be released
      */

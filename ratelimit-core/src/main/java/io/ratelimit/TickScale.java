@@ -47,7 +47,7 @@ final class TickScale {
     /** The maximum number of ticks of a token that comes in a batch. */
     private static final long MAX_PER_BATCHED_TOKEN = 1L << 20;
 
-    /** A clock that stands still, so that a calendar depends on the moments alone that it is asked for. */
+    /** A clock that stands still, so that a calendar depends only on the moments that callers pass to it. */
     private static final TimeSource EPOCH = new TimeSource() {
         @Override
         public long nanoTime() {

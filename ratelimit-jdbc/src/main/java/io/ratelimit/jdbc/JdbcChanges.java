@@ -105,7 +105,7 @@ final class JdbcChanges implements ChangeBoard {
         return call((session, call) -> table.remove(ids.ofChange(limit), session, call));
     }
 
-    /** What an operation does on a connection. */
+    /** An operation on a connection. */
     private interface Work<T> {
         T on(Session session, Deadline.Call call) throws SQLException;
     }

@@ -29,7 +29,7 @@ public final class JdbcStorage implements AutoCloseable {
     private final JdbcChanges changes;
     private final Janitor janitor;
 
-    /** Whether a missing table is created at the start. */
+    /** The cases in which a missing table is created at the start. */
     public enum CreateTable {
 
         /** The table is created in a database in memory. */
