@@ -46,8 +46,8 @@ public class PolicyConfiguration {
 
     @Bean
     @ConfigurationPropertiesBinding
-    static ScalarConverter rateLimitScalarConverter() {
-        return new ScalarConverter();
+    static PropertyBinding rateLimitPropertyBinding() {
+        return new PropertyBinding();
     }
 
     @Bean(ConfiguredPolicies.BEAN_NAME)
