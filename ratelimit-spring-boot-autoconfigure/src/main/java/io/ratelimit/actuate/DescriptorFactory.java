@@ -72,7 +72,10 @@ record DescriptorFactory(
                 limit(policy, policy.spec(), null),
                 tiers,
                 scope(policy),
-                OutageDescriptor.of(throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare()),
+                OutageDescriptor.of(
+                        throttlers.get(policy.name()),
+                        policies.failureRule(policy),
+                        policies.sharedBackend().localShare()),
                 lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),

@@ -178,7 +178,8 @@ final class RateLimitFailureAnalyzers {
         /** Returns whether a type consists of properties; the other records of ours are read from a text. */
         private static boolean isGroup(Class<?> type) {
             return type.isRecord()
-                    && type.getEnclosingClass() == RateLimitProperties.class
+                    && (type.getEnclosingClass() == RateLimitProperties.class
+                            || BackendProperties.class.isAssignableFrom(type))
                     && !ClassUtils.hasMethod(type, "of", String.class);
         }
 

@@ -3,13 +3,13 @@ package io.ratelimit.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.policy.BackendProperties.Jdbc;
+import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.policy.RateLimitProperties.Demand;
 import io.ratelimit.policy.RateLimitProperties.Filter;
-import io.ratelimit.policy.RateLimitProperties.Jdbc;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import io.ratelimit.policy.RateLimitProperties.Redis;
 import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.io.IOException;
 import java.io.InputStream;
