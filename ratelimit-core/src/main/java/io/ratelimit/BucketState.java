@@ -223,13 +223,22 @@ final class BucketState {
      * @return false if this state was closed
      */
     boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
+        return giveBack(tokens, kept, receipt, 0, time);
+    }
+
+    /**
+     * Like {@link #giveBack(long, long, Receipt, TimeSource)}, for a bucket of which tokens are leased.
+     *
+     * @param leased the ticks that the bucket is still missing afterwards
+     */
+    boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, long leased, TimeSource time) {
         long price = scale.price(tokens);
         if (receipt == null || receipt.state() == this) {
-            return giveBackPrice(price, scale.price(kept), receipt, time);
+            return giveBackPrice(price, scale.price(kept), receipt, leased, time);
         }
         long unpaid =
                 Math.max(scale.price(tokens + kept) - BucketConversion.maxGain(receipt, this, time.nanoTime()), 0);
-        return giveBackPrice(Math.min(unpaid, price), 0, null, time);
+        return giveBackPrice(Math.min(unpaid, price), 0, null, leased, time);
     }
 
     /**
@@ -265,7 +274,8 @@ final class BucketState {
         return scale.nanosUntil(after - scale.full(), nanos);
     }
 
-    private synchronized boolean giveBackPrice(long price, long kept, @Nullable Receipt receipt, TimeSource time) {
+    private synchronized boolean giveBackPrice(
+            long price, long kept, @Nullable Receipt receipt, long leased, TimeSource time) {
         while (true) {
             long seen = fullAt;
             // The clock is read after fullAt: by an older clock, takes at later moments would look like a debt.
@@ -283,8 +293,8 @@ final class BucketState {
                 back = Backlog.returnable(
                         price, kept, receipt.due(), inDebt ? 0 : receipt.before() - returned, inDebt ? last : now);
             }
-            if (back == 0
-                    || pullNearer(seen, Math.min(back, seen - now), inDebt && back < price + kept ? last : null)) {
+            long pulled = Math.min(back, seen - now - leased);
+            if (pulled <= 0 || pullNearer(seen, pulled, inDebt && back < price + kept ? last : null)) {
                 return true;
             }
         }

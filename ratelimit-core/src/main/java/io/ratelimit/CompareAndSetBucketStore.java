@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A call reads its buckets, counts, and writes those that changed. If another call wrote first, it does so again, as
  * long as there is time. A denied call writes nothing, unless the bucket's spec has changed.
  */
-public abstract class CompareAndSetBucketStore implements BucketStore {
+public abstract class CompareAndSetBucketStore implements LeasingBucketStore {
 
     private final Duration timeout;
 
@@ -94,29 +94,49 @@ public abstract class CompareAndSetBucketStore implements BucketStore {
 
     @Override
     public final Decision take(List<Charge> charges) {
-        return take(charges, false);
+        return take(charges, false, List.of());
+    }
+
+    @Override
+    public final Decision take(List<Charge> charges, List<LeaseRequest> leases) {
+        return take(charges, false, leases);
     }
 
     @Override
     public final Decision reserve(List<Charge> charges) {
-        return take(charges, true);
+        return take(charges, true, List.of());
     }
 
-    private Decision take(List<Charge> charges, boolean ahead) {
-        return charges.isEmpty() ? Decision.of(List.of()) : transact(charges, buckets -> take(charges, ahead, buckets));
+    private Decision take(List<Charge> charges, boolean ahead, List<LeaseRequest> leases) {
+        return charges.isEmpty()
+                ? Decision.of(List.of())
+                : transact(charges, buckets -> take(charges, ahead, leases, buckets));
     }
 
-    private static Result<Decision> take(List<Charge> charges, boolean ahead, Buckets buckets) {
+    private static Result<Decision> take(
+            List<Charge> charges, boolean ahead, List<LeaseRequest> leases, Buckets buckets) {
         List<Answer> answers = new ArrayList<>(charges.size());
         for (int i = 0; i < charges.size(); i++) {
             Charge charge = charges.get(i);
-            Answer answer = buckets.of(charge).under(charge.spec()).take(charge, maxWaitNanos(charge, ahead));
+            Grant grant = buckets.lease(find(leases, charge), charge.cost());
+            StoredBucket bucket = buckets.of(charge).under(charge.spec());
+            Answer answer =
+                    grant == null ? bucket.take(charge, maxWaitNanos(charge, ahead)) : bucket.takeLeased(charge, grant);
             if (!answer.allowed()) {
                 return denied(charges, i, answer, ahead, buckets.untouched());
             }
             answers.add(answer);
         }
         return new Result<>(Decision.of(answers), buckets);
+    }
+
+    private static @Nullable LeaseRequest find(List<LeaseRequest> leases, Charge charge) {
+        for (int i = 0; i < leases.size(); i++) {
+            if (leases.get(i).charge() == charge) {
+                return leases.get(i);
+            }
+        }
+        return null;
     }
 
     /** Peeks at the buckets beside the one that denied, so that the decision names every bucket that is short. */
@@ -139,6 +159,16 @@ public abstract class CompareAndSetBucketStore implements BucketStore {
 
     private static long maxWaitNanos(Charge charge, boolean ahead) {
         return ahead ? charge.maxWait().toNanos() : 0;
+    }
+
+    @Override
+    public final BucketSnapshot lease(LeaseRequest lease) {
+        Charge charge = lease.charge();
+        return transact(List.of(charge), buckets -> {
+            boolean leased = buckets.lease(lease, 0) != null;
+            BucketSnapshot after = buckets.of(charge).snapshot(charge.spec());
+            return new Result<>(after, leased ? buckets : buckets.untouched());
+        });
     }
 
     /** Gives back the last answer first: if two takes are from one bucket, the second depends on the first. */
@@ -191,6 +221,7 @@ public abstract class CompareAndSetBucketStore implements BucketStore {
     private static final class Buckets {
 
         private final Map<BucketName, StoredBucket> used = new LinkedHashMap<>();
+        private final Map<LeaseRequest, Grant> grants = new LinkedHashMap<>(0);
         private final List<BucketName> names;
         private final Reading reading;
 
@@ -205,6 +236,18 @@ public abstract class CompareAndSetBucketStore implements BucketStore {
                     name,
                     unused -> new StoredBucket(
                             reading.values.get(names.indexOf(name)), charge.spec(), reading.epochMicros));
+        }
+
+        /** Takes a lease with the tokens of a charge. Returns null if nothing was taken. */
+        @Nullable
+        Grant lease(@Nullable LeaseRequest request, long cost) {
+            Grant grant = request == null
+                    ? null
+                    : of(request.charge()).under(request.charge().spec()).lease(request, cost);
+            if (request != null && grant != null) {
+                grants.put(request, grant);
+            }
+            return grant;
         }
 
         /** Returns the same buckets as they were read. */
@@ -232,6 +275,7 @@ public abstract class CompareAndSetBucketStore implements BucketStore {
             Result<T> result = work.apply(new Buckets(names, read(names)));
             List<Change> changes = result.buckets.changes();
             if (changes.isEmpty() || compareAndSet(changes)) {
+                result.buckets.grants.forEach(LeaseRequest::grant);
                 return result.value;
             }
             took = System.nanoTime() - began;

@@ -2,6 +2,8 @@ package io.ratelimit;
 
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.LeasingBucketStore.Grant;
+import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.Take.Receipt;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -30,6 +32,8 @@ final class StoredBucket {
      */
 
     private static final byte VERSION = (byte) 0xB2;
+    private static final int HAS_ORIGIN = 1;
+    private static final int HAS_LEASES = 2;
     private static final long MINUTE_MICROS = 60_000_000;
     private static final long MAX_MICROS = Long.MAX_VALUE / 2_000;
     private static final Duration SLACK = Duration.ofSeconds(1);
@@ -41,6 +45,10 @@ final class StoredBucket {
     private long count;
     private long movedBack;
     private BucketState state;
+
+    /** The leases that are out; null for none. */
+    private @Nullable StoredLeases leases;
+
     private final long fullAtBefore;
     private final long countBefore;
 
@@ -77,19 +85,27 @@ final class StoredBucket {
 
     private BucketState read(DataInputStream in) throws IOException {
         byte version = in.readByte();
-        boolean hasOrigin = in.readBoolean();
+        byte parts = in.readByte();
         atMicros = in.readLong();
         count = in.readLong();
         BucketState own = readState(in);
         Backlog backlog = own.backlog();
-        if (hasOrigin) {
+        if ((parts & HAS_ORIGIN) != 0) {
             BucketState before = readState(in);
             backlog =
                     backlog.with(new BucketConversion(before.scale(), before.fullAt(), before.backlog(), own.fullAt()));
         }
         BucketState read = new BucketState(own.scale(), own.fullAt(), readNumber(in), backlog);
         keptUntilMicros = readNumber(in);
-        if (version != VERSION || in.available() > 0 || atMicros < 0 || atMicros > MAX_MICROS) {
+        if ((parts & HAS_LEASES) != 0) {
+            leases = new StoredLeases(own.fullAt() - readNumber(in), readNumber(in));
+        }
+        if (version != VERSION
+                || parts < 0
+                || parts > HAS_ORIGIN + HAS_LEASES
+                || in.available() > 0
+                || atMicros < 0
+                || atMicros > MAX_MICROS) {
             throw new IOException("the value has another form");
         }
         return read;
@@ -124,8 +140,9 @@ final class StoredBucket {
     private void write(DataOutputStream out) throws IOException {
         BucketConversion origin = state.backlog().origin();
         origin = origin != null && origin.convertedTo() == state.fullAt() ? origin : null;
+        boolean leased = leasedTicks() > 0;
         out.writeByte(VERSION);
-        out.writeBoolean(origin != null);
+        out.writeByte((origin != null ? HAS_ORIGIN : 0) + (leased ? HAS_LEASES : 0));
         out.writeLong(atMicros);
         out.writeLong(count);
         write(out, state.scale(), state.fullAt(), state.backlog(), origin != null);
@@ -134,6 +151,10 @@ final class StoredBucket {
         }
         writeNumber(out, state.returned());
         writeNumber(out, keptUntilMicros > atMicros ? keptUntilMicros : 0);
+        if (leases != null && leased) {
+            writeNumber(out, state.fullAt() - leases.fullAt());
+            writeNumber(out, leases.endMicros());
+        }
     }
 
     private void write(DataOutputStream out, TickScale scale, long fullAt, Backlog backlog, boolean hasOrigin)
@@ -204,11 +225,21 @@ final class StoredBucket {
                 state.fullAt() - movedBack,
                 state.returned(),
                 state.backlog().movedBack(movedBack));
+        leases = leases == null ? null : leases.movedBack(movedBack, atMicros, moment);
         atMicros = moment;
     }
 
     private long nanos() {
         return 1_000 * atMicros;
+    }
+
+    TickScale scale() {
+        return state.scale();
+    }
+
+    /** Returns the ticks missing from a full bucket. */
+    long missing() {
+        return state.missing(nanos());
     }
 
     /** Returns the time for which the bucket's value is needed: until it is full for any call. */
@@ -244,16 +275,69 @@ final class StoredBucket {
                     ? origin.scale().base()
                     : TickScale.ofEpoch(spec);
             keptUntilMicros = Math.max(keptUntilMicros, atMicros + (nanosToKeep() + 999) / 1_000);
-            state = state.convertTo(other, this::nanos);
+            BucketState before = leases == null ? state : leases.promisedIn(state, nanos());
+            state = before.convertTo(other, this::nanos);
+            leases = null;
             count = ThreadLocalRandom.current().nextLong();
         }
         return this;
     }
 
+    /** Returns the ticks that the bucket is missing because of leases. */
+    private long leasedTicks() {
+        return leases == null ? 0 : leases.missing(state.scale().at(nanos()));
+    }
+
+    /**
+     * Takes as many tokens as are requested ahead of their use, or fewer: at most half of those that are left, so that the
+     * last ones can be taken one by one. A lease is no promise to a call that waits. While one waits, nothing is leased.
+     *
+     * @param cost the tokens that the present call uses of them
+     * @return null if nothing was taken, because no more than the cost can be leased
+     */
+    @Nullable
+    Grant lease(LeaseRequest request, long cost) {
+        TickScale scale = state.scale();
+        long micros = (request.charge().policy().lease().toNanos() + 999) / 1_000;
+        long now = scale.at(nanos());
+        long promised = state.backlog().lastPromise(state.fullAt(), scale.full());
+        if (scale.advance(nanos()) > 0 || promised - now > 0) {
+            return null;
+        }
+        long held = scale.at(nanos() + 1_000 * micros) - now;
+        long missing = Math.max(missing(), held);
+        long tokens = Math.min(request.maxTokens(), (scale.full() - missing) / 2 / scale.price(1));
+        if (tokens <= cost) {
+            return null;
+        }
+        long ticks = scale.price(tokens);
+        StoredLeases earlier = leases == null ? new StoredLeases(now, 0) : leases;
+        leases = earlier.with(now, held, ticks, atMicros + micros);
+        state = new BucketState(
+                scale, now + missing + ticks, state.returned(), state.backlog().withoutOrigin());
+        long before = missing + ticks + state.returned() - leasedTicks();
+        long name = count;
+        return new Grant(
+                tokens,
+                BucketSnapshot.of(scale, missing + ticks, nanosToCountFrom()),
+                clockMicros,
+                part -> new StoredReceipt(name, now, before - scale.price(part)));
+    }
+
+    /** Returns the answer to a charge whose tokens were taken with a lease. The others of the lease are still available. */
+    Answer takeLeased(Charge charge, Grant grant) {
+        TickScale scale = state.scale();
+        long notUsed = scale.price(grant.tokens()) - scale.price(charge.cost());
+        return taken(charge, missing() - notUsed, 0, state.returned() - leasedTicks());
+    }
+
     /** Takes tokens as {@link BucketState#take(long, long, long)} does. */
     Answer take(Charge charge, long maxWaitNanos) {
-        long returned = state.returned();
-        long taken = state.take(charge.cost(), nanos(), maxWaitNanos);
+        long returned = state.returned() - leasedTicks();
+        return taken(charge, state.take(charge.cost(), nanos(), maxWaitNanos), maxWaitNanos, returned);
+    }
+
+    private Answer taken(Charge charge, long taken, long maxWaitNanos, long returned) {
         Receipt receipt = taken < 0 ? null : Receipt.of(state, charge.cost(), taken, nanos(), returned);
         StoredReceipt note = receipt == null ? null : new StoredReceipt(count, receipt.due(), receipt.before());
         return answer(charge, taken, maxWaitNanos, note);
@@ -283,10 +367,11 @@ final class StoredBucket {
     /** Puts the tokens of a take back, without those that are kept; none of another count. */
     void giveBack(Answer taken, long kept) {
         long tokens = taken.charge().cost() - kept;
+        long leased = leasedTicks();
         if (!(taken.receipt() instanceof StoredReceipt note)) {
-            state.giveBack(tokens, kept, null, this::nanos);
+            state.giveBack(tokens, kept, null, leased, this::nanos);
         } else if (note.count == count) {
-            state.giveBack(tokens, kept, new Receipt(state, note.due - movedBack, note.before), this::nanos);
+            state.giveBack(tokens, kept, new Receipt(state, note.due - movedBack, note.before), leased, this::nanos);
         }
     }
 
@@ -298,11 +383,12 @@ final class StoredBucket {
     /** Makes this bucket a full one that has no value. */
     void reset() {
         keptUntilMicros = 0;
+        leases = null;
         state = full(state.scale().spec());
     }
 
     BucketSnapshot snapshot(BucketSpec spec) {
-        TickScale scale = under(spec).state.scale();
-        return BucketSnapshot.of(scale, state.missing(nanos()), nanosToCountFrom());
+        TickScale scale = under(spec).scale();
+        return BucketSnapshot.of(scale, missing(), nanosToCountFrom());
     }
 }

@@ -10,16 +10,23 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Values in a map. They expire by the clock that is passed, in microseconds. Thread-safe. */
-final class MapBucketStore extends CompareAndSetBucketStore {
+public final class MapBucketStore extends CompareAndSetBucketStore {
 
     private record Entry(byte[] value, long expiresMicros) {}
 
     private final Map<BucketName, Entry> entries = new HashMap<>();
     private final LongSupplier clock;
+    private final Duration slack;
 
     MapBucketStore(LongSupplier epochMicros) {
+        this(epochMicros, Duration.ZERO);
+    }
+
+    /** @param slack the time for which expired values are kept */
+    public MapBucketStore(LongSupplier epochMicros, Duration slack) {
         super(Duration.ofSeconds(10));
         this.clock = epochMicros;
+        this.slack = slack;
     }
 
     @Override
@@ -43,7 +50,7 @@ final class MapBucketStore extends CompareAndSetBucketStore {
             } else {
                 entries.put(
                         change.bucket(),
-                        new Entry(after, now + change.timeToLive().toNanos() / 1_000));
+                        new Entry(after, now + change.timeToLive().plus(slack).toNanos() / 1_000));
             }
         }
         return true;
@@ -55,12 +62,16 @@ final class MapBucketStore extends CompareAndSetBucketStore {
     }
 
     /** Returns the value of a charge's bucket, or null. */
-    synchronized byte @Nullable [] value(Charge charge) {
+    public synchronized byte @Nullable [] value(Charge charge) {
         return value(BucketName.of(charge), clock.getAsLong());
     }
 
-    /** Sets the value of a charge's bucket. */
-    synchronized void setValue(Charge charge, byte[] value) {
-        entries.put(BucketName.of(charge), new Entry(value, Long.MAX_VALUE));
+    /** Sets the value of a charge's bucket; null for none. */
+    public synchronized void setValue(Charge charge, byte @Nullable [] value) {
+        if (value == null) {
+            entries.remove(BucketName.of(charge));
+        } else {
+            entries.put(BucketName.of(charge), new Entry(value, Long.MAX_VALUE));
+        }
     }
 }

@@ -6,6 +6,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.CompareAndSetBucketStore;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.jdbc.BucketTable.Write;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
@@ -21,7 +22,7 @@ import java.util.function.LongSupplier;
  * one deadline. A call throws a {@link BackendException} if the database fails or is late: nothing is decided then, but
  * tokens may have been taken, and it isn't repeated. Thread-safe.
  */
-final class JdbcBucketStore implements Deadline.Bounded {
+final class JdbcBucketStore implements Deadline.Bounded, LeasingBucketStore {
 
     /** Stands for the time of the database, where tests pass a time of their own. */
     static final long SERVER_TIME = -1;
@@ -60,6 +61,16 @@ final class JdbcBucketStore implements Deadline.Bounded {
     @Override
     public Decision take(List<Charge> charges) {
         return call(rows -> rows.take(charges));
+    }
+
+    @Override
+    public Decision take(List<Charge> charges, List<LeaseRequest> leases) {
+        return call(rows -> rows.take(charges, leases));
+    }
+
+    @Override
+    public BucketSnapshot lease(LeaseRequest lease) {
+        return call(rows -> rows.lease(lease));
     }
 
     @Override

@@ -6,7 +6,6 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
-import io.ratelimit.remote.Storage;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
@@ -16,7 +15,7 @@ import javax.sql.DataSource;
  * A table of a database as the place of an application's buckets: the bucket store and the connections that it needs.
  * Thread-safe.
  */
-public final class JdbcStorage implements Storage {
+public final class JdbcStorage implements AutoCloseable {
 
     private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
     private static final Duration START_TIMEOUT = Duration.ofSeconds(3);
@@ -94,12 +93,12 @@ public final class JdbcStorage implements Storage {
         this.janitor = new Janitor(source, table);
     }
 
-    @Override
+    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} if the database fails. */
     public BucketStore store() {
         return store;
     }
 
-    @Override
+    /** Returns the changes of limits for all instances. */
     public ChangeBoard changes() {
         return changes;
     }
@@ -111,7 +110,6 @@ public final class JdbcStorage implements Storage {
      * @throws MissingTableException if the table is missing and isn't created
      * @throws BackendException if the database fails
      */
-    @Override
     public void selfTest() {
         Deadline.Call call = Deadline.Call.within(START_TIMEOUT, JdbcFailures::of);
         janitor.start();
@@ -142,12 +140,12 @@ public final class JdbcStorage implements Storage {
         }
     }
 
-    @Override
+    /** Makes connections possible again after {@link #stop}. None is open yet. */
     public void start() {
         connections.start();
     }
 
-    @Override
+    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
     public void stop() {
         janitor.stop();
         connections.stop();

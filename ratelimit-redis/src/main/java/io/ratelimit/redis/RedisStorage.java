@@ -9,7 +9,6 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
-import io.ratelimit.remote.Storage;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -20,7 +19,7 @@ import java.util.stream.Stream;
  * The Redis of an application as the place of its buckets: the bucket store and the connections that it needs.
  * Thread-safe.
  */
-public final class RedisStorage implements Storage {
+public final class RedisStorage implements AutoCloseable {
 
     private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
     private static final int WARM_UPS = 3;
@@ -76,12 +75,12 @@ public final class RedisStorage implements Storage {
                 .orElseThrow();
     }
 
-    @Override
+    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} when Redis fails. */
     public BucketStore store() {
         return store;
     }
 
-    @Override
+    /** Returns the changes of limits for all instances. */
     public ChangeBoard changes() {
         return changes;
     }
@@ -91,7 +90,6 @@ public final class RedisStorage implements Storage {
      *
      * @throws BackendException if Redis fails
      */
-    @Override
     public void selfTest() {
         Deadline.Call call = startCall();
         call.await(connections.connect());
@@ -155,12 +153,12 @@ public final class RedisStorage implements Storage {
         }
     }
 
-    @Override
+    /** Makes connections possible again after {@link #stop}. None is open yet. */
     public void start() {
         connections.start();
     }
 
-    @Override
+    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
     public void stop() {
         connections.stop();
     }

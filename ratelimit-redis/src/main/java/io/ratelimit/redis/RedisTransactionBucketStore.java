@@ -13,6 +13,7 @@ import io.ratelimit.CompareAndSetBucketStore;
 import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.nio.charset.StandardCharsets;
@@ -29,7 +30,7 @@ import java.util.function.LongSupplier;
  * deadline, and then fails. The values have another form than those of {@link RedisScriptBucketStore}, and keys
  * of their own. Thread-safe.
  */
-final class RedisTransactionBucketStore extends RedisBucketStore {
+final class RedisTransactionBucketStore extends RedisBucketStore implements LeasingBucketStore {
 
     private final DedicatedConnections connections;
     private final RedisKeys keys;
@@ -55,6 +56,16 @@ final class RedisTransactionBucketStore extends RedisBucketStore {
     @Override
     Decision take(List<Charge> charges, Timing timing, Deadline.Call call) {
         return with(call, redis -> timing == Timing.AHEAD ? redis.reserve(charges) : redis.take(charges));
+    }
+
+    @Override
+    public Decision take(List<Charge> charges, List<LeaseRequest> leases) {
+        return call(call -> with(call, redis -> redis.take(charges, leases)));
+    }
+
+    @Override
+    public BucketSnapshot lease(LeaseRequest lease) {
+        return call(call -> with(call, redis -> redis.lease(lease)));
     }
 
     @Override

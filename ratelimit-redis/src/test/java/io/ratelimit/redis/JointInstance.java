@@ -8,6 +8,7 @@ import io.ratelimit.redis.JointHistory.Event;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
+import io.ratelimit.remote.lease.ObservedStore;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.EnumMap;

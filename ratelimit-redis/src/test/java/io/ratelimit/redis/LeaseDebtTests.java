@@ -14,6 +14,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.lease.ObservedStore;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.List;
@@ -35,7 +36,7 @@ class LeaseDebtTests {
     private final AtomicLong micros = new AtomicLong(1_795_000_000_000_000L);
     private final ManualTimeSource time = new ManualTimeSource();
     private final RedisKeys keys = TestRedis.keys();
-    private final ObservedStore redis = new ObservedStore(keys, micros::get);
+    private final ObservedStore redis = new ObservedStore(new RedisPlace(keys).store(micros::get));
     private final Queue<Runnable> renewals = new ArrayDeque<>();
     private boolean hold;
     private final FailoverBucketStore store = new FailoverBucketStore(

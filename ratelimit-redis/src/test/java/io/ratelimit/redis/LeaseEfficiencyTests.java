@@ -10,6 +10,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.lease.ObservedStore;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -49,7 +50,7 @@ class LeaseEfficiencyTests {
             charge = Charge.of(ThrottlePolicy.of("api", BucketSpec.of(rate)).withLease(lease), "", 1);
             RedisKeys keys = TestRedis.keys();
             redis = IntStream.range(0, count)
-                    .mapToObj(i -> new ObservedStore(keys, micros::get))
+                    .mapToObj(i -> new ObservedStore(new RedisPlace(keys).store(micros::get)))
                     .toList();
             stores = redis.stream().map(this::store).toList();
         }

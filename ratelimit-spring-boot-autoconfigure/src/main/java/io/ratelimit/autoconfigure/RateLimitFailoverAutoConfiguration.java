@@ -2,6 +2,7 @@ package io.ratelimit.autoconfigure;
 
 import io.ratelimit.Backend;
 import io.ratelimit.BucketStore;
+import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.TimeSource;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitConfigurationException;
@@ -10,7 +11,6 @@ import io.ratelimit.policy.RateLimitProperties;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
-import io.ratelimit.remote.lease.LeasingBucketStore;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
@@ -67,8 +67,8 @@ public final class RateLimitFailoverAutoConfiguration {
     @Bean
     Deadline rateLimitDeadline(ConfiguredPolicies policies, TimeSource time) {
         return IN_SERVLETS
-                ? new Deadline(time, policies.sharedBackend().timeout(), DeadlineFilter::bound)
-                : new Deadline(time, policies.sharedBackend().timeout());
+                ? new Deadline(time, policies.timeout(), DeadlineFilter::bound)
+                : new Deadline(time, policies.timeout());
     }
 
     /** The application's own bucket store. */
@@ -97,7 +97,13 @@ public final class RateLimitFailoverAutoConfiguration {
                 TimeSource time,
                 Deadline deadline) {
             rejectLeases(store, properties);
-            return SharedBackend.failover(nameOf(store), store, policies, time, deadline);
+            return new FailoverBucketStore(
+                    nameOf(store),
+                    store,
+                    BucketStore.local(time),
+                    policies.localShare(),
+                    policies::failureRule,
+                    deadline);
         }
 
         /** Rejects a property that would have no effect. */

@@ -5,7 +5,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
-import io.ratelimit.remote.lease.LeasingBucketStore.Grant;
+import io.ratelimit.LeasingBucketStore.Grant;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;

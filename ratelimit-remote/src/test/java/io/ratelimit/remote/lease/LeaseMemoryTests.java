@@ -8,6 +8,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.ChildProcess;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import java.io.IOException;

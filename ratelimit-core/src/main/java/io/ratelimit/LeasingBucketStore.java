@@ -1,10 +1,5 @@
-package io.ratelimit.remote.lease;
+package io.ratelimit;
 
-import io.ratelimit.BackendException;
-import io.ratelimit.BucketSnapshot;
-import io.ratelimit.BucketStore;
-import io.ratelimit.Charge;
-import io.ratelimit.Decision;
 import java.util.List;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A bucket store from which this process can lease tokens: the process takes more tokens than a call costs, and decides
  * later calls by itself. A token of a lease may be used from the start of the call of the store until the policy's
- * {@link io.ratelimit.ThrottlePolicy#lease} has passed. The store counts the token so that it is within the limit at
+ * {@link ThrottlePolicy#lease} has passed. The store counts the token so that it is within the limit at
  * each moment of that time.
  */
 public interface LeasingBucketStore extends BucketStore {
@@ -74,7 +69,7 @@ public interface LeasingBucketStore extends BucketStore {
      * @param tokens the tokens taken, with those of the charge if the charge was taken
      * @param bucket the bucket after the take
      * @param micros the moment of the take on the clock of the backend, in microseconds
-     * @param receipts returns the {@linkplain io.ratelimit.Decision.Answer#receipt receipt} for a number of leased tokens
+     * @param receipts returns the {@linkplain Decision.Answer#receipt receipt} for a number of leased tokens
      */
     record Grant(long tokens, BucketSnapshot bucket, long micros, LongFunction<Object> receipts) {}
 }

@@ -1,41 +1,33 @@
-package io.ratelimit.redis;
+package io.ratelimit.remote.lease;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
-import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
-import io.ratelimit.remote.lease.LeasingBucketStore;
-import java.time.Duration;
+import io.ratelimit.LeasingBucketStore;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import java.util.function.LongSupplier;
 
-/** A store in the Redis of all tests, whose calls are counted and can be made to fail. For one thread. */
-final class ObservedStore implements LeasingBucketStore {
+/** A remote store whose calls are counted and can be made to fail. For one thread. */
+public final class ObservedStore implements LeasingBucketStore {
 
-    private final BucketStore redis;
-    final List<Long> asked = new ArrayList<>();
-    int calls;
-    /** True if Redis is to execute the next call and its reply is to be lost. */
-    boolean loseNext;
-    /** True if no call is to reach Redis. */
-    boolean down;
-    /** Runs between Redis's reply and its arrival. */
-    Runnable onTheWay = () -> {};
+    private final LeasingBucketStore store;
+    public final List<Long> asked = new ArrayList<>();
+    public int calls;
+    /** True if the store is to execute the next call and its reply is to be lost. */
+    public boolean loseNext;
+    /** True if no call is to reach the store. */
+    public boolean down;
+    /** Runs between the store's reply and its arrival. */
+    public Runnable onTheWay = () -> {};
 
-    /** Receives each decision of Redis, also if its reply is lost. */
-    Consumer<Decision> decided = decision -> {};
+    /** Receives each decision of the store, also if its reply is lost. */
+    public Consumer<Decision> decided = decision -> {};
 
-    ObservedStore(RedisKeys keys, LongSupplier micros) {
-        this(TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), false, micros));
-    }
-
-    /** @param redis any store; leases need one of scripts */
-    ObservedStore(BucketStore redis) {
-        this.redis = redis;
+    public ObservedStore(LeasingBucketStore store) {
+        this.store = store;
     }
 
     private Decision end(Decision decision) {
@@ -63,20 +55,19 @@ final class ObservedStore implements LeasingBucketStore {
     @Override
     public Decision take(List<Charge> charges) {
         begin();
-        return end(redis.take(charges));
+        return end(store.take(charges));
     }
 
     @Override
     public Decision take(List<Charge> charges, List<LeaseRequest> leases) {
         begin();
-        return end(((LeasingBucketStore) redis)
-                .take(charges, leases.stream().map(this::seen).toList()));
+        return end(store.take(charges, leases.stream().map(this::seen).toList()));
     }
 
     @Override
     public BucketSnapshot lease(LeaseRequest lease) {
         begin();
-        BucketSnapshot after = ((LeasingBucketStore) redis).lease(seen(lease));
+        BucketSnapshot after = store.lease(seen(lease));
         end();
         return after;
     }
@@ -90,29 +81,29 @@ final class ObservedStore implements LeasingBucketStore {
     @Override
     public Decision reserve(List<Charge> charges) {
         begin();
-        return end(redis.reserve(charges));
+        return end(store.reserve(charges));
     }
 
     @Override
     public void giveBack(List<Answer> taken) {
         begin();
-        redis.giveBack(taken);
+        store.giveBack(taken);
     }
 
     @Override
     public boolean settle(Answer taken, long cost) {
         begin();
-        return redis.settle(taken, cost);
+        return store.settle(taken, cost);
     }
 
     @Override
     public BucketSnapshot snapshot(Charge charge) {
-        return redis.snapshot(charge);
+        return store.snapshot(charge);
     }
 
     @Override
     public void reset(Charge charge) {
         begin();
-        redis.reset(charge);
+        store.reset(charge);
     }
 }

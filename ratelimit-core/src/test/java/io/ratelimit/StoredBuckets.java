@@ -1,0 +1,27 @@
+package io.ratelimit;
+
+import org.jspecify.annotations.Nullable;
+
+/** A look at the values of a {@link CompareAndSetBucketStore}, for tests of other modules. */
+public final class StoredBuckets {
+
+    private StoredBuckets() {}
+
+    /** Returns the spec of a value. */
+    public static BucketSpec spec(byte[] value) {
+        return new StoredBucket(value, BucketSpec.of("1/s"), 0).scale().spec();
+    }
+
+    /** Returns the ticks that the bucket of a value is missing, those of a full one, and those of a token. */
+    public static long[] missing(byte @Nullable [] value, BucketSpec byDefault, long micros) {
+        StoredBucket bucket = new StoredBucket(value, byDefault, micros);
+        return new long[] {
+            bucket.missing(), bucket.scale().full(), bucket.scale().price(1)
+        };
+    }
+
+    /** Returns the ticks of a token under a spec. */
+    public static long perToken(BucketSpec spec) {
+        return TickScale.ofEpoch(spec).price(1);
+    }
+}
