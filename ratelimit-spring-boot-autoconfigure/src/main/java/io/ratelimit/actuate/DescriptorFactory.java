@@ -72,10 +72,7 @@ record DescriptorFactory(
                 limit(policy, policy.spec(), null),
                 tiers,
                 scope(policy),
-                OutageDescriptor.of(
-                        throttlers.get(policy.name()),
-                        policies.failureRule(policy),
-                        policies.sharedBackend().localShare()),
+                OutageDescriptor.of(throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare()),
                 lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),

@@ -67,9 +67,7 @@ public final class RateLimitDashboardAutoConfiguration {
                 deniedKeys,
                 backend.getIfAvailable(),
                 throttler -> OutageDescriptor.of(
-                        throttler,
-                        policies.failureRule(throttler.policy()),
-                        policies.sharedBackend().localShare()));
+                        throttler, policies.failureRule(throttler.policy()), policies.localShare()));
         DemandListener listener = demand.getIfAvailable();
         return new RateLimitDashboard(
                 reader,

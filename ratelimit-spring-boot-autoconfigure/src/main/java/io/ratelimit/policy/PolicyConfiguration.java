@@ -2,10 +2,10 @@ package io.ratelimit.policy;
 
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.policy.BackendProperties.Jdbc;
-import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
+import io.ratelimit.policy.RateLimitProperties.Jdbc;
+import io.ratelimit.policy.RateLimitProperties.Redis;
 import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -46,8 +46,8 @@ public class PolicyConfiguration {
 
     @Bean
     @ConfigurationPropertiesBinding
-    static PropertyBinding rateLimitPropertyBinding() {
-        return new PropertyBinding();
+    static ScalarConverter rateLimitScalarConverter() {
+        return new ScalarConverter();
     }
 
     @Bean(ConfiguredPolicies.BEAN_NAME)
@@ -70,12 +70,12 @@ public class PolicyConfiguration {
     }
 
     static void check(Redis redis) {
-        check("redis", "Redis", redis);
+        check("redis", "Redis", redis.timeout(), redis.localShare(), redis.keyPrefix(), redis.keySecret());
     }
 
     /** @throws InvalidConfigurationPropertyValueException if a value can't be used */
     static void check(Jdbc jdbc) {
-        check("jdbc", "the database", jdbc);
+        check("jdbc", "the database", jdbc.timeout(), jdbc.localShare(), jdbc.keyPrefix(), jdbc.keySecret());
         check(
                 jdbc.poolSize() >= 1 && jdbc.poolSize() <= MAX_CONNECTIONS,
                 "jdbc.pool-size",
@@ -88,9 +88,13 @@ public class PolicyConfiguration {
                 "must be a name of letters, digits and underscores, with a schema before a dot if it has one");
     }
 
-    private static void check(String backend, String place, BackendProperties properties) {
-        Duration timeout = properties.timeout();
-        double localShare = properties.localShare();
+    private static void check(
+            String backend,
+            String place,
+            Duration timeout,
+            double localShare,
+            @Nullable String keyPrefix,
+            @Nullable String keySecret) {
         check(
                 timeout.compareTo(Duration.ofMillis(1)) >= 0 && timeout.compareTo(MAX_TIMEOUT) <= 0,
                 backend + ".timeout",
@@ -103,14 +107,14 @@ public class PolicyConfiguration {
                 localShare,
                 "must be above 0 and at most 1, but was " + localShare + ": set 0.25 for four instances");
         check(
-                !isBlank(properties.keyPrefix()),
+                !isBlank(keyPrefix),
                 backend + ".key-prefix",
-                properties.keyPrefix(),
+                keyPrefix,
                 "must not be blank: remove it to use the name of the application");
         check(
-                !isBlank(properties.keySecret()),
+                !isBlank(keySecret),
                 backend + ".key-secret",
-                properties.keySecret(),
+                keySecret,
                 "must not be blank, because it would hide nothing: remove it to use none");
     }
 

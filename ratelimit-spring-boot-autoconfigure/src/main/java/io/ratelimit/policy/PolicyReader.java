@@ -9,7 +9,6 @@ import io.ratelimit.RetryJitter;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart;
 import io.ratelimit.key.RequestCost;
-import io.ratelimit.policy.BackendProperties.Redis.Strategy;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
@@ -303,30 +302,20 @@ final class PolicyReader {
             return policy;
         }
         BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
-        if (backend == BackendKind.JDBC) {
+        if (backend != BackendKind.REDIS && backend != BackendKind.JDBC) {
             throw wrongLease(
-                    "takes tokens from Redis ahead, but the buckets of the policy are in a database",
-                    "set '" + property + ".backend: redis'");
-        }
-        if (backend != BackendKind.REDIS) {
-            throw wrongLease(
-                    "takes tokens from Redis ahead, but the buckets of the policy are in memory",
-                    "set '" + property + ".backend: redis'");
-        }
-        if (application.redis().strategy() == Strategy.TRANSACTION) {
-            throw wrongLease(
-                    "needs a script in Redis, but 'ratelimit.redis.strategy' is 'transaction'",
-                    "set 'ratelimit.redis.strategy: script'");
+                    "takes tokens from Redis or a database ahead, but the buckets of the policy are in memory",
+                    "set '" + property + ".backend' to redis or jdbc");
         }
         if (policy.spec().refill() == Refill.CALENDAR) {
             throw wrongLease(
-                    "lasts for a time of Redis's clock, but with 'refill: calendar' buckets count by days, weeks or months",
+                    "lasts for a time of the backend's clock, but with 'refill: calendar' buckets count by days, weeks or months",
                     "set another '" + property + ".refill'");
         }
         if (!policy.maxWait().isZero()) {
             throw wrongLease(
                     "lets an instance decide requests by itself, but requests of the policy may wait, in the order"
-                            + " in which they reach Redis",
+                            + " in which they reach the backend",
                     "remove '" + property + ".max-wait'");
         }
         Stream.concat(Stream.of(policy.spec()), policy.tiers().values().stream())

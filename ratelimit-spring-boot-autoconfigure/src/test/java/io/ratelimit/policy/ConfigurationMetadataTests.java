@@ -3,13 +3,13 @@ package io.ratelimit.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.policy.BackendProperties.Jdbc;
-import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.policy.RateLimitProperties.Demand;
 import io.ratelimit.policy.RateLimitProperties.Filter;
+import io.ratelimit.policy.RateLimitProperties.Jdbc;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RateLimitProperties.Redis;
 import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.io.IOException;
 import java.io.InputStream;
@@ -359,8 +359,8 @@ class ConfigurationMetadataTests {
         "configuration.md, ….tiers.NAME.,            RateLimitProperties$Tier",
         "configuration.md, ….overrides[0].,          RateLimitProperties$OverrideEntry",
         "proxy.md,         ratelimit.client-ip.,     RateLimitProperties$ClientAddress",
-        "redis.md,         ratelimit.redis.,         BackendProperties$Redis",
-        "database.md,      ratelimit.jdbc.,          BackendProperties$Jdbc"
+        "redis.md,         ratelimit.redis.,         RateLimitProperties$Redis",
+        "database.md,      ratelimit.jdbc.,          RateLimitProperties$Jdbc"
     })
     void theTablesOfTheDocumentationHaveTheTextsOfTheEditors(String page, String prefix, String type)
             throws ClassNotFoundException {
@@ -400,7 +400,7 @@ class ConfigurationMetadataTests {
 
     /** Returns the texts of the components by their names, from the Javadoc of the record. */
     private static Map<String, String> textsOfComponents(Class<?> type) {
-        String before = source(type).split(" record " + type.getSimpleName() + "\\(")[0];
+        String before = source(type).split("public record " + type.getSimpleName() + "\\(")[0];
         return texts(
                 "@param (?<name>\\w+)\\s(?<text>.*?)(?=@param|\\*/)", before.substring(before.lastIndexOf("/**\n")));
     }

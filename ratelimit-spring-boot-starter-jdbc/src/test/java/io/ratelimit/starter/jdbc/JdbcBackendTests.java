@@ -126,6 +126,29 @@ class JdbcBackendTests {
         }
     }
 
+    /** The row lacks the tokens that come back within the lease, so a burst is smaller by them. */
+    @ParameterizedTest
+    @EnumSource
+    void instancesWithLeasesShareALimitAndNeverGrantMore(Database database) {
+        String yaml = """
+                ratelimit:
+                  backend: jdbc
+                  jdbc: { table: %s, initialize-schema: always, timeout: 5s }
+                  policies:
+                    hot: { rate: 400/1d, lease: 1m }
+                """.formatted(TestDatabase.newTable());
+        try (JdbcApplication one = JdbcApplication.start(database.url(), yaml);
+                JdbcApplication other = JdbcApplication.start(database.url(), yaml)) {
+            assertThat(statuses(60, one)).containsOnly(200);
+            assertThat(one.bean(Throttlers.class).leased("hot")).isPositive();
+            assertThat(one.get("/actuator/ratelimits/hot").body()).contains("\"lease\":\"1m\"");
+            long allowed = statuses(900, one, other).stream()
+                    .filter(status -> status == 200)
+                    .count();
+            assertThat(60 + allowed).isBetween(300L, 400L);
+        }
+    }
+
     /** The limits have connections of their own: an application that has used up its pool is still limited. */
     @Test
     void aLimitNeedsNoConnectionOfTheApplicationsPool() throws SQLException {

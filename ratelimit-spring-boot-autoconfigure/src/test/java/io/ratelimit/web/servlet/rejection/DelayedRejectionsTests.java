@@ -179,8 +179,8 @@ class DelayedRejectionsTests {
         listener(request).onTimeout(null);
     }
 
-    private static DelayedRejection listener(MockHttpServletRequest request) {
-        return (DelayedRejection)
+    private static DelayedRejections.DelayedRejection listener(MockHttpServletRequest request) {
+        return (DelayedRejections.DelayedRejection)
                 ((MockAsyncContext) request.getAsyncContext()).getListeners().get(0);
     }
 
