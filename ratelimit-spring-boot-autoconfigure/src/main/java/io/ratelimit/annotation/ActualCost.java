@@ -13,7 +13,8 @@ package io.ratelimit.annotation;
  * }
  * </pre>
  *
- * <p>The request is settled when its response is complete. Thread-safe.
+ * <p>The request is settled when its response is complete. An asynchronous one whose handler has set no cost by then, since
+ * its client disconnected, is settled when it sets one. Thread-safe.
  */
 public interface ActualCost {
 
@@ -23,8 +24,8 @@ public interface ActualCost {
      *
      * @param policy the name of a policy with {@code settle: code}
      * @param cost the tokens, from 0 to 10^12; more than the policy's {@code max-cost} counts as that
-     * @return false if the cost has no effect: the policy didn't charge the request, the response is complete, or the cost
-     *     is outside its range, which is logged and counted
+     * @return false if the cost has no effect: the policy didn't charge the request, the response was complete with a
+     *     cost or after a timeout, or the cost is outside its range, which is logged and counted
      * @throws IllegalArgumentException if no policy of that name has {@code settle: code}; the message names those that do
      */
     boolean settle(String policy, long cost);

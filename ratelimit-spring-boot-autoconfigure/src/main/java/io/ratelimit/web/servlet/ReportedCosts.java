@@ -3,20 +3,24 @@ package io.ratelimit.web.servlet;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Throttlers;
 import io.ratelimit.annotation.ActualCost;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The actual costs of one request that its handler has set. Thread-safe. */
 final class ReportedCosts implements ActualCost {
 
     private final RequestPolicies policies;
+    private final Throttlers throttlers;
     private final List<Answer> charged;
     private final @Nullable Long[] costs;
-    private boolean complete;
+    private @Nullable Set<Answer> settledLater; // each when its cost is set; null until the request ends
 
     /** @param charged the tokens that the request took */
-    ReportedCosts(RequestPolicies policies, List<Answer> charged) {
+    ReportedCosts(RequestPolicies policies, Throttlers throttlers, List<Answer> charged) {
         this.policies = policies;
+        this.throttlers = throttlers;
         this.charged = charged;
         this.costs = new Long[charged.size()];
     }
@@ -48,15 +52,36 @@ final class ReportedCosts implements ActualCost {
     }
 
     private synchronized boolean put(int charge, long cost) {
-        if (!complete) {
-            costs[charge] = cost;
-        }
-        return !complete;
+        costs[charge] = cost;
+        return settledLater == null || settle(charged.get(charge), cost);
     }
 
-    /** Keeps the costs as they are: none can be set any more. */
+    /**
+     * Ends the request. Each of its remaining charges is settled once: by the cost that is set, or else by the next one.
+     *
+     * @param remaining charges that aren't refunded
+     */
+    synchronized void settleEach(List<Answer> remaining) {
+        settledLater = new HashSet<>(remaining);
+        for (Answer answer : remaining) {
+            Long cost = of(answer);
+            if (cost != null) {
+                settle(answer, cost);
+            }
+        }
+    }
+
+    private boolean settle(Answer answer, long cost) {
+        boolean open = settledLater != null && settledLater.remove(answer);
+        if (open) {
+            policies.of(answer.charge()).settle(answer, () -> cost, throttlers, false);
+        }
+        return open;
+    }
+
+    /** Ends the request, and keeps the costs as they are: none can be set any more. */
     synchronized void complete() {
-        complete = true;
+        settledLater = new HashSet<>();
     }
 
     /** Returns the cost that was set for one of the charges, or null if there is none. */

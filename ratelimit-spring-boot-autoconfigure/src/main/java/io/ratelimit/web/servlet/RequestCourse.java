@@ -28,6 +28,7 @@ final class RequestCourse {
     private boolean authenticated;
     private boolean authenticationFailed;
     private boolean handledLater;
+    private boolean timedOut;
     private boolean broken;
     private boolean failedByRequest;
 
@@ -54,6 +55,7 @@ final class RequestCourse {
 
     /** Records that the time for asynchronous work ran out. */
     void noteTimeout() {
+        timedOut = true;
         broken = true;
     }
 
@@ -71,6 +73,11 @@ final class RequestCourse {
     /** Returns whether an asynchronous dispatch has ended. */
     boolean isHandledLater() {
         return handledLater;
+    }
+
+    /** Returns whether the time for asynchronous work ran out. */
+    boolean isTimedOut() {
+        return timedOut;
     }
 
     /** Returns whether the request broke off: its client may have ended it before its status was known. */

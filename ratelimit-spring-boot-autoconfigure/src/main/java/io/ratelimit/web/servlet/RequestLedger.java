@@ -15,8 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
-import org.springframework.http.server.observation.ServerRequestObservationContext;
-import org.springframework.web.filter.ServerHttpObservationFilter;
 
 /**
  * One request and its charges over both phases: it {@linkplain #enter enters} a phase, {@linkplain #decide decides}, and is
@@ -258,7 +256,11 @@ final class RequestLedger {
         if (course.isHandledLater() || response.isCommitted()) {
             limits.throttlers().giveBackLater(refunded(response.getStatus()));
         }
-        settle(request, response, false);
+        if (course.isTimedOut()) {
+            settle(request, response, false);
+        } else if (!unhandled) {
+            settleKnown(request, response);
+        }
     }
 
     /** Removes the tokens that come back with a response. A broken request gives back none. */
@@ -281,17 +283,42 @@ final class RequestLedger {
         }
         for (Answer answer : allTaken()) {
             Long cost = reported == null ? null : reported.of(answer);
-            limits.policies().of(answer.charge()).settle(answer, request, response, cost, limits.throttlers(), mayWait);
+            RequestPolicy policy = limits.policies().of(answer.charge());
+            policy.settle(answer, () -> policy.actualCost(request, response, cost), limits.throttlers(), mayWait);
         }
         taken = List.of();
         takenLater = List.of();
+    }
+
+    /**
+     * Settles an asynchronous request by what is known of its cost: at its end, or when its connection broke, after which
+     * Tomcat doesn't always complete it. A cost that the handler sets later is settled then.
+     */
+    private void settleKnown(HttpServletRequest request, HttpServletResponse response) {
+        ReportedCosts reported = reportedCosts;
+        if (reported != null) {
+            reported.settleEach(allTaken());
+        }
+        List<Answer> unknown = new ArrayList<>();
+        for (Answer answer : allTaken()) {
+            RequestPolicy policy = limits.policies().of(answer.charge());
+            Object cost = policy.actualCost(request, response, null);
+            if (cost != null) {
+                policy.settle(answer, () -> cost, limits.throttlers(), false);
+            } else if (reported == null || !policy.isSettledByCode()) {
+                unknown.add(answer);
+            }
+        }
+        taken = unknown;
+        takenLater = List.of();
+        reportedCosts = null;
     }
 
     /** Returns the actual costs that the request's handler sets. */
     ReportedCosts reportedCosts() {
         ReportedCosts current = reportedCosts;
         if (current == null) {
-            current = new ReportedCosts(limits.policies(), allTaken());
+            current = new ReportedCosts(limits.policies(), limits.throttlers(), allTaken());
             reportedCosts = current;
         }
         return current;
@@ -329,16 +356,8 @@ final class RequestLedger {
         return rejectedCall;
     }
 
-    /**
-     * Sets the pattern under which {@code http.server.requests} counts a rejected request, unless Spring MVC has set it.
-     * MVC sets it when it finds the handler, and most rejected requests never get that far.
-     */
     void observePattern(HttpServletRequest request) {
-        ServerRequestObservationContext observation =
-                ServerHttpObservationFilter.findObservationContext(request).orElse(null);
-        if (observation != null && observation.getPathPattern() == null) {
-            observation.setPathPattern(facts == null ? null : facts.pattern());
-        }
+        ServletRequestFacts.observePattern(request, facts);
     }
 
     /** Completes the request at the end of its asynchronous work. */
@@ -372,6 +391,9 @@ final class RequestLedger {
         public void onError(AsyncEvent event) {
             course().noteError(event.getThrowable());
             leave(); // Tomcat doesn't always complete a request whose connection broke after a part of its response
+            if (event.getThrowable() instanceof IOException) {
+                settleKnown(request, response);
+            }
         }
     }
 }

@@ -200,7 +200,7 @@ public final class RequestPolicies {
     }
 
     private static boolean isSettledByCode(RequestPolicy policy) {
-        return policy.settle() != null && policy.settle().isByCode();
+        return policy.isSettledByCode();
     }
 
     /** Reports that an actual cost can't be used. */

@@ -17,6 +17,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.util.pattern.PathPattern;
@@ -123,37 +124,33 @@ public record RequestPolicy(
         return refundOn != null && refundOn.covers(status, authenticated);
     }
 
+    boolean isSettledByCode() {
+        return settle != null && settle.isByCode();
+    }
+
     /**
-     * Settles a request by its actual cost, if the policy finds one.
+     * Settles a request by its actual cost, if the policy settles its requests.
      *
-     * @param reported the cost that the application's code set; null for none
+     * @param actual returns the actual cost; null for none
      * @param mayWait whether this thread may wait for a remote store
      */
-    void settle(
-            Answer taken,
-            HttpServletRequest request,
-            HttpServletResponse response,
-            @Nullable Long reported,
-            Throttlers throttlers,
-            boolean mayWait) {
-        Settle settle = this.settle;
+    void settle(Answer taken, Callable<? extends @Nullable Object> actual, Throttlers throttlers, boolean mayWait) {
         if (settle != null) {
-            cost.settle(
-                    taken,
-                    () -> actualCost(settle, request, response, reported),
-                    "its actual cost, " + settle,
-                    throttlers,
-                    mayWait,
-                    failures);
+            cost.settle(taken, actual, "its actual cost, " + settle, throttlers, mayWait, failures);
         }
     }
 
     /**
      * Returns the value that is read as the actual cost of a request; null if there is none. The headers of a rejection,
      * such as that of an annotated method that the handler calls, are no costs.
+     *
+     * @param reported the cost that the application's code set; null for none
      */
-    private static @Nullable Object actualCost(
-            Settle settle, HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
+    @Nullable
+    Object actualCost(HttpServletRequest request, HttpServletResponse response, @Nullable Long reported) {
+        if (settle == null) {
+            return null;
+        }
         return switch (settle.source()) {
             case CODE -> reported;
             case ATTRIBUTE -> request.getAttribute(settle.name());

@@ -15,8 +15,10 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.server.PathContainer;
+import org.springframework.http.server.observation.ServerRequestObservationContext;
 import org.springframework.util.StringUtils;
 import org.springframework.web.cors.CorsUtils;
+import org.springframework.web.filter.ServerHttpObservationFilter;
 import org.springframework.web.util.UriUtils;
 import org.springframework.web.util.WebUtils;
 
@@ -322,5 +324,17 @@ final class ServletRequestFacts implements RequestFacts {
     public @Nullable String session() {
         HttpSession session = request.getSession(false);
         return session == null ? null : session.getId();
+    }
+
+    /**
+     * Sets the pattern under which {@code http.server.requests} counts a rejected request, unless Spring MVC has set it.
+     * MVC sets it when it finds the handler, and most rejected requests never get that far.
+     */
+    static void observePattern(HttpServletRequest request, @Nullable ServletRequestFacts facts) {
+        ServerRequestObservationContext observation =
+                ServerHttpObservationFilter.findObservationContext(request).orElse(null);
+        if (observation != null && observation.getPathPattern() == null) {
+            observation.setPathPattern(facts == null ? null : facts.pattern());
+        }
     }
 }

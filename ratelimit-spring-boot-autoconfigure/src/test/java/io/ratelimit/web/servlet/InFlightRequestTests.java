@@ -8,6 +8,7 @@ import io.ratelimit.Throttlers;
 import io.ratelimit.key.LimitResolver;
 import io.ratelimit.web.servlet.RawHttp.Connection;
 import io.ratelimit.web.servlet.RawHttp.Response;
+import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -28,12 +29,16 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.annotation.Bean;
 import org.springframework.http.ResponseEntity;
+import org.springframework.stereotype.Component;
 import org.springframework.stereotype.Controller;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.ResponseBody;
 import org.springframework.web.context.request.async.AsyncRequestTimeoutException;
 import org.springframework.web.context.request.async.DeferredResult;
+import org.springframework.web.servlet.HandlerInterceptor;
+import org.springframework.web.servlet.config.annotation.InterceptorRegistry;
+import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
 import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 
@@ -47,6 +52,7 @@ class InFlightRequestTests {
               policies:
                 early: { in-flight: 2, paths: /run/** }
                 late: { key: user, rate: 1000/1m, in-flight: 2, paths: /run/** }
+                metered: { rate: 1000000/1d, settle: "attribute:tokens", paths: /run/** }
                 watched: { in-flight: 1, mode: shadow, paths: /run/** }
                 drained: { key: user, rate: 1/1h, paths: /run/drained }
                 chat: { key: ip, rate: 60/1m, in-flight: 1, paths: /chat }
@@ -57,8 +63,10 @@ class InFlightRequestTests {
                 own: { key: ip, in-flight: 1, paths: /own, headers: x-ratelimit }
             """;
 
+    private static final long TOKENS = 100;
+
     @RegisterExtension
-    static final TestServer server = TestServer.open(YAML, Api.class, Forwards.class);
+    static final TestServer server = TestServer.open(YAML, Api.class, Forwards.class, Meter.class);
 
     private final Api api = server.bean(Api.class);
     private final Throttlers throttlers = server.bean(Throttlers.class);
@@ -128,7 +136,8 @@ class InFlightRequestTests {
 
     @ParameterizedTest
     @ValueSource(strings = {"deferred", "future", "callable", "streaming", "events", "begun"})
-    void aClientThatGoesAwayLeavesNothingInFlight(String kind) throws Exception {
+    void aClientThatGoesAwayLeavesNothingInFlightAndPays(String kind) throws Exception {
+        throttlers.reset("metered");
         for (int round = 0; round < 10; round++) { // Tomcat completes some of the requests, and not others
             hold();
             for (int i = 0; i < 2; i++) {
@@ -141,6 +150,7 @@ class InFlightRequestTests {
             api.finish.countDown();
             await(() -> throttlers.inFlight("early") + throttlers.inFlight("late") == 0);
         }
+        await(() -> server.available("metered") == 1_000_000 - 20 * TOKENS);
     }
 
     @Test
@@ -383,6 +393,22 @@ class InFlightRequestTests {
         @GetMapping("/run/drained")
         ResponseEntity<String> drained() {
             return ResponseEntity.notFound().build();
+        }
+    }
+
+    /** Sets the actual cost of each request before its handler begins. */
+    @Component
+    static class Meter implements WebMvcConfigurer, HandlerInterceptor {
+
+        @Override
+        public void addInterceptors(InterceptorRegistry registry) {
+            registry.addInterceptor(this);
+        }
+
+        @Override
+        public boolean preHandle(HttpServletRequest request, HttpServletResponse response, Object handler) {
+            request.setAttribute("tokens", TOKENS);
+            return true;
         }
     }
 

@@ -178,6 +178,19 @@ class SettleAttackTests {
         assertThat(server.available("code")).isEqualTo(1_000_000 - server.bean(Api.class).pieces);
     }
 
+    /** The application sets the whole cost when it has ended the response, as a finally block around the stream does. */
+    @Test
+    void aClientThatDisconnectsPaysForWhatIsSetLater() throws Exception {
+        for (int i = 1; i <= 10; i++) {
+            try (RawHttp.Connection connection = server.http().open()) {
+                connection.write(RawHttp.text("GET", "/code/later"));
+                assertThat(connection.readHead().status()).isEqualTo(200);
+                connection.reset();
+            }
+            hasLeft("code", 1_000_000 - i * 500L);
+        }
+    }
+
     /** The documentation names this: a client may ask for compression. */
     @Test
     void aCompressedResponseHasNoLengthSoTheEstimateStands() {
@@ -290,6 +303,25 @@ class SettleAttackTests {
         @ResponseBody
         String size() {
             return "a".repeat(5_000);
+        }
+
+        /** Sends pieces until the client is gone, and then sets the cost. */
+        @GetMapping("/code/later")
+        SseEmitter later(ActualCost cost) {
+            SseEmitter events = new SseEmitter(0L);
+            Thread thread = new Thread(() -> {
+                try {
+                    while (true) {
+                        events.send("a".repeat(1_000));
+                    }
+                } catch (IOException | IllegalStateException gone) {
+                    events.completeWithError(gone);
+                    cost.settle("code", 500);
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+            return events;
         }
 
         /** Sends pieces until the client is gone. */
