@@ -24,4 +24,9 @@ public final class StoredBuckets {
     public static long perToken(BucketSpec spec) {
         return TickScale.ofEpoch(spec).price(1);
     }
+
+    /** Returns the nanoseconds of a clock step under a spec; 1 where the steps are batches. */
+    public static long clockStep(BucketSpec spec) {
+        return spec.refill() == BucketSpec.Refill.GREEDY ? TickScale.ofEpoch(spec).stepNanos : 1;
+    }
 }

@@ -2,8 +2,10 @@ package io.ratelimit.redis;
 
 import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.BucketSpec;
+import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.LeasingBucketStore;
+import io.ratelimit.TimeSource;
 import io.ratelimit.remote.lease.LeasePlace;
 import java.time.Duration;
 import java.util.List;
@@ -26,6 +28,11 @@ record RedisPlace(RedisKeys keys) implements LeasePlace {
     }
 
     @Override
+    public LeasingBucketStore store(LongSupplier micros, TimeSource clock, boolean oneByOne) {
+        return TestRedis.shared().scriptStore(keys, Duration.ofSeconds(60), oneByOne, micros, clock);
+    }
+
+    @Override
     public byte @Nullable [] value(Charge charge) {
         return REDIS.get(keys.key(charge));
     }
@@ -37,7 +44,9 @@ record RedisPlace(RedisKeys keys) implements LeasePlace {
 
     @Override
     public Kept kept(byte @Nullable [] value, BucketSpec byDefault, long micros) {
-        RedisBucketState state = RedisBucketState.read(value, RedisTickScale.of(byDefault), micros);
+        boolean calendar = byDefault.refill() == BucketSpec.Refill.CALENDAR;
+        long now = calendar ? CalendarClock.of(byDefault).at(micros) : micros;
+        RedisBucketState state = RedisBucketState.read(value, RedisTickScale.of(byDefault), now);
         return new Kept(state.missing(), state.ticks().full(), state.ticks().perToken());
     }
 
@@ -54,5 +63,10 @@ record RedisPlace(RedisKeys keys) implements LeasePlace {
     @Override
     public long perToken(BucketSpec spec) {
         return RedisTickScale.of(spec).perToken();
+    }
+
+    @Override
+    public long clockStep(BucketSpec spec) {
+        return 1_000;
     }
 }

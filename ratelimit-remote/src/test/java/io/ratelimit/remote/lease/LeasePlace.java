@@ -3,6 +3,7 @@ package io.ratelimit.remote.lease;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Charge;
 import io.ratelimit.LeasingBucketStore;
+import io.ratelimit.TimeSource;
 import java.util.List;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +16,15 @@ public interface LeasePlace {
 
     /** Returns the store of an instance, on a clock of the place in microseconds. */
     LeasingBucketStore store(LongSupplier micros);
+
+    /**
+     * Returns the store of an instance with a clock of its own, which doesn't decide.
+     *
+     * @param oneByOne whether the store calls for one bucket after the other, where it can
+     */
+    default LeasingBucketStore store(LongSupplier micros, TimeSource clock, boolean oneByOne) {
+        return store(micros);
+    }
 
     /** Returns the value of a bucket; null if there is none. */
     byte @Nullable [] value(Charge charge);
@@ -30,4 +40,7 @@ public interface LeasePlace {
 
     /** Returns the ticks of a token under a spec. */
     long perToken(BucketSpec spec);
+
+    /** Returns the nanoseconds of a clock step under a spec. */
+    long clockStep(BucketSpec spec);
 }

@@ -23,4 +23,9 @@ public interface StoredPlace extends LeasePlace {
     default long perToken(BucketSpec spec) {
         return StoredBuckets.perToken(spec);
     }
+
+    @Override
+    default long clockStep(BucketSpec spec) {
+        return StoredBuckets.clockStep(spec);
+    }
 }

@@ -1,14 +1,13 @@
-package io.ratelimit.redis;
+package io.ratelimit.remote.lease;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketStore;
 import io.ratelimit.ManualTimeSource;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.redis.JointHistory.Event;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
 import io.ratelimit.remote.RoutingBucketStore;
-import io.ratelimit.remote.lease.ObservedStore;
+import io.ratelimit.remote.lease.JointHistory.Event;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.EnumMap;
@@ -20,7 +19,7 @@ import java.util.function.LongSupplier;
 /** An instance of an application, with its clocks and its view of the limits. */
 final class JointInstance {
 
-    /** The kinds of buckets: the first three are on Redis, the others in the memory of each instance. */
+    /** The kinds of buckets: the first three are remote, the others in the memory of each instance. */
     enum Kind {
         LEASED,
         SHARED,
@@ -47,7 +46,7 @@ final class JointInstance {
     final Map<Kind, JointAccount> fallbacks = new EnumMap<>(Kind.class);
     final BucketStore memory;
     final BucketStore fallback;
-    final ObservedStore redis;
+    final ObservedStore remote;
     final FailoverBucketStore failover;
     final BucketStore store;
     final long clockMillionths;
@@ -61,11 +60,10 @@ final class JointInstance {
         setWallClock(JointHistory.START + wrong);
         memory = BucketStore.local(time);
         fallback = BucketStore.local(time);
-        redis = new ObservedStore(TestRedis.shared()
-                .scriptStore(history.keys, Duration.ofSeconds(60), random.nextInt(4) == 0, () -> history.server, time));
+        remote = new ObservedStore(history.place.store(() -> history.server, time, random.nextInt(4) == 0));
         Deadline deadline = new Deadline(time, Duration.ofSeconds(60));
         failover = new FailoverBucketStore(
-                "Redis", redis, fallback, 1, policy -> history.rules.get(Kind.of(policy)), deadline, Runnable::run);
+                "store", remote, fallback, 1, policy -> history.rules.get(Kind.of(policy)), deadline, Runnable::run);
         store = new RoutingBucketStore(
                 memory, failover, policy -> Kind.of(policy).isRemote());
         lease = history.lease.dividedBy(1 + random.nextInt(2));
@@ -78,9 +76,9 @@ final class JointInstance {
                     kind.isRemote()
                             ? history.shared.get(kind)
                             : new JointAccount(
-                                    all, false, history.calm, history.events.get(Event.EXACT), time::nanoTime, wall));
+                                    all, null, history.calm, history.events.get(Event.EXACT), time::nanoTime, wall));
             fallbacks.put(
-                    kind, new JointAccount(all, false, false, history.events.get(Event.EXACT), time::nanoTime, wall));
+                    kind, new JointAccount(all, null, false, history.events.get(Event.EXACT), time::nanoTime, wall));
         }
     }
 

@@ -1,4 +1,4 @@
-package io.ratelimit.redis;
+package io.ratelimit.remote.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -8,8 +8,8 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.GrantOracle;
 import io.ratelimit.LocalBuckets;
-import io.ratelimit.redis.JointHistory.Event;
-import io.ratelimit.redis.JointInstance.Kind;
+import io.ratelimit.remote.lease.JointHistory.Event;
+import io.ratelimit.remote.lease.JointInstance.Kind;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -95,9 +95,8 @@ final class JointSettlements {
         account.oracle.owed(account.counted(charge.spec()), more - paid, account.now(), history.step);
         if (remote) {
             history.conclude(back.instance, charge);
-            RedisBucketState after = history.state(account, charge);
-            if (account == history.shared.get(Kind.LEASED)
-                    && after.missing() > Math.max(after.ticks().full(), before[0])) {
+            LeasePlace.Kept after = history.kept(charge);
+            if (account == history.shared.get(Kind.LEASED) && after.missing() > Math.max(after.full(), before[0])) {
                 history.events.get(Event.DEBT).increment();
                 assertThat(back.instance.leased()).as(history.step).isZero();
                 account.excused += history.leased();
@@ -110,8 +109,8 @@ final class JointSettlements {
         JointAccount account = back.account;
         Charge charge = back.answer.charge();
         if (account == history.shared.get(Kind.of(charge.policy()))) {
-            RedisBucketState state = history.state(account, charge);
-            return new long[] {state.missing(), state.ticks().perToken()};
+            LeasePlace.Kept kept = history.kept(charge);
+            return new long[] {kept.missing(), kept.perToken()};
         }
         BucketStore memory = back.answer.fallback() ? back.instance.fallback : back.instance.memory;
         return LocalBuckets.missing(memory, back.answer, back.instance.time.nanoTime());
@@ -158,10 +157,10 @@ final class JointSettlements {
             assertThat(returned)
                     .as("returned to the lease and to the bucket, " + history.step)
                     .isZero();
-            perToken = RedisTickScale.of(back.answer.charge().spec()).perToken();
+            perToken = history.place.perToken(back.answer.charge().spec());
             returned = toLease * perToken;
-            RedisBucketState state = history.state(account, back.answer.charge());
-            account.excused += state.missing() > state.ticks().full() ? toLease : 0;
+            LeasePlace.Kept kept = history.kept(back.answer.charge());
+            account.excused += kept.missing() > kept.full() ? toLease : 0;
         }
         if (back.resets < account.resets) {
             assertThat(toLease > 0 ? 0 : returned)

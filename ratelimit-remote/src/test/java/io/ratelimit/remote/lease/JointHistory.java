@@ -1,8 +1,7 @@
-package io.ratelimit.redis;
+package io.ratelimit.remote.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.lettuce.core.api.sync.RedisCommands;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.CalendarClock;
@@ -12,9 +11,9 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.GrantOracle;
 import io.ratelimit.Rate;
 import io.ratelimit.Specs;
-import io.ratelimit.redis.JointInstance.Kind;
-import io.ratelimit.redis.JointSettlements.Taken;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import io.ratelimit.remote.lease.JointInstance.Kind;
+import io.ratelimit.remote.lease.JointSettlements.Taken;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.ArrayList;
@@ -26,7 +25,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Stream;
 
 /**
- * A history of {@link JointOracleTests}: a few instances, their clocks, and a bucket of each kind. All that happens follows
+ * A history of {@link JointOracle}: a few instances, their clocks, and a bucket of each kind. All that happens follows
  * from the seed.
  */
 final class JointHistory {
@@ -37,8 +36,6 @@ final class JointHistory {
     static final int STEPS = 250;
     private static final List<String> ZONES =
             ZoneId.getAvailableZoneIds().stream().sorted().toList();
-    private static final RedisCommands<byte[], byte[]> REDIS =
-            TestRedis.shared().connection().sync();
 
     /** The events of which every run must have some. */
     enum Event {
@@ -57,7 +54,7 @@ final class JointHistory {
     final SplittableRandom random;
     final Map<Event, LongAdder> events;
     final boolean calm;
-    final RedisKeys keys = TestRedis.keys();
+    final LeasePlace place;
     final Map<Kind, List<BucketSpec>> specs = new EnumMap<>(Kind.class);
     final Map<Kind, JointAccount> shared = new EnumMap<>(Kind.class);
     final Map<Kind, FailureRule> rules = new EnumMap<>(Kind.class);
@@ -68,7 +65,9 @@ final class JointHistory {
     int corrections;
     String step = "";
 
-    JointHistory(int seed, Map<Event, LongAdder> events) {
+    /** @param place one that has no bucket */
+    JointHistory(int seed, LeasePlace place, Map<Event, LongAdder> events) {
+        this.place = place;
         this.events = events;
         this.seed = seed;
         this.random = new SplittableRandom(seed);
@@ -84,7 +83,7 @@ final class JointHistory {
                         kind,
                         new JointAccount(
                                 specs.get(kind),
-                                true,
+                                place,
                                 exact,
                                 events.get(Event.EXACT),
                                 () -> 1_000 * server,
@@ -211,8 +210,8 @@ final class JointHistory {
     }
 
     private void fault(JointInstance instance) {
-        instance.redis.loseNext = random.nextInt(60) == 0;
-        instance.redis.down = random.nextInt(20) == 0 ? random.nextBoolean() : instance.redis.down;
+        instance.remote.loseNext = random.nextInt(60) == 0;
+        instance.remote.down = random.nextInt(20) == 0 ? random.nextBoolean() : instance.remote.down;
         JointAccount leases = shared.get(Kind.LEASED);
         switch (random.nextInt(120)) {
             case 0 -> { // the machine is frozen and thawed, its clock stood still
@@ -227,9 +226,9 @@ final class JointHistory {
                 server -= random.nextLong(random.nextBoolean() ? 60 * SECOND : 40 * DAY);
                 corrections++;
             }
-            case 3 -> { // Redis loses a bucket
+            case 3 -> { // the store loses a bucket
                 Kind kind = Kind.values()[random.nextInt(3)];
-                REDIS.del(keys.key(Charge.of(instance.policy(kind), "", 1)));
+                place.remove(Charge.of(instance.policy(kind), "", 1));
                 shared.get(kind).reset(kind == Kind.LEASED ? leased() : 0);
                 advance(1, null);
             }
@@ -258,10 +257,10 @@ final class JointHistory {
             }
         }
         long leasesOut = leased();
-        instance.redis.decided = decision -> decision.answers()
+        instance.remote.decided = decision -> decision.answers()
                 .forEach(answer -> account(instance, answer).check(answer, ahead, decision.allowed(), step));
         Decision decision = ahead ? instance.store.reserve(charges) : instance.store.take(charges);
-        instance.redis.decided = any -> {};
+        instance.remote.decided = any -> {};
         for (Answer answer : decision.answers()) {
             assertThat(answer.fallback() && calm).as(step).isFalse();
             if (!Kind.of(answer.policy()).isRemote()) {
@@ -300,33 +299,27 @@ final class JointHistory {
         fallback.oracle.use(fallback.counted(charge.spec()), fallback.now());
         if (kind.isRemote() && account.specs.size() > 1) {
             account.oracle.use(account.counted(account.written), account.now());
-            if (charge.spec().capacity() > account.written.capacity() && REDIS.get(keys.key(charge)) == null) {
+            if (charge.spec().capacity() > account.written.capacity() && place.value(charge) == null) {
                 account.oracle.forgotten(account.written, charge.spec());
                 account.written = charge.spec();
             }
         }
     }
 
-    /** Notes the spec of the value in Redis, and until when it counts. */
+    /** Notes the spec of the value, and until when it counts. */
     void conclude(JointInstance instance, Charge charge) {
         Kind kind = Kind.of(charge.policy());
         JointAccount account = instance.accounts.get(kind);
-        if (kind.isRemote() && account.specs.size() > 1 && REDIS.get(keys.key(charge)) != null) {
-            RedisTickScale written = state(account, charge).ticks();
-            account.written = account.specs.stream()
-                    .filter(spec -> RedisTickScale.of(spec).equals(written))
-                    .findFirst()
-                    .orElseThrow();
-        }
+        byte[] value = kind.isRemote() && account.specs.size() > 1 ? place.value(charge) : null;
+        account.written = value == null ? account.written : place.spec(value, account.specs);
         if (kind == Kind.LEASED && instance.leased() > 0) {
             long now = account.now();
             account.oracle.hold(charge.spec(), now, now + instance.lease.toNanos());
         }
     }
 
-    RedisBucketState state(JointAccount account, Charge charge) {
-        long now = account.calendar == null ? server : account.calendar.at(server);
-        return RedisBucketState.read(REDIS.get(keys.key(charge)), RedisTickScale.of(charge.spec()), now);
+    LeasePlace.Kept kept(Charge charge) {
+        return place.kept(place.value(charge), charge.spec(), server);
     }
 
     private void granted(JointInstance instance, Answer answer, long leasesOut) {
@@ -334,7 +327,7 @@ final class JointHistory {
         Charge charge = answer.charge();
         boolean isLeased = Kind.of(charge.policy()) == Kind.LEASED
                 && !answer.fallback()
-                && !(answer.receipt() instanceof RedisAnswers.ScriptReceipt);
+                && answer.receipt() instanceof LeasedBucket.Lease;
         events.get(answer.fallback() ? Event.FALLBACK : isLeased ? Event.LEASED : Event.WAITING)
                 .add(answer.fallback() || isLeased || answer.waitNanos() > 0 ? 1 : 0);
         account.excused = Math.min(account.excused, leasesOut);

@@ -1,4 +1,4 @@
-package io.ratelimit.redis;
+package io.ratelimit.remote.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /** A bucket of a {@link JointHistory}. The time of a calendar is one on which all its periods have one length. */
 final class JointAccount {
@@ -48,7 +49,7 @@ final class JointAccount {
     final long clockStep;
     GrantOracle oracle;
 
-    /** The spec of the value in Redis. */
+    /** The spec of the value. */
     BucketSpec written;
 
     /** The leased tokens that the documentation allows in addition, such as those of a frozen machine. */
@@ -57,9 +58,10 @@ final class JointAccount {
     int resets;
 
     /** @param nanos the clock of a bucket in memory without a calendar; null for others */
+    /** @param place the place of the bucket; null for one in memory */
     JointAccount(
             List<BucketSpec> specs,
-            boolean remote,
+            @Nullable LeasePlace place,
             boolean exact,
             LongAdder checks,
             LongSupplier nanos,
@@ -70,9 +72,11 @@ final class JointAccount {
         this.calendar = specs.get(0).refill() == Refill.CALENDAR ? CalendarClock.of(specs.get(0)) : null;
         this.micros = micros;
         this.odometer = new Odometer(calendar != null ? () -> 1_000 * calendar.at(micros.getAsLong()) : nanos);
-        this.clockStep = remote || specs.get(0).capacity() >= 100 ? 1_000 : 1; // large rates may need microseconds
+        this.clockStep = place != null
+                ? place.clockStep(specs.get(0))
+                : specs.get(0).capacity() >= 100 ? 1_000 : 1; // large rates may need microseconds
         this.ticks = specs.stream()
-                .map(spec -> remote ? RedisTickScale.of(spec).perToken() : LocalBuckets.perToken(spec))
+                .map(spec -> place != null ? place.perToken(spec) : LocalBuckets.perToken(spec))
                 .toList();
         this.written = specs.get(0);
         begin();
@@ -125,7 +129,7 @@ final class JointAccount {
             long period = spec.rate().period().toNanos();
             due = 1_000 * calendar.microsUntil((now + wait) / period - now / period, micros.getAsLong());
         }
-        boolean fits = (clockStep == 1 ? due : wait) <= mayWait; // a wait on Redis counts on the calendar's clock
+        boolean fits = (clockStep == 1 ? due : wait) <= mayWait; // a wait by the script counts on the calendar's clock
         assertThat(answer.allowed()).as(step).isEqualTo(fits);
         if (allowed || !fits) {
             assertThat(fits ? answer.waitNanos() : answer.retryNanos())
