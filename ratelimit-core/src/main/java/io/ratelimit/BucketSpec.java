@@ -34,8 +34,11 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, i
     private static final long MAX_NANOS_TO_FULL = Duration.ofDays(3650).toNanos();
     private static final int MAX_IN_FLIGHT = 1_000_000;
 
-    /** The rate of a spec without one: more than any call uses. */
-    private static final Rate UNLIMITED = new Rate(10_000, Duration.ofNanos(1_000));
+    /**
+     * Marks a spec without a rate by its identity: an equal rate that a user writes is a rate. It is more than any call
+     * uses.
+     */
+    private static final Rate NO_RATE = new Rate(10_000, Duration.ofNanos(1_000));
 
     /**
      * @throws IllegalArgumentException if the capacity, the time from empty to full or the number of calls in flight is
@@ -101,7 +104,7 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, i
      * @throws IllegalArgumentException if the number is outside its range
      */
     public static BucketSpec inFlight(int calls) {
-        return new BucketSpec(UNLIMITED, MAX_CAPACITY, Refill.GREEDY).withInFlight(calls);
+        return new BucketSpec(NO_RATE, MAX_CAPACITY, Refill.GREEDY).withInFlight(calls);
     }
 
     /**
@@ -116,8 +119,9 @@ public record BucketSpec(Rate rate, long capacity, Refill refill, ZoneId zone, i
     }
 
     /** Returns whether the spec has a rate and a capacity, beside a limit of the calls in flight or without one. */
+    @SuppressWarnings("ReferenceEquality")
     public boolean hasRate() {
-        return inFlight == 0 || !rate.equals(UNLIMITED) || capacity != MAX_CAPACITY;
+        return inFlight == 0 || rate != NO_RATE || capacity != MAX_CAPACITY;
     }
 
     /**

@@ -65,6 +65,15 @@ class BucketSpecTests {
         assertThat(new BucketSpec(Rate.of(rate), capacity, refill).timeToFull()).isEqualTo(timeToFull);
     }
 
+    /** The fastest rate and the largest capacity are those that a spec without a rate has inside. */
+    @Test
+    void theFastestWrittenRateIsARate() {
+        BucketSpec fastest = new BucketSpec(Rate.of("10000/1us"), 1_000_000_000_000L, Refill.GREEDY);
+        assertThat(fastest.withInFlight(4).hasRate()).isTrue();
+        assertThat(BucketSpec.inFlight(4).hasRate()).isFalse();
+        assertThat(BucketSpec.inFlight(4).withInFlight(5).hasRate()).isFalse();
+    }
+
     @Test
     void isFormattedWithTheLargestUnit() {
         assertThat(BucketSpec.of("600/minute").withCapacity(800)).hasToString("600/1m, capacity 800");
