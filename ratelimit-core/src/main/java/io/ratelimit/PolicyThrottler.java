@@ -48,6 +48,11 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return throttlers.backend(policy);
     }
 
+    /** Returns the throttlers of all policies, which have this one. */
+    public Throttlers throttlers() {
+        return throttlers;
+    }
+
     /** Returns whether these throttlers have this one. */
     boolean isOf(Throttlers throttlers) {
         return this.throttlers == throttlers;

@@ -38,11 +38,8 @@ public class ListenerBenchmark {
     @Setup
     public void start() {
         TimeSource time = TimeSource.system();
-        throttlers = new Throttlers(
-                List.of(GLOBAL, USER, DRAINED),
-                BucketStore.local(time),
-                time,
-                listening.create(time, () -> throttlers));
+        throttlers =
+                new Throttlers(List.of(GLOBAL, USER, DRAINED), BucketStore.local(time), time, listening.create(time));
         Charge global = Charge.of(throttlers.get(GLOBAL.name()).policy(), "", 1);
         allowed = List.of(Charge.of(throttlers.get(USER.name()).policy(), "alice", 1), global);
         denied = List.of(Charge.of(throttlers.get(DRAINED.name()).policy(), "alice", 1), global);

@@ -3,12 +3,10 @@ package io.ratelimit.benchmarks;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.ratelimit.ThrottleListener;
-import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.MeasuredListeners;
 import io.ratelimit.micrometer.MeasuredMeters;
 import java.util.List;
-import java.util.function.Supplier;
 
 /** The listeners of decisions. */
 public enum Listening {
@@ -21,12 +19,10 @@ public enum Listening {
     /** All listeners, including the dashboard's history. */
     ALL;
 
-    ThrottleListener create(TimeSource time, Supplier<Throttlers> throttlers) {
+    ThrottleListener create(TimeSource time) {
         PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         List<ThrottleListener> all = List.of(
-                MeasuredMeters.create(registry, throttlers),
-                MeasuredListeners.deniedKeys(time),
-                MeasuredListeners.history(time));
+                MeasuredMeters.create(registry), MeasuredListeners.deniedKeys(time), MeasuredListeners.history(time));
         return ThrottleListener.of(all.subList(0, ordinal()));
     }
 }

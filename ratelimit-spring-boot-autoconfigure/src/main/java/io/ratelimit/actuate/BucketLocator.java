@@ -58,8 +58,9 @@ record BucketLocator(
         boolean annotationKey = operations != null && operations.givesKeys(policy.name()) && !key.isEmpty();
         try {
             if (configured != null) {
+                boolean hasEndpoint = policy.key().contains("endpoint");
                 return new KeyTexts(configured.key(), configured.ignoreCase(), ipv6Prefix)
-                        .parse(key, () -> endpoints.getObject().names());
+                        .parse(key, hasEndpoint ? endpoints.getObject().names() : List.of());
             }
             if (!annotationKey) {
                 KeyTexts.checkSize(policy.key(), key.size());

@@ -6,6 +6,7 @@ import io.ratelimit.BucketSpec;
 import io.ratelimit.PolicyThrottler;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.TimeSource;
 import io.ratelimit.actuate.DashboardReader.DashboardData.Change;
 import io.ratelimit.actuate.DashboardReader.DashboardData.Difference;
 import io.ratelimit.actuate.DashboardReader.DashboardData.PolicyData;
@@ -25,7 +26,6 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
-import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -54,7 +54,7 @@ final class DashboardReader {
         this.throttlers = throttlers;
         this.changes = changes;
         this.history = history;
-        this.deniedKeys = new DeniedKeysCache(deniedKeys, System::nanoTime);
+        this.deniedKeys = new DeniedKeysCache(deniedKeys, TimeSource.system());
         this.backend = backend;
         this.outages = outages;
     }
@@ -145,19 +145,19 @@ final class DashboardReader {
         private static final long BUDGET_NANOS = 1_000_000;
 
         private final DeniedKeys deniedKeys;
-        private final LongSupplier nanoTime;
+        private final TimeSource time;
         private final Map<String, List<DeniedKey>> tops = new ConcurrentHashMap<>();
         private int next;
 
-        DeniedKeysCache(DeniedKeys deniedKeys, LongSupplier nanoTime) {
+        DeniedKeysCache(DeniedKeys deniedKeys, TimeSource time) {
             this.deniedKeys = deniedKeys;
-            this.nanoTime = nanoTime;
+            this.time = time;
         }
 
         synchronized void refresh(Collection<PolicyThrottler> throttlers) {
             List<PolicyThrottler> all = new ArrayList<>(throttlers);
-            long end = nanoTime.getAsLong() + BUDGET_NANOS;
-            for (int i = 0; i < all.size() && nanoTime.getAsLong() - end < 0; i++) {
+            long end = time.nanoTime() + BUDGET_NANOS;
+            for (int i = 0; i < all.size() && time.nanoTime() - end < 0; i++) {
                 next = (next + 1) % all.size();
                 String policy = all.get(next).policy().name();
                 tops.put(policy, deniedKeys.top(policy));

@@ -38,7 +38,19 @@ record DemandData(Map<String, List<LimitDemand>> policies) {
     private static final Duration WITHIN = Duration.ofMinutes(1);
     private static final int MAX_STEPS = 80;
 
-    static DemandData of(Throttlers throttlers, DemandListener listener, Predicate<ThrottlePolicy> refunds) {
+    /**
+     * The measured demand of an application.
+     *
+     * @param refunds whether a policy gives tokens back
+     */
+    record Source(Throttlers throttlers, DemandListener listener, Predicate<ThrottlePolicy> refunds) {
+
+        DemandData read() {
+            return of(throttlers, listener, refunds);
+        }
+    }
+
+    private static DemandData of(Throttlers throttlers, DemandListener listener, Predicate<ThrottlePolicy> refunds) {
         Map<String, List<LimitDemand>> policies = new LinkedHashMap<>();
         throttlers.all().forEach(throttler -> {
             ThrottlePolicy policy = throttler.policy();

@@ -8,17 +8,17 @@ import org.springframework.context.annotation.Configuration;
 
 /** Configuration of the listeners whose measurements endpoints show, imported for each of these endpoints. */
 @Configuration(proxyBeanMethods = false)
-public class MeasuringConfiguration {
+class MeasuringConfiguration {
 
     @Bean
     DeniedKeys rateLimitDeniedKeys(TimeSource time) {
         return new DeniedKeys(time);
     }
 
-    /** Configuration of the measurement of demand, also imported if its property enables it. */
+    /** Configuration of the measurement of demand. Without an endpoint, the configuration of the log measures if it is enabled. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnBooleanProperty(name = "ratelimit.demand.enabled", matchIfMissing = true)
-    public static class OfDemand {
+    static class OfDemand {
 
         @Bean(initMethod = "start")
         DemandListener rateLimitDemandListener(TimeSource time) {

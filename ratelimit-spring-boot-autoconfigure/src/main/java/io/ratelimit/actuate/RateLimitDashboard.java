@@ -12,9 +12,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aot.hint.annotation.RegisterReflectionForBinding;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.actuate.endpoint.Access;
 import org.springframework.boot.actuate.endpoint.EndpointAccessResolver;
 import org.springframework.boot.actuate.endpoint.EndpointId;
@@ -45,18 +45,18 @@ final class RateLimitDashboard implements EnvironmentAware {
 
     private final DashboardFiles files = new DashboardFiles();
     private final DashboardReader reader;
-    private final Supplier<@Nullable DemandData> demand;
+    private final DemandData.@Nullable Source demand;
     private final EndpointPaths paths;
     private final Predicate<SecurityContext> showsKeys;
     private Identity identity = new Identity(null, null, null);
 
     /**
-     * @param demand returns the demand of all policies; null if it isn't measured
+     * @param demand the source of the demand of all policies; null if it isn't measured
      * @param showsKeys whether a caller sees the texts of keys instead of hashes
      */
     RateLimitDashboard(
             DashboardReader reader,
-            Supplier<@Nullable DemandData> demand,
+            DemandData.@Nullable Source demand,
             EndpointPaths paths,
             Predicate<SecurityContext> showsKeys) {
         this.reader = reader;
@@ -94,7 +94,7 @@ final class RateLimitDashboard implements EnvironmentAware {
                     showsKeys.test(security));
             return new WebEndpointResponse<>(data, MimeTypeUtils.APPLICATION_JSON);
         }
-        DemandData measured = file.equals(DEMAND) ? demand.get() : null;
+        DemandData measured = file.equals(DEMAND) && demand != null ? demand.read() : null;
         if (measured != null) {
             return new WebEndpointResponse<>(measured, MimeTypeUtils.APPLICATION_JSON);
         }
@@ -110,19 +110,19 @@ final class RateLimitDashboard implements EnvironmentAware {
      * @param endpoints called with each request, since the paths of endpoints are unknown while they are created
      * @param forAll whether changes for all instances are possible
      */
-    record EndpointPaths(Supplier<PathMappedEndpoints> endpoints, EndpointAccessResolver access, boolean forAll) {
+    record EndpointPaths(ObjectProvider<PathMappedEndpoints> endpoints, EndpointAccessResolver access, boolean forAll) {
 
         private static final EndpointId DASHBOARD = EndpointId.of(ID);
         private static final EndpointId LIMITS = EndpointId.of(RateLimitsEndpoint.ID);
 
         /** Returns the dashboard's path below the actuator's base path. */
         String dashboard() {
-            String root = endpoints.get().getRootPath(DASHBOARD);
+            String root = endpoints.getObject().getRootPath(DASHBOARD);
             return root == null ? ID : root;
         }
 
         Change change(SecurityContext security) {
-            @Nullable String path = endpoints.get().getRootPath(LIMITS);
+            @Nullable String path = endpoints.getObject().getRootPath(LIMITS);
             boolean writable = access.accessFor(LIMITS, Access.READ_ONLY) == Access.UNRESTRICTED;
             return new Change(path, writable, forAll, security.getPrincipal() != null);
         }

@@ -71,8 +71,8 @@ public final class RateLimitDashboardAutoConfiguration {
         DemandListener listener = demand.getIfAvailable();
         return new RateLimitDashboard(
                 reader,
-                () -> listener == null ? null : DemandData.of(throttlers, listener, policies::refunds),
-                new EndpointPaths(endpoints::getObject, access, changes.isShared()),
+                listener == null ? null : new DemandData.Source(throttlers, listener, policies::refunds),
+                new EndpointPaths(endpoints, access, changes.isShared()),
                 endpointProperties::showsKeys);
     }
 }

@@ -6,7 +6,6 @@ import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.DefaultParameterNameDiscoverer;
@@ -36,7 +35,6 @@ import org.springframework.expression.spel.ast.Selection;
 import org.springframework.expression.spel.ast.VariableReference;
 import org.springframework.expression.spel.standard.SpelExpression;
 import org.springframework.expression.spel.standard.SpelExpressionParser;
-import org.springframework.util.function.SingletonSupplier;
 
 /**
  * A parser of the expressions in annotations. Constants and plain arguments need no SpEL at a call. SpEL compiles the
@@ -44,15 +42,15 @@ import org.springframework.util.function.SingletonSupplier;
  */
 final class CallExpressions {
 
-    private final Supplier<SpelExpressionParser> parser;
     private final EvaluationContext shared;
+    private final @Nullable ClassLoader classLoader;
 
     /**
      * @param shared resolves types, beans, properties and methods
      */
     CallExpressions(EvaluationContext shared, @Nullable ClassLoader classLoader) {
-        this.parser = SingletonSupplier.of(() -> ExactArithmetic.parser(classLoader));
         this.shared = shared;
+        this.classLoader = classLoader;
     }
 
     /**
@@ -85,7 +83,7 @@ final class CallExpressions {
 
     private SpelExpression parse(String text) {
         try {
-            return parser.get().parseRaw(text);
+            return ExactArithmetic.parser(classLoader).parseRaw(text);
         } catch (ParseException | IllegalStateException unreadable) {
             throw new IllegalArgumentException("SpEL can't parse it, " + unreadable.getMessage(), unreadable);
         }

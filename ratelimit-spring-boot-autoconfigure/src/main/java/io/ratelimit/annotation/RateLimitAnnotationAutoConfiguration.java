@@ -12,7 +12,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.config.AopConfigUtils;
-import org.springframework.aop.framework.ProxyConfig;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
@@ -28,7 +28,6 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotationMetadata;
-import org.springframework.util.function.SingletonSupplier;
 
 /** Auto-configuration for limits on the calls of methods with {@code @RateLimited}. */
 @AutoConfiguration(afterName = "io.ratelimit.autoconfigure.RateLimitAutoConfiguration")
@@ -55,11 +54,8 @@ public final class RateLimitAnnotationAutoConfiguration {
 
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-    static Advisor rateLimitedAdvisor(
-            ObjectProvider<RateLimitedOperations> operations, ConfigurableListableBeanFactory beans) {
-        return new RateLimitedAdvisor(SingletonSupplier.of(operations::getObject), () -> beans.getBean(
-                        AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)
-                .isProxyTargetClass());
+    static Advisor rateLimitedAdvisor(BeanFactory beans) {
+        return new RateLimitedAdvisor(beans);
     }
 
     /** Registers Spring's creator of proxies, without AspectJ and independently of {@code spring.aop.auto}. */

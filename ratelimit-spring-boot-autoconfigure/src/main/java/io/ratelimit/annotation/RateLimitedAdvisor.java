@@ -5,16 +5,17 @@ import io.ratelimit.Throttlers;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
-import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
 import org.aopalliance.aop.Advice;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.ClassFilter;
 import org.springframework.aop.Pointcut;
+import org.springframework.aop.config.AopConfigUtils;
+import org.springframework.aop.framework.ProxyConfig;
 import org.springframework.aop.support.AbstractPointcutAdvisor;
 import org.springframework.aop.support.StaticMethodMatcherPointcut;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.util.ClassUtils;
 
 /**
@@ -31,13 +32,10 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
     private final transient Advice advice;
     private final transient Pointcut pointcut;
 
-    /**
-     * @param operations supplies the charges of annotated methods at the first call
-     * @param proxyTargetClass whether proxies are subclasses, also of classes that have an interface
-     */
-    RateLimitedAdvisor(Supplier<RateLimitedOperations> operations, BooleanSupplier proxyTargetClass) {
-        this.advice = new Interceptor(operations);
-        this.pointcut = new AnnotatedMethods(proxyTargetClass);
+    /** @param beans contains the operations, which are created after the advisor */
+    RateLimitedAdvisor(BeanFactory beans) {
+        this.advice = new Interceptor(beans);
+        this.pointcut = new AnnotatedMethods(beans);
         setOrder(ORDER);
     }
 
@@ -53,10 +51,10 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
 
     private static final class AnnotatedMethods extends StaticMethodMatcherPointcut {
 
-        private final BooleanSupplier proxyTargetClass;
+        private final BeanFactory beans;
 
-        AnnotatedMethods(BooleanSupplier proxyTargetClass) {
-            this.proxyTargetClass = proxyTargetClass;
+        AnnotatedMethods(BeanFactory beans) {
+            this.beans = beans;
             setClassFilter((ClassFilter) RateLimitedScanner::isCandidate);
         }
 
@@ -73,20 +71,44 @@ final class RateLimitedAdvisor extends AbstractPointcutAdvisor {
             return matches;
         }
 
+        /** Returns whether proxies are subclasses, also of classes that have an interface. */
+        private boolean extendsClasses() {
+            return beans.getBean(AopConfigUtils.AUTO_PROXY_CREATOR_BEAN_NAME, ProxyConfig.class)
+                    .isProxyTargetClass();
+        }
+
         /** Proxies of lambdas and of other proxies always implement interfaces. */
         private boolean needsSubclass(Class<?> type) {
             return !Proxy.isProxyClass(type)
                     && !ClassUtils.isLambdaClass(type)
-                    && (proxyTargetClass.getAsBoolean() || ClassUtils.getAllInterfacesForClass(type).length == 0);
+                    && (extendsClasses() || ClassUtils.getAllInterfacesForClass(type).length == 0);
         }
     }
 
-    private record Interceptor(Supplier<RateLimitedOperations> operations) implements MethodInterceptor {
+    /** Looks the operations up once, with the first call. Thread-safe. */
+    private static final class Interceptor implements MethodInterceptor {
+
+        private final BeanFactory beans;
+        private volatile @Nullable RateLimitedOperations found;
+
+        Interceptor(BeanFactory beans) {
+            this.beans = beans;
+        }
+
+        private RateLimitedOperations operations() {
+            RateLimitedOperations operations = found;
+            if (operations == null) {
+                operations = beans.getBean(RateLimitedOperations.class);
+                found = operations;
+            }
+            return operations;
+        }
 
         @Override
         public @Nullable Object invoke(MethodInvocation call) throws Throwable {
-            Throttlers throttlers = operations.get().throttlers();
-            RateLimitedOperation operation = operations.get().operation(call);
+            RateLimitedOperations operations = operations();
+            Throttlers throttlers = operations.throttlers();
+            RateLimitedOperation operation = operations.operation(call);
             Decision decision = acquire(throttlers, operation, call.getArguments());
             if (!decision.allowed()) {
                 return operation.answerDenied(call, decision);

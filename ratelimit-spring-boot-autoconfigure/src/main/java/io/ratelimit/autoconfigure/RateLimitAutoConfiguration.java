@@ -6,7 +6,6 @@ import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottleListener;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.actuate.MeasuringConfiguration;
 import io.ratelimit.autoconfigure.RateLimitFailoverAutoConfiguration.CustomStore;
 import io.ratelimit.change.LimitChanges;
 import io.ratelimit.key.FailureListener;
@@ -26,7 +25,6 @@ import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnNotWebApplication;
@@ -104,12 +102,6 @@ public final class RateLimitAutoConfiguration {
     LimitChanges rateLimitChanges(Throttlers throttlers, TimeSource time, ObjectProvider<ChangeBoard> board) {
         return new LimitChanges(throttlers, time, board.getIfAvailable());
     }
-
-    /** Measures demand where the property demands it, also without an endpoint that shows it. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnBooleanProperty("ratelimit.demand.enabled")
-    @Import(MeasuringConfiguration.OfDemand.class)
-    static class MeasuredDemand {}
 
     /** Logs that no request is limited in an application without web. Its code may use the throttlers. */
     @Configuration(proxyBeanMethods = false)

@@ -6,7 +6,6 @@ import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import java.util.Collection;
 import java.util.List;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -86,11 +85,11 @@ public final class KeyTexts {
      * Parses the key of one bucket. The messages of exceptions never quote the text, which may be personal data.
      *
      * @param texts one text for each part, none blank
-     * @param endpoints supplies the names of the application's endpoints
+     * @param endpoints the names of the application's endpoints; read only for a key with an endpoint
      * @return the texts of the parts as requests have them
      * @throws IllegalArgumentException if the number of texts is wrong, or a text never equals that of a request
      */
-    public List<String> parse(List<String> texts, Supplier<Collection<String>> endpoints) {
+    public List<String> parse(List<String> texts, Collection<String> endpoints) {
         checkSize(KeyPart.names(parts), texts.size());
         String[] parsed = new String[texts.size()];
         for (int i = 0; i < parsed.length; i++) {
@@ -102,7 +101,7 @@ public final class KeyTexts {
                             text,
                             "the method of the key must be one that HTTP defines, in capital letters, or 'other' for all"
                                     + " others");
-                case "endpoint" -> endpoint(text, endpoints.get());
+                case "endpoint" -> endpoint(text, endpoints);
                 default -> text;
             };
         }

@@ -3,25 +3,36 @@ package io.ratelimit.logging;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
 import io.ratelimit.demand.DemandListener;
-import org.springframework.beans.factory.ObjectProvider;
+import io.ratelimit.policy.ConfiguredPolicies;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Lazy;
 
-/** Auto-configuration for the daily log of the demand of policies in shadow mode. */
+/** Auto-configuration for the daily log of the demand of policies in shadow mode, and for its measurement. */
 @AutoConfiguration(
         afterName = {
             "io.ratelimit.autoconfigure.RateLimitAutoConfiguration",
-            "io.ratelimit.actuate.RateLimitActuateAutoConfiguration"
+            "io.ratelimit.actuate.RateLimitActuateAutoConfiguration",
+            "io.ratelimit.actuate.RateLimitDashboardAutoConfiguration"
         })
-@ConditionalOnBean(name = "rateLimitDemandListener")
+@ConditionalOnBean(name = ConfiguredPolicies.BEAN_NAME)
 public final class RateLimitLoggingAutoConfiguration {
+
+    /** Measures demand where the property enables it, also without an endpoint that shows it. */
+    @Bean(initMethod = "start")
+    @ConditionalOnBooleanProperty("ratelimit.demand.enabled")
+    @ConditionalOnMissingBean(name = "rateLimitDemandListener")
+    static DemandListener rateLimitDemandListener(TimeSource time) {
+        return new DemandListener(time);
+    }
 
     @Bean(initMethod = "start")
     @Lazy(false)
-    ShadowDemandLog rateLimitShadowDemandLog(
-            ObjectProvider<Throttlers> throttlers, DemandListener demand, TimeSource time) {
-        return new ShadowDemandLog(throttlers::getObject, demand, time);
+    @ConditionalOnBean(name = "rateLimitDemandListener")
+    ShadowDemandLog rateLimitShadowDemandLog(Throttlers throttlers, DemandListener demand, TimeSource time) {
+        return new ShadowDemandLog(throttlers, demand, time);
     }
 }

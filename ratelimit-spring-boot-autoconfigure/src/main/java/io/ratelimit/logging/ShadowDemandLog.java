@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.TreeSet;
 import java.util.concurrent.Future;
-import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.jspecify.annotations.Nullable;
@@ -29,14 +28,13 @@ final class ShadowDemandLog implements AutoCloseable {
     private static final double TOUCH = 0.001;
     private static final Duration WITHIN = Duration.ofMinutes(1);
 
-    private final Supplier<Throttlers> throttlers;
+    private final Throttlers throttlers;
     private final DemandListener demand;
     private final TimeSource time;
     private @Nullable Future<?> nextDay;
     private boolean closed;
 
-    /** @param throttlers called once a day */
-    public ShadowDemandLog(Supplier<Throttlers> throttlers, DemandListener demand, TimeSource time) {
+    ShadowDemandLog(Throttlers throttlers, DemandListener demand, TimeSource time) {
         this.throttlers = throttlers;
         this.demand = demand;
         this.time = time;
@@ -54,7 +52,7 @@ final class ShadowDemandLog implements AutoCloseable {
     /** Ignores a call before its time: a clock makes all pending calls when it is closed. */
     private synchronized void endDay(long due) {
         if (!closed && time.nanoTime() - due >= 0) {
-            throttlers.get().all().stream()
+            throttlers.all().stream()
                     .map(PolicyThrottler::policy)
                     .filter(policy -> policy.mode() == Mode.SHADOW)
                     .forEach(this::log);

@@ -16,7 +16,6 @@ import io.ratelimit.Throttlers;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -31,61 +30,60 @@ final class RateLimitMeters implements ThrottleListener {
 
     private final MeterRegistry registry;
     private final Function<PolicyThrottler, String> backends;
-    private final Supplier<Throttlers> throttlers;
 
-    /**
-     * @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory
-     * @param throttlers called when a gauge is read, since the throttlers are created after their listeners
-     */
-    public RateLimitMeters(
-            MeterRegistry registry, Function<PolicyThrottler, String> backends, Supplier<Throttlers> throttlers) {
+    /** @param backends returns the name of the backend that holds the buckets of a policy; {@code local} for memory */
+    RateLimitMeters(MeterRegistry registry, Function<PolicyThrottler, String> backends) {
         this.registry = registry;
         this.backends = backends;
-        this.throttlers = throttlers;
     }
 
     /** Registers the meters of a policy, unless it is off and makes no decisions. */
     @Override
     public @Nullable PolicyListener added(PolicyThrottler throttler) {
         ThrottlePolicy policy = throttler.policy();
-        return policy.mode() == Mode.OFF ? null : register(policy, backends.apply(throttler));
+        return policy.mode() == Mode.OFF ? null : register(throttler, backends.apply(throttler));
     }
 
     @Override
     public void decided(Decision decision) {}
 
-    private PolicyMeters register(ThrottlePolicy policy, String backend) {
+    private PolicyMeters register(PolicyThrottler throttler, String backend) {
+        ThrottlePolicy policy = throttler.policy();
         boolean remote = !backend.equals(LOCAL);
         PolicyMeters meters = new PolicyMeters(policy, backend, registry);
         String name = policy.name();
-        gauge(name, "ratelimit.queued", "Calls that wait in the queue", current -> current.waiting(name));
+        gauge(throttler, "ratelimit.queued", "Calls that wait in the queue", current -> current.waiting(name));
         if (!policy.lease().isZero()) {
-            gauge(name, "ratelimit.leased", "Tokens taken ahead and not used yet", current -> current.leased(name));
+            gauge(
+                    throttler,
+                    "ratelimit.leased",
+                    "Tokens taken ahead and not used yet",
+                    current -> current.leased(name));
         }
         if (policy.limitsInFlight()) {
-            gauge(name, "ratelimit.in.flight", "Calls that count as in flight", current -> current.inFlight(name));
+            gauge(throttler, "ratelimit.in.flight", "Calls that count as in flight", current -> current.inFlight(name));
         }
         if (!policy.spec().hasRate()) {
             return meters;
         }
         if (policy.isGlobal()) {
             gauge(
-                    name,
+                    throttler,
                     "ratelimit.available",
                     "Whole tokens in the bucket of a policy without a key",
                     current -> remote
                             ? meters.lastRemaining
                             : current.snapshot(name).available());
         } else if (!remote) {
-            gauge(name, "ratelimit.keys", "Buckets in memory", current -> current.size(name));
+            gauge(throttler, "ratelimit.keys", "Buckets in memory", current -> current.size(name));
         }
         return meters;
     }
 
-    private void gauge(String policy, String name, String description, ToDoubleFunction<Throttlers> value) {
-        Gauge.builder(name, () -> value.applyAsDouble(throttlers.get()))
+    private void gauge(PolicyThrottler throttler, String name, String description, ToDoubleFunction<Throttlers> value) {
+        Gauge.builder(name, () -> value.applyAsDouble(throttler.throttlers()))
                 .description(description)
-                .tag("policy", policy)
+                .tag("policy", throttler.policy().name())
                 .register(registry);
     }
 

@@ -2,17 +2,14 @@ package io.ratelimit.micrometer;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.ratelimit.Backend;
-import io.ratelimit.Throttlers;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.policy.RateLimitProperties;
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Lazy;
-import org.springframework.util.function.SingletonSupplier;
 
 /** Auto-configuration for the meters of policies and backends, for applications with a {@link MeterRegistry}. */
 @AutoConfiguration(
@@ -27,9 +24,8 @@ public final class RateLimitMicrometerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    RateLimitMeters rateLimitMeters(MeterRegistry registry, ObjectProvider<Throttlers> throttlers) {
-        return new RateLimitMeters(
-                registry, ConfiguredPolicies::backendOf, SingletonSupplier.of(throttlers::getObject));
+    RateLimitMeters rateLimitMeters(MeterRegistry registry) {
+        return new RateLimitMeters(registry, ConfiguredPolicies::backendOf);
     }
 
     @Bean

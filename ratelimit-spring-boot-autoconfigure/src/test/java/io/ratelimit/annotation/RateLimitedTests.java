@@ -26,6 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.beans.factory.support.StaticListableBeanFactory;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 
 /** The charges of calls of annotated methods. */
@@ -306,7 +307,8 @@ class RateLimitedTests extends AnnotatedCalls {
                             (name, what, why) -> {},
                             context.getBeanFactory());
                     ProxyFactory factory = new ProxyFactory(context.getBean(Tiers.class));
-                    factory.addAdvisor(new RateLimitedAdvisor(() -> operations, () -> true));
+                    factory.addAdvisor(
+                            new RateLimitedAdvisor(new StaticListableBeanFactory(Map.of("operations", operations))));
                     Tiers tiers = (Tiers) factory.getProxy();
                     for (int i = 0; i < 3; i++) {
                         tiers.call("a", "gold");

@@ -24,7 +24,7 @@ class KeyTextsTests {
 
     private static List<String> parse(int ipv6Prefix, boolean ignoreCase, String parts, String... texts) {
         return texts(ipv6Prefix, ignoreCase, parts)
-                .parse(List.of(texts), () -> List.of("GET /items", "GET,POST /Items/{id}"));
+                .parse(List.of(texts), List.of("GET /items", "GET,POST /Items/{id}"));
     }
 
     /** The canonical form is that of {@link ClientIp}, and parsing it again changes nothing. */

@@ -36,7 +36,7 @@ class ShadowDemandLogTests {
             BucketStore.local(time),
             time,
             demand);
-    private final ShadowDemandLog log = new ShadowDemandLog(() -> throttlers, demand, time);
+    private final ShadowDemandLog log = new ShadowDemandLog(throttlers, demand, time);
 
     @BeforeEach
     void start() {

@@ -41,13 +41,9 @@ class RateLimitMetersTests {
     private final MeterRegistry registry = new SimpleMeterRegistry();
     private final ManualTimeSource time = new ManualTimeSource();
     private final RateLimitMeters meters = new RateLimitMeters(
-            registry, throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local", this::throttlers);
+            registry, throttler -> throttler.policy().name().endsWith("-redis") ? "redis" : "local");
     private final Throttlers throttlers =
             new Throttlers(List.of(GLOBAL, USER, SHADOW, OFF, QUEUED), BucketStore.local(time), time, meters);
-
-    private Throttlers throttlers() {
-        return throttlers;
-    }
 
     private void decide(ThrottlePolicy... policies) {
         List<Charge> charges = new ArrayList<>();

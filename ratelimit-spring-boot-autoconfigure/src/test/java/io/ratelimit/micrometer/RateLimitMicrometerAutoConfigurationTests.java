@@ -93,9 +93,7 @@ class RateLimitMicrometerAutoConfigurationTests {
 
     @Test
     void backsOffForMetersOfTheApplication() {
-        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local", () -> {
-            throw new AssertionError("no gauge is read");
-        });
+        RateLimitMeters custom = new RateLimitMeters(new SimpleMeterRegistry(), policy -> "local");
         runner.withConfiguration(METRICS)
                 .withBean(RateLimitMeters.class, () -> custom)
                 .run(context -> {
