@@ -10,7 +10,7 @@ import io.ratelimit.ThrottleListener;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
 import io.ratelimit.TimeSource;
-import io.ratelimit.autoconfigure.redis.LettuceClients;
+import io.ratelimit.autoconfigure.redis.MeasuredClients;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -56,7 +56,7 @@ final class OursOnRedis implements AutoCloseable {
         Deadline deadline = deadline();
         return new OursOnRedis(
                 application,
-                RedisStorage.withScripts(new LettuceClients(application), "ratelimit:shop", "", deadline),
+                RedisStorage.withScripts(MeasuredClients.create(application), "ratelimit:shop", "", deadline),
                 deadline);
     }
 
@@ -65,7 +65,7 @@ final class OursOnRedis implements AutoCloseable {
         Deadline deadline = deadline();
         return new OursOnRedis(
                 application,
-                RedisStorage.withTransactions(new LettuceClients(application), "ratelimit:store", "", deadline),
+                RedisStorage.withTransactions(MeasuredClients.create(application), "ratelimit:store", "", deadline),
                 deadline);
     }
 

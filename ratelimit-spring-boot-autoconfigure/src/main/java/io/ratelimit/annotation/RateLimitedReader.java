@@ -10,7 +10,7 @@ import io.ratelimit.annotation.RateLimitedOperation.Fallback;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.annotation.SourceLocation.Signature;
 import io.ratelimit.key.KeyPart;
-import io.ratelimit.key.NumberText;
+import io.ratelimit.key.RequestCost;
 import io.ratelimit.key.RequestFacts.Current;
 import io.ratelimit.policy.RateLimitConfigurationException;
 import java.lang.reflect.Method;
@@ -215,7 +215,7 @@ final class RateLimitedReader {
         if (settle instanceof CallValue.Constant constant) {
             valid(
                     "settle '" + text + "'",
-                    () -> NumberText.ceiling(constant.value()),
+                    () -> RequestCost.tokens(constant.value()),
                     "Write an expression over the result, such as 'settle = \"#result.usage.totalTokens\"'.");
         }
         return new Written(text, settle);
@@ -225,7 +225,7 @@ final class RateLimitedReader {
         String text = text("cost");
         long tokens = valid(
                 "cost '" + text + "'",
-                () -> NumberText.ceiling(cost.value()),
+                () -> RequestCost.tokens(cost.value()),
                 "Write a number, such as 'cost = \"5\"'.");
         long capacity = limit.policy().spec().capacity();
         if (limit.cost().capped(tokens) > capacity) {

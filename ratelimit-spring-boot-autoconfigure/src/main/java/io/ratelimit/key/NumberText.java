@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * {@code #1F}, {@code 1e3}, {@code 5d}. Keeps 40 significant digits, rounds the rest away from zero, and limits the
  * exponent to a million. Therefore a number is readable with any amount of digits or zeros. Equal numbers have equal texts.
  */
-public final class NumberText {
+final class NumberText {
 
     private static final int MAX_DIGITS = 40;
     private static final int MAX_EXPONENT = 1_000_000;
@@ -35,7 +35,7 @@ public final class NumberText {
     }
 
     /** Returns the number that a text spells, or null if it spells none. */
-    public static @Nullable BigDecimal read(String text) {
+    static @Nullable BigDecimal read(String text) {
         NumberText number = new NumberText(text);
         boolean negative = number.skipSign();
         if (number.skipRadix()) {
@@ -51,7 +51,7 @@ public final class NumberText {
      *
      * @throws NumberFormatException if the value is no number
      */
-    public static long ceiling(@Nullable Object value) {
+    static long ceiling(@Nullable Object value) {
         if (value instanceof Long number) {
             return number;
         } else if (value instanceof Integer number) {

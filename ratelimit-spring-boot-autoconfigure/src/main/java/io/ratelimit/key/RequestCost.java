@@ -53,6 +53,15 @@ public final class RequestCost {
                 : new RequestCost(expression, 0, NO_MAXIMUM);
     }
 
+    /**
+     * Returns the tokens that a value is or spells, rounded up to a whole number.
+     *
+     * @throws NumberFormatException if the value is no number
+     */
+    public static long tokens(@Nullable Object value) {
+        return NumberText.ceiling(value);
+    }
+
     private static BigDecimal constant(RequestExpression expression) {
         BigDecimal number = expression.constant() instanceof Number value && Double.isFinite(value.doubleValue())
                 ? NumberText.read(value.toString())

@@ -19,14 +19,14 @@ import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactor
  * Clients for the Redis that the application's connection factory leads to, with its addresses, credentials, TLS and
  * threads.
  */
-public final class LettuceClients implements RedisClientFactory {
+final class LettuceClients implements RedisClientFactory {
 
     private final LettuceClientConfiguration application;
     private final RedisConfiguration location;
     private final boolean cluster;
 
     /** @throws IllegalArgumentException if Redis is a fixed list of a master and its replicas */
-    public LettuceClients(LettuceConnectionFactory application) {
+    LettuceClients(LettuceConnectionFactory application) {
         this.application = application.getClientConfiguration();
         this.location = location(application);
         this.cluster = application.isClusterAware();
