@@ -94,12 +94,17 @@ final class BucketState {
      * @return the result, as {@link Take} describes it
      */
     long take(long cost, long nanos, long maxWaitNanos) {
-        if (!scale.fits(cost)) {
+        return take(cost, 0, nanos, maxWaitNanos);
+    }
+
+    /** Like {@link #take(long, long, long)}, of tokens beyond those to leave. A denial is that of a take of both. */
+    long take(long cost, long leave, long nanos, long maxWaitNanos) {
+        if (!scale.fits(cost, leave)) {
             return Take.NEVER_FITS;
         }
         long now = scale.at(nanos);
         long price = scale.price(cost);
-        long maxMissing = scale.full() - price;
+        long maxMissing = scale.full() - (leave == 0 ? price : scale.price(cost + leave));
         for (long seen = fullAt; seen != CLOSED; seen = fullAt) {
             long missing = missing(seen, now);
             if (missing > maxMissing && !comesWithin(missing - maxMissing, nanos, maxWaitNanos)) {
@@ -220,9 +225,9 @@ final class BucketState {
      * </ul>
      *
      * @param kept the tokens of the same take that the call keeps
-     * @return false if this state was closed
+     * @return the ticks that came back, or {@link #CLOSED}
      */
-    boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
+    long giveBack(long tokens, long kept, @Nullable Receipt receipt, TimeSource time) {
         return giveBack(tokens, kept, receipt, 0, time);
     }
 
@@ -231,7 +236,7 @@ final class BucketState {
      *
      * @param leased the ticks that the bucket is still missing afterwards
      */
-    boolean giveBack(long tokens, long kept, @Nullable Receipt receipt, long leased, TimeSource time) {
+    long giveBack(long tokens, long kept, @Nullable Receipt receipt, long leased, TimeSource time) {
         long price = scale.price(tokens);
         if (receipt == null || receipt.state() == this) {
             return giveBackPrice(price, scale.price(kept), receipt, leased, time);
@@ -274,14 +279,14 @@ final class BucketState {
         return scale.nanosUntil(after - scale.full(), nanos);
     }
 
-    private synchronized boolean giveBackPrice(
+    private synchronized long giveBackPrice(
             long price, long kept, @Nullable Receipt receipt, long leased, TimeSource time) {
         while (true) {
             long seen = fullAt;
             // The clock is read after fullAt: by an older clock, takes at later moments would look like a debt.
             long now = scale.at(time.nanoTime());
             if (seen == CLOSED || seen - now <= 0) {
-                return seen != CLOSED;
+                return seen == CLOSED ? CLOSED : 0;
             }
             long last = lastPromise(seen);
             boolean inDebt = last - now > 0;
@@ -295,7 +300,7 @@ final class BucketState {
             }
             long pulled = Math.min(back, seen - now - leased);
             if (pulled <= 0 || pullNearer(seen, pulled, inDebt && back < price + kept ? last : null)) {
-                return true;
+                return Math.max(pulled, 0);
             }
         }
     }

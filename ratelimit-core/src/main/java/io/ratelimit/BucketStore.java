@@ -114,6 +114,14 @@ public interface BucketStore {
     void reset(Charge charge);
 
     /**
+     * Returns whether the store keeps the {@linkplain Charge#share shares} of charges of a policy. If it doesn't, {@link
+     * Throttlers} reject the policy if it has shares.
+     */
+    default boolean keepsShares(ThrottlePolicy policy) {
+        return false;
+    }
+
+    /**
      * Returns how many tokens of remote buckets this process has taken ahead and not used yet, by the policy's {@link
      * ThrottlePolicy#lease}.
      */

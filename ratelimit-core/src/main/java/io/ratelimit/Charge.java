@@ -14,14 +14,36 @@ import org.jspecify.annotations.Nullable;
  * @param key the key of the bucket, as {@link Keys} composes it; the empty text for the bucket of a global policy
  * @param cost the tokens, at least 1; more than the capacity can never be allowed
  * @param maxWait the longest time that the call may wait for the tokens, if it is made by {@link Throttlers#acquire};
- *     above 365 days it counts as 365 days
+ *     above 365 days it counts as 365 days. A charge with a share doesn't wait
+ * @param share the part of a limit with guaranteed shares that the call may use; null stands for what all calls share, or
+ *     for the whole limit of a policy without shares
  */
-public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost, Duration maxWait) {
+public record Charge(
+        ThrottlePolicy policy,
+        BucketSpec spec,
+        String key,
+        long cost,
+        Duration maxWait,
+        @Nullable Share share) {
 
     /** @throws IllegalArgumentException if the cost is below 1 or the wait is negative */
     public Charge {
         check(cost >= 1, "cost", "at least 1", cost);
         maxWait = ThrottlePolicy.atMostLongest(maxWait);
+        Shares shares = policy.shares();
+        if (shares != null) {
+            share = share == null ? shares.common() : share;
+            maxWait = Duration.ZERO;
+        }
+    }
+
+    /**
+     * Creates a charge without a guaranteed share.
+     *
+     * @throws IllegalArgumentException if the cost is below 1 or the wait is negative
+     */
+    public Charge(ThrottlePolicy policy, BucketSpec spec, String key, long cost, Duration maxWait) {
+        this(policy, spec, key, cost, maxWait, null);
     }
 
     /**
@@ -54,15 +76,33 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
 
     /**
      * Returns a charge to the bucket that a key has in a tier, or a charge under the policy's own spec if the policy
-     * has no such tier.
+     * has no such tier. If the policy has shares with names, the charge has the share of that name instead.
      *
      * @throws IllegalArgumentException if the cost is below 1
      */
     public static Charge of(ThrottlePolicy policy, @Nullable String tier, String key, long cost) {
+        Shares shares = policy.shares();
+        if (shares != null && tier != null) {
+            return of(policy, key, cost).withShare(shares.ofName(tier, policy.spec()));
+        }
         BucketSpec spec = tier == null ? null : policy.tiers().get(tier);
         return tier == null || spec == null
                 ? of(policy, key, cost)
                 : new Charge(policy, spec, Keys.inTier(tier, key), cost);
+    }
+
+    /**
+     * Returns this charge with the guaranteed share of a key, as {@link Keys} composes it; this charge if keys of the policy
+     * have no shares.
+     */
+    public Charge guaranteedTo(String key) {
+        Shares shares = policy.shares();
+        return shares == null || shares.each() == null ? this : withShare(shares.ofKey(key));
+    }
+
+    /** Returns this charge with another share. */
+    Charge withShare(Share share) {
+        return new Charge(policy, spec, key, cost, maxWait, share);
     }
 
     /**
@@ -72,7 +112,7 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
      * @throws IllegalArgumentException if the wait is negative
      */
     public Charge withMaxWait(Duration maxWait) {
-        return new Charge(policy, spec, key, cost, maxWait);
+        return new Charge(policy, spec, key, cost, maxWait, share);
     }
 
     /**
@@ -81,7 +121,7 @@ public record Charge(ThrottlePolicy policy, BucketSpec spec, String key, long co
      * @throws IllegalArgumentException if the cost is below 1
      */
     public Charge withCost(long cost) {
-        return new Charge(policy, spec, key, cost, maxWait);
+        return new Charge(policy, spec, key, cost, maxWait, share);
     }
 
     boolean hasKey() {

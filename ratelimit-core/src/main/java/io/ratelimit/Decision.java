@@ -54,6 +54,7 @@ public final class Decision extends Verdict implements Serializable {
         private final @Nullable Object receipt;
         private final boolean fallback;
         private final boolean shared;
+        private final boolean ofLane;
 
         private Answer(Charge charge, Outcome outcome, long remaining, long retry, long wait, long next, long reset) {
             super(outcome, remaining, retry, wait, next, reset);
@@ -61,6 +62,7 @@ public final class Decision extends Verdict implements Serializable {
             this.receipt = null;
             this.fallback = false;
             this.shared = false;
+            this.ofLane = false;
         }
 
         Answer(
@@ -71,11 +73,29 @@ public final class Decision extends Verdict implements Serializable {
                 long wait,
                 @Nullable Object note,
                 boolean shared) {
-            super(state, charge.cost(), taken, nanos, wait);
+            super(state, charge.cost(), 0, taken, nanos, wait);
             this.charge = charge;
             this.receipt = note;
             this.fallback = false;
             this.shared = shared;
+            this.ofLane = false;
+        }
+
+        /** Creates the answer of a pool, of whose tokens the charge has to leave some, or of its lane. */
+        Answer(
+                boolean ofLane,
+                Charge charge,
+                BucketState state,
+                long leave,
+                long taken,
+                long nanos,
+                @Nullable Object note) {
+            super(state, charge.cost(), leave, taken, nanos, 0);
+            this.charge = charge;
+            this.receipt = note;
+            this.fallback = false;
+            this.shared = false;
+            this.ofLane = ofLane;
         }
 
         private Answer(
@@ -84,12 +104,14 @@ public final class Decision extends Verdict implements Serializable {
                 Charge charge,
                 @Nullable Object note,
                 boolean fallback,
-                boolean shared) {
+                boolean shared,
+                boolean ofLane) {
             super(earlier, elapsed);
             this.charge = charge;
             this.receipt = note;
             this.fallback = fallback;
             this.shared = shared;
+            this.ofLane = ofLane;
         }
 
         private Answer(Answer other, Outcome outcome, long retry, long wait, long next, long reset) {
@@ -98,6 +120,7 @@ public final class Decision extends Verdict implements Serializable {
             this.receipt = other.receipt;
             this.fallback = other.fallback;
             this.shared = other.shared;
+            this.ofLane = other.ofLane;
         }
 
         /**
@@ -186,6 +209,21 @@ public final class Decision extends Verdict implements Serializable {
             return shared;
         }
 
+        /**
+         * Returns whether the answer is that of the charge's guaranteed share: it serves the call, or it will have the tokens
+         * sooner than what all calls share. The numbers are then those of the share, and so is {@link #spec()}.
+         */
+        public boolean isGuaranteed() {
+            return ofLane;
+        }
+
+        /** Returns the spec of the bucket that gave the answer: the charge's, or that of its guaranteed share. */
+        public BucketSpec spec() {
+            Share share = charge.share();
+            BucketSpec lane = share == null || !ofLane ? null : share.guaranteed();
+            return lane == null ? charge.spec() : lane;
+        }
+
         /** Returns a denial with this answer's numbers; the time to wait becomes the time to retry. */
         Answer asDenial(Outcome outcome) {
             return new Answer(this, outcome, Math.max(retryNanos(), waitNanos()), 0, nextTokenNanos(), resetNanos());
@@ -193,7 +231,7 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer for another charge to the same bucket. */
         public Answer withCharge(Charge charge) {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, ofLane);
         }
 
         /** Returns this answer with another time to retry, of at most 292 years. */
@@ -203,17 +241,22 @@ public final class Decision extends Verdict implements Serializable {
 
         /** Returns this answer with the store's private note about the taken tokens. */
         public Answer withReceipt(Object receipt) {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, ofLane);
+        }
+
+        /** Returns this answer as that of the charge's {@linkplain #isGuaranteed guaranteed share}. */
+        public Answer asGuaranteed() {
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, true);
         }
 
         /** Returns this answer as that of an overflow bucket or not. */
         public Answer withShared(boolean shared) {
-            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, fallback, shared, ofLane);
         }
 
         /** Returns this answer as a fallback's answer to the charge of a backend that failed. */
         public Answer asFallback(Charge charge) {
-            return new Answer(this, Duration.ZERO, charge, receipt, true, shared);
+            return new Answer(this, Duration.ZERO, charge, receipt, true, shared, ofLane);
         }
 
         /**
@@ -222,12 +265,12 @@ public final class Decision extends Verdict implements Serializable {
          * @throws ArithmeticException if the duration exceeds 292 years
          */
         public Answer after(Duration elapsed) {
-            return new Answer(this, elapsed, charge, receipt, fallback, shared);
+            return new Answer(this, elapsed, charge, receipt, fallback, shared, ofLane);
         }
 
         @Override
         List<@Nullable Object> others() {
-            return Arrays.asList(charge, receipt, fallback, shared);
+            return Arrays.asList(charge, receipt, fallback, shared, ofLane);
         }
     }
 
@@ -252,7 +295,7 @@ public final class Decision extends Verdict implements Serializable {
     }
 
     Decision(BucketState state, long cost, long taken, long nanos, long maxWaitNanos) {
-        super(state, cost, taken, nanos, maxWaitNanos);
+        super(state, cost, 0, taken, nanos, maxWaitNanos);
         this.answers = List.of();
         this.shadows = List.of();
         this.held = List.of();

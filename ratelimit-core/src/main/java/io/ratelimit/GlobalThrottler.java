@@ -4,6 +4,7 @@ import static io.ratelimit.Check.check;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 
 /** The throttler of a policy without a key: one bucket serves all calls. */
 public final class GlobalThrottler extends PolicyThrottler implements Throttler {
@@ -35,6 +36,23 @@ public final class GlobalThrottler extends PolicyThrottler implements Throttler 
             throw new IllegalArgumentException("the policy '" + policy().name() + "' is global and has no keys");
         }
         return this;
+    }
+
+    /**
+     * Returns the throttler of the calls that have the guaranteed share of a key. A share with a name is that of
+     * {@link #inTier}.
+     *
+     * @param parts the texts of the parts of the shares' key, in their order, none of them blank
+     * @throws IllegalArgumentException if keys have no guaranteed shares, or the parts don't fit the shares' key
+     */
+    public Throttler guaranteedTo(String... parts) {
+        Shares shares = policy().shares();
+        check(
+                shares != null && shares.each() != null,
+                "the policy '" + policy().name() + "'",
+                "one with shares that are guaranteed to keys",
+                policy());
+        return lane(Keys.of(policy(), Objects.requireNonNull(shares).key(), parts));
     }
 
     @Override

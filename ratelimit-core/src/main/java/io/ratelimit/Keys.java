@@ -66,6 +66,27 @@ public final class Keys {
         return key.toString();
     }
 
+    /**
+     * Returns the key of these texts of a policy's key.
+     *
+     * @throws IllegalArgumentException if there are not as many texts as names, or one is blank
+     */
+    static String of(ThrottlePolicy policy, List<String> names, String... texts) {
+        if (texts.length != names.size()) {
+            throw new IllegalArgumentException("the key of '" + policy.name() + "' must be of " + names.size() + " ("
+                    + String.join(", ", names) + "), but was of " + texts.length);
+        }
+        String[] parts = new String[texts.length];
+        for (int i = 0; i < parts.length; i++) {
+            if (texts[i].isBlank()) {
+                throw new IllegalArgumentException(
+                        "the " + names.get(i) + " in the key of '" + policy.name() + "' must be more than blanks");
+            }
+            parts[i] = part(texts[i], policy.ignoreCase());
+        }
+        return join(parts);
+    }
+
     /** Returns the key that a key has in a tier of its policy. */
     static String inTier(String tier, String key) {
         return TIER + tier.length() + ":" + tier + key;

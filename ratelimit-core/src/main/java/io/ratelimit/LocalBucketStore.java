@@ -3,6 +3,7 @@ package io.ratelimit;
 import com.github.benmanes.caffeine.cache.Scheduler;
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Lanes.LaneReceipt;
 import io.ratelimit.Take.Receipt;
 import java.time.Duration;
 import java.util.Arrays;
@@ -61,9 +62,13 @@ final class LocalBucketStore implements BucketStore {
      * the wait if the call takes tokens ahead.
      */
     private Answer take(Charge charge, boolean ahead, long firstNanos) {
+        PolicyBuckets buckets = buckets(charge.policy());
+        Share share = charge.share();
+        if (share != null) {
+            return buckets.lanes().take(charge, share, firstNanos);
+        }
         long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         long nanos = firstNanos;
-        PolicyBuckets buckets = buckets(charge.policy());
         BucketState bucket = buckets.bucket(charge, nanos);
         long returned = bucket.returned();
         long taken = bucket.take(charge.cost(), nanos);
@@ -102,8 +107,12 @@ final class LocalBucketStore implements BucketStore {
     }
 
     private Answer peek(Charge charge, boolean ahead, long nanos) {
-        long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         PolicyBuckets buckets = buckets(charge.policy());
+        Share share = charge.share();
+        if (share != null) {
+            return buckets.lanes().peek(charge, share, nanos);
+        }
+        long maxWait = ahead ? charge.maxWait().toNanos() : 0;
         while (true) {
             BucketState bucket = buckets.peek(charge, nanos);
             long result = bucket.peek(charge.cost(), nanos, maxWait);
@@ -126,14 +135,18 @@ final class LocalBucketStore implements BucketStore {
         if (!taken.charge().spec().hasRate()) {
             return; // it took a slot, not a token
         }
+        if (taken.receipt() instanceof LaneReceipt ofLane) {
+            buckets(taken.policy()).lanes().giveBack(taken, ofLane, kept);
+            return;
+        }
         Receipt receipt = (Receipt) taken.receipt();
         long tokens = taken.charge().cost() - kept;
-        if (receipt != null && receipt.state().giveBack(tokens, kept, receipt, clock)) {
+        if (receipt != null && receipt.state().giveBack(tokens, kept, receipt, clock) != BucketState.CLOSED) {
             return;
         }
         PolicyBuckets buckets = buckets(taken.policy());
         BucketState bucket = buckets.bucketTakenFrom(taken);
-        while (bucket != null && !bucket.giveBack(tokens, kept, receipt, clock)) {
+        while (bucket != null && bucket.giveBack(tokens, kept, receipt, clock) == BucketState.CLOSED) {
             Thread.onSpinWait();
             bucket = buckets.bucketTakenFrom(taken);
         }
@@ -145,7 +158,12 @@ final class LocalBucketStore implements BucketStore {
         if (more < 0) {
             giveBack(taken, cost);
         } else if (more > 0 && taken.charge().spec().hasRate()) {
-            owe(taken, more);
+            if (taken.receipt() instanceof LaneReceipt ofLane) {
+                owe(taken.withReceipt(ofLane.pool()), more);
+                buckets(taken.policy()).lanes().owe(ofLane, more);
+            } else {
+                owe(taken, more);
+            }
         }
         return true;
     }
@@ -182,7 +200,12 @@ final class LocalBucketStore implements BucketStore {
     @Override
     public BucketSnapshot snapshot(Charge charge) {
         long nanos = clock.now();
-        return buckets(charge.policy()).snapshot(charge, nanos);
+        Share share = charge.share();
+        BucketSpec lane = share == null ? null : share.guaranteed();
+        PolicyBuckets buckets = buckets(charge.policy());
+        return share == null || lane == null
+                ? buckets.snapshot(charge, nanos)
+                : buckets.lanes().snapshot(share, lane, nanos);
     }
 
     @Override
@@ -207,6 +230,11 @@ final class LocalBucketStore implements BucketStore {
             throttler.setBuckets(named);
         }
         return named;
+    }
+
+    @Override
+    public boolean keepsShares(ThrottlePolicy policy) {
+        return true;
     }
 
     @Override

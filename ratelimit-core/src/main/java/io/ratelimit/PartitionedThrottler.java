@@ -23,20 +23,6 @@ public final class PartitionedThrottler extends PolicyThrottler {
 
     @Override
     public Throttler forKey(String... parts) {
-        ThrottlePolicy policy = policy();
-        List<String> names = policy.key();
-        if (parts.length != names.size()) {
-            throw new IllegalArgumentException("the key of '" + policy.name() + "' must be of " + names.size() + " ("
-                    + String.join(", ", names) + "), but was of " + parts.length);
-        }
-        String[] composed = new String[parts.length];
-        for (int i = 0; i < parts.length; i++) {
-            if (parts[i].isBlank()) {
-                throw new IllegalArgumentException(
-                        "the " + names.get(i) + " in the key of '" + policy.name() + "' must be more than blanks");
-            }
-            composed[i] = Keys.part(parts[i], policy.ignoreCase());
-        }
-        return bucket(Keys.join(composed));
+        return bucket(Keys.of(policy(), policy().key(), parts));
     }
 }

@@ -30,6 +30,7 @@ final class PolicyBuckets {
     private final TimeSource time;
     private final ExpiringBuckets buckets;
     private final ExpiringBuckets overflow;
+    private final Lanes lanes;
     private volatile long lastCleaned;
 
     PolicyBuckets(int maxKeys, SipHash hash, Ticker ticker, Scheduler scheduler, TimeSource time) {
@@ -40,6 +41,12 @@ final class PolicyBuckets {
         this.lastCleaned = ticker.read();
         this.buckets = new ExpiringBuckets(ticker, scheduler, time);
         this.overflow = new ExpiringBuckets(ticker, scheduler, time);
+        this.lanes = new Lanes(this, time);
+    }
+
+    /** Returns the lanes of the policy, if its one bucket is a pool with guaranteed shares. */
+    Lanes lanes() {
+        return lanes;
     }
 
     /** Returns whether these buckets expire by a clock. Each store in memory has its own. */
@@ -244,16 +251,17 @@ final class PolicyBuckets {
     void reset(String key) {
         boolean wouldMove = !Keys.isReserved(key) && overflow.get(overflowKey(key)) != null;
         buckets.reset(storedKey(key), wouldMove);
+        lanes.reset();
     }
 
     /** Returns the number of buckets, without those that are due to be evicted. */
     long size() {
         buckets.cleanUp();
         overflow.cleanUp();
-        return buckets.size() + overflow.size();
+        return buckets.size() + overflow.size() + lanes.size();
     }
 
-    private String storedKey(String key) {
+    String storedKey(String key) {
         return key.length() <= MAX_KEY_LENGTH ? key : "\0h" + hash.hash128(key);
     }
 

@@ -114,7 +114,12 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
     /** Returns the throttler of the bucket of a key, as {@link Keys} composes it. */
     Throttler bucket(String key) {
-        return new Bucket(null, key);
+        return new Bucket(null, key, null);
+    }
+
+    /** Returns the throttler of the calls of the one bucket that have the guaranteed share of a key. */
+    Throttler lane(String key) {
+        return new Bucket(null, "", key);
     }
 
     /**
@@ -205,10 +210,12 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
         private final @Nullable String tier;
         private final String key;
+        private final @Nullable String lane;
 
-        Bucket(@Nullable String tier, String key) {
+        Bucket(@Nullable String tier, String key, @Nullable String lane) {
             this.tier = tier;
             this.key = key;
+            this.lane = lane;
         }
 
         @Override
@@ -218,12 +225,13 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
 
         @Override
         public Throttler inTier(String tier) {
-            return new Bucket(tier, key);
+            return new Bucket(tier, key, lane);
         }
 
         @Override
         public Charge charge(long cost) {
-            return Charge.of(policy, tier, key, cost);
+            Charge charge = Charge.of(policy, tier, key, cost);
+            return lane == null ? charge : charge.guaranteedTo(lane);
         }
 
         @Override

@@ -54,6 +54,7 @@ public final class ThrottlePolicy {
     private final Duration maxWait;
     private final int queueLimit;
     private final Duration lease;
+    private final @Nullable Shares shares;
 
     /** The throttler that this version of the policy belongs to; null for a policy that was not added. */
     private final @Nullable PolicyThrottler throttler;
@@ -77,7 +78,11 @@ public final class ThrottlePolicy {
         this.maxWait = atMostLongest(draft.maxWait);
         this.queueLimit = draft.queueLimit;
         this.lease = validLease(draft.lease);
+        this.shares = draft.shares;
         this.throttler = draft.throttler;
+        if (shares != null) {
+            shares.checkFit(this);
+        }
     }
 
     /** The properties of a policy to be created. */
@@ -94,6 +99,7 @@ public final class ThrottlePolicy {
         private Duration maxWait = Duration.ZERO;
         private int queueLimit = DEFAULT_QUEUE_LIMIT;
         private Duration lease = Duration.ZERO;
+        private @Nullable Shares shares;
         private @Nullable PolicyThrottler throttler;
 
         Draft(String name, BucketSpec spec, List<String> key) {
@@ -113,6 +119,7 @@ public final class ThrottlePolicy {
         draft.maxWait = maxWait;
         draft.queueLimit = queueLimit;
         draft.lease = lease;
+        draft.shares = shares;
         draft.throttler = throttler;
         change.accept(draft);
         return new ThrottlePolicy(draft);
@@ -200,6 +207,15 @@ public final class ThrottlePolicy {
         return with(draft -> draft.lease = lease);
     }
 
+    /**
+     * Returns this policy with guaranteed {@link #shares()}.
+     *
+     * @throws IllegalArgumentException if the policy could deny what it guarantees, or has a property that excludes shares
+     */
+    public ThrottlePolicy withShares(@Nullable Shares shares) {
+        return with(draft -> draft.shares = shares);
+    }
+
     /** Returns this policy as a version that belongs to a throttler. */
     ThrottlePolicy heldBy(PolicyThrottler throttler) {
         return with(draft -> draft.throttler = throttler);
@@ -279,6 +295,11 @@ public final class ThrottlePolicy {
         return lease;
     }
 
+    /** Returns the guaranteed shares of the policy's one bucket; null if it has none. */
+    public @Nullable Shares shares() {
+        return shares;
+    }
+
     /** Returns the limits of the queue in words: {@code at most 20 wait in the queue, for at most 2s}. */
     public String describeWaiting() {
         return maxWait.isZero()
@@ -344,7 +365,9 @@ public final class ThrottlePolicy {
     }
 
     private List<Object> properties() {
-        return List.of(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        List<Object> always =
+                List.of(name, spec, tiers, key, ignoreCase, maxKeys, mode, retryJitter, maxWait, queueLimit, lease);
+        return shares == null ? always : List.of(always, shares);
     }
 
     @Override

@@ -74,7 +74,7 @@ public final class Throttlers {
      * Adds a policy.
      *
      * @throws IllegalArgumentException if there is a policy of that name, or it limits the calls in flight and a backend
-     *     decides for it
+     *     decides for it, or it has guaranteed shares and its store doesn't keep them
      */
     public synchronized void add(ThrottlePolicy policy) {
         Map<String, PolicyThrottler> extended = new LinkedHashMap<>(throttlers);
@@ -84,7 +84,7 @@ public final class Throttlers {
     }
 
     private PolicyThrottler create(ThrottlePolicy policy) {
-        inFlight.checkPlace(policy, store);
+        verify(policy);
         PolicyThrottler throttler =
                 policy.isGlobal() ? new GlobalThrottler(policy, this) : new PartitionedThrottler(policy, this);
         throttler.setListener(listener.added(throttler));
@@ -299,6 +299,10 @@ public final class Throttlers {
 
     void verify(ThrottlePolicy changed) {
         inFlight.checkPlace(changed, store);
+        if (changed.shares() != null && !store.keepsShares(changed)) {
+            throw new IllegalArgumentException(
+                    "'" + changed.name() + "' has guaranteed shares, which the store of its bucket doesn't keep");
+        }
     }
 
     @Nullable

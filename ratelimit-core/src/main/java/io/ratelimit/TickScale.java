@@ -193,6 +193,11 @@ final class TickScale {
         return tokens <= capacity;
     }
 
+    /** Returns whether a full bucket holds this many tokens and as many as are to be left. */
+    boolean fits(long tokens, long leave) {
+        return tokens <= capacity - leave;
+    }
+
     /** Returns the ticks from empty to full. */
     long full() {
         return full;
@@ -229,6 +234,11 @@ final class TickScale {
     /** Returns the moment at which a tick began; reads the clock if the step of this scale is coarser than a nanosecond. */
     long nanosAt(long tick, TimeSource time) {
         return stepNanos > 1 ? time.nanoTime() : start + (perStep == 1 ? tick : tick / perStep);
+    }
+
+    /** Returns the beginning of the clock step of a moment. */
+    long stepAt(long nanos) {
+        return stepNanos == 1 ? nanos : nanos - Math.floorMod(nanos - start, stepNanos);
     }
 
     /** Returns the time of the clock that the steps are counted by. */

@@ -245,7 +245,7 @@ public sealed class TokenBucket permits StripedBucket {
     }
 
     void giveBack(long tokens, @Nullable Receipt receipt) {
-        while (!state.giveBack(tokens, 0, receipt, time)) {
+        while (state.giveBack(tokens, 0, receipt, time) == BucketState.CLOSED) {
             Thread.onSpinWait();
         }
     }

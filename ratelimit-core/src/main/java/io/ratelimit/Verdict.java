@@ -25,15 +25,22 @@ abstract sealed class Verdict permits Decision, Answer {
         this.resetNanos = resetNanos;
     }
 
-    /** Creates the verdict of a bucket in this process, from the result of {@link BucketState#take}. */
-    Verdict(BucketState state, long cost, long taken, long nanos, long maxWaitNanos) {
+    /**
+     * Creates the verdict of a bucket in this process, from the result of {@link BucketState#take}.
+     *
+     * @param leave the tokens that the call has to leave
+     */
+    Verdict(BucketState state, long cost, long leave, long taken, long nanos, long maxWaitNanos) {
         TickScale scale = state.scale();
-        long missing = Take.missingAfter(state, taken, cost, nanos);
+        long missing = Take.missingAfter(state, taken, cost + leave, nanos);
+        long left = scale.tokensLeft(missing) - leave;
         this.outcome = Take.outcome(taken, maxWaitNanos);
-        this.remaining = scale.tokensLeft(missing);
+        this.remaining = Math.max(left, 0);
         this.retryNanos = Take.retryNanos(scale, taken, nanos);
         this.waitNanos = Take.waitNanos(scale, taken, nanos);
-        this.nextTokenNanos = scale.nanosUntilNextToken(missing, nanos);
+        this.nextTokenNanos = left >= 0
+                ? scale.nanosUntilNextToken(missing, nanos)
+                : scale.nanosUntil(missing - scale.full() + scale.price(leave + 1), nanos);
         this.resetNanos = scale.nanosUntil(missing, nanos);
     }
 

@@ -27,8 +27,8 @@ public class BucketStateCopyLincheckTests {
 
     @Operation
     public void giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
-        boolean back = false;
-        while (!back) {
+        long back = BucketState.CLOSED;
+        while (back == BucketState.CLOSED) {
             back = state.giveBack(tokens, 0, null, () -> millis * 1_000_000L);
         }
     }

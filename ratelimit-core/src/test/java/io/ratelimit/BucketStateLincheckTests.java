@@ -22,7 +22,7 @@ public class BucketStateLincheckTests {
     }
 
     @Operation
-    public boolean giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
+    public long giveBack(@Param(name = "tokens") int tokens, @Param(name = "millis") int millis) {
         return state.giveBack(tokens, 0, null, () -> millis * 1_000_000L);
     }
 

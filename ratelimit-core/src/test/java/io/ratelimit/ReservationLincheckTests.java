@@ -37,17 +37,17 @@ public class ReservationLincheckTests {
     }
 
     @Operation
-    public boolean cancelFirst() {
+    public long cancelFirst() {
         return state.giveBack(2, 0, new Take.Receipt(state, 2 * TOKEN, 0), () -> 0);
     }
 
     @Operation
-    public boolean cancelSecond() {
+    public long cancelSecond() {
         return state.giveBack(1, 0, new Take.Receipt(state, 3 * TOKEN, TOKEN), () -> 0);
     }
 
     @Operation
-    public boolean giveBack(@Param(name = "tokens") int tokens) {
+    public long giveBack(@Param(name = "tokens") int tokens) {
         return state.giveBack(tokens, 0, null, () -> 0);
     }
 

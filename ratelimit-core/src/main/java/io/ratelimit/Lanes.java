@@ -1,0 +1,220 @@
+package io.ratelimit;
+
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Take.Receipt;
+import java.math.BigInteger;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The lanes of one policy with {@linkplain Shares guaranteed shares}, beside the bucket that is their pool. Thread-safe. */
+final class Lanes {
+    /*
+     * Why the pool never denies what a lane has. Let the tokens of all lanes be summed up, where a lane that doesn't exist
+     * counts as full. The pool always has at least this sum. A call without a lane leaves at least the reserve, which is
+     * the sum of full lanes. A call with a lane takes the same from both. Time brings the pool at least what it brings all
+     * lanes, or the pool is full. And a lane gets back no more than the pool did: time pays for a take from the pool sooner,
+     * and what time has brought doesn't come back.
+     *
+     * The lock. The pool is a bucket like any other, and most calls take from it by one compare-and-set. Only a call that
+     * would leave too little takes the lock, under which lanes are read and written: pool first, then the lane. The call
+     * counts at the moment at which it takes from the pool. No other call sees the moment between, since a call without a
+     * lane looks only at the reserve. A return puts tokens into the pool first, for the same reason.
+     *
+     * Places. A lane without missing tokens is like no lane, so it makes room for another key. The map is searched for such
+     * lanes only when it has no room, and at most once a millisecond.
+     */
+
+    private static final long SEARCH_NANOS = Duration.ofMillis(1).toNanos();
+
+    private final PolicyBuckets buckets;
+    private final TimeSource time;
+    private final Map<String, BucketState> lanes = new HashMap<>(); // guarded by this, and so are their states
+    private final Map<BucketSpec, TickScale> scales = new HashMap<>(); // guarded by this
+    private long searchedAt; // guarded by this
+    private boolean searched; // guarded by this
+
+    /** @param buckets contain the pool */
+    Lanes(PolicyBuckets buckets, TimeSource time) {
+        this.buckets = buckets;
+        this.time = time;
+    }
+
+    /** The receipt of a take from the pool that a lane paid too. */
+    record LaneReceipt(Receipt pool, BucketState lane) {}
+
+    /** Takes the tokens of a charge from the pool alone, or also from the charge's lane, or takes none. */
+    Answer take(Charge charge, Share share, long firstNanos) {
+        BucketState pool = buckets.bucket(charge, firstNanos);
+        long returned = pool.returned();
+        long taken = pool.take(charge.cost(), share.leave(), firstNanos, 0);
+        return taken < 0
+                ? takeLocked(charge, share, pool)
+                : new Answer(
+                        false,
+                        charge,
+                        pool,
+                        share.leave(),
+                        taken,
+                        firstNanos,
+                        receipt(pool, charge, taken, firstNanos, returned));
+    }
+
+    /** Takes at a moment after {@code pool.fullAt()} was read: a denial stands only if the pool denied at that state too. */
+    private synchronized Answer takeLocked(Charge charge, Share share, BucketState firstPool) {
+        long cost = charge.cost();
+        BucketState pool = firstPool;
+        while (true) {
+            BucketState previous = pool;
+            long before = pool.fullAt();
+            long nanos = time.nanoTime();
+            pool = buckets.bucket(charge, nanos);
+            long returned = pool.returned();
+            long leave = share.leave();
+            long taken = pool.take(cost, leave, nanos, 0);
+            if (taken >= 0) {
+                return new Answer(
+                        false, charge, pool, leave, taken, nanos, receipt(pool, charge, taken, nanos, returned));
+            }
+            long step = pool.scale().stepAt(nanos); // no lane gets a token before the pool does
+            BucketState lane = lane(share, step);
+            long own = lane == null ? Take.NEVER_FITS : lane.peek(cost, step, 0);
+            if (lane != null && own >= 0) {
+                leave = 0;
+                taken = pool.take(cost, nanos);
+                if (taken >= 0) {
+                    Receipt receipt = receipt(pool, charge, taken, nanos, returned);
+                    lanes.putIfAbsent(buckets.storedKey(share.key()), lane);
+                    return new Answer(
+                            true, charge, lane, 0, lane.take(cost, step), step, new LaneReceipt(receipt, lane));
+                }
+            }
+            boolean isFinal = taken == Take.NEVER_FITS;
+            if (isFinal
+                    || pool == previous
+                            && taken != BucketState.CLOSED
+                            && pool.wasShort(before, cost + leave, nanos, 0)) {
+                return denied(charge, pool, leave, taken, lane, own, nanos);
+            }
+        }
+    }
+
+    private static Receipt receipt(BucketState pool, Charge charge, long taken, long nanos, long returned) {
+        return Receipt.of(pool, charge.cost(), taken, nanos, returned);
+    }
+
+    /** Returns the denial by the lane or by the pool, whichever can serve the call sooner. */
+    private static Answer denied(
+            Charge charge, BucketState pool, long leave, long taken, @Nullable BucketState lane, long own, long nanos) {
+        if (lane != null && own < 0 && own != Take.NEVER_FITS) {
+            long ofPool = Take.retryNanos(pool.scale(), taken, nanos);
+            if (taken == Take.NEVER_FITS || Take.retryNanos(lane.scale(), own, nanos) < ofPool) {
+                return new Answer(true, charge, lane, 0, own, nanos, null);
+            }
+        }
+        return new Answer(false, charge, pool, leave, taken, nanos, null);
+    }
+
+    /** Returns the answer that {@link #take} would give, and takes nothing. */
+    synchronized Answer peek(Charge charge, Share share, long nanos) {
+        while (true) {
+            BucketState pool = buckets.peek(charge, nanos);
+            long common = peek(pool, charge.cost(), share.leave(), nanos);
+            long step = pool.scale().stepAt(nanos);
+            BucketState lane = common >= 0 ? null : lane(share, step);
+            long own = lane == null ? Take.NEVER_FITS : lane.peek(charge.cost(), step, 0);
+            long leave = own < 0 ? share.leave() : 0;
+            long result = own < 0 ? common : peek(pool, charge.cost(), 0, nanos);
+            if (lane != null && own >= 0 && result >= 0) {
+                return new Answer(true, charge, lane, 0, own, nanos, null);
+            } else if (result >= 0) {
+                return new Answer(false, charge, pool, leave, result, nanos, null);
+            } else if (result != BucketState.CLOSED) {
+                return denied(charge, pool, leave, result, lane, own, nanos);
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    private static long peek(BucketState pool, long cost, long leave, long nanos) {
+        return pool.scale().fits(cost, leave) ? pool.peek(cost + leave, nanos, 0) : Take.NEVER_FITS;
+    }
+
+    /** Returns the lane of a charge, perhaps a new one that isn't kept yet; null if it has none, or there is no room for it. */
+    private @Nullable BucketState lane(Share share, long nanos) {
+        BucketSpec spec = share.guaranteed();
+        if (spec == null) {
+            return null;
+        }
+        String key = buckets.storedKey(share.key());
+        BucketState lane = lanes.get(key);
+        if (lane == null) {
+            return hasRoom(share.lanes(), nanos) ? new BucketState(scale(spec, nanos), nanos) : null;
+        } else if (!lane.scale().spec().equals(spec)) {
+            lane = lane.convertTo(scale(spec, nanos), time);
+            lanes.put(key, lane);
+        }
+        return lane;
+    }
+
+    private TickScale scale(BucketSpec spec, long nanos) {
+        return scales.computeIfAbsent(spec, same -> TickScale.of(same, nanos));
+    }
+
+    private boolean hasRoom(int maxLanes, long nanos) {
+        if (lanes.size() >= maxLanes && (!searched || nanos - searchedAt >= SEARCH_NANOS)) {
+            searched = true;
+            searchedAt = nanos;
+            lanes.values().removeIf(lane -> lane.missing(nanos) == 0);
+        }
+        return lanes.size() < maxLanes;
+    }
+
+    /** Returns tokens to the pool, and to the lane of the receipt no more than the pool got. */
+    void giveBack(Answer taken, LaneReceipt receipt, long kept) {
+        long tokens = taken.charge().cost() - kept;
+        BucketState pool = receipt.pool.state();
+        long ticks = pool.giveBack(tokens, kept, receipt.pool, time);
+        while (ticks == BucketState.CLOSED) {
+            BucketState next = buckets.bucketTakenFrom(taken.withReceipt(receipt.pool));
+            if (next == null) {
+                return;
+            }
+            pool = next;
+            ticks = pool.giveBack(tokens, kept, receipt.pool, time);
+        }
+        giveBackToLane(
+                receipt.lane,
+                BigInteger.valueOf(ticks),
+                BigInteger.valueOf(pool.scale().price(1)));
+    }
+
+    private synchronized void giveBackToLane(BucketState lane, BigInteger ticks, BigInteger perToken) {
+        BigInteger ofLane =
+                ticks.multiply(BigInteger.valueOf(lane.scale().price(1))).divide(perToken);
+        lane.giveBackTicks(ofLane.min(BigInteger.valueOf(lane.scale().full())).longValueExact());
+    }
+
+    /** Takes tokens from the lane of a receipt, even if it has too few: it is emptied at most. */
+    synchronized void owe(LaneReceipt receipt, long tokens) {
+        receipt.lane.owe(tokens, true, time);
+    }
+
+    /** Returns the lane of a share as it is now; a full one if it doesn't exist. */
+    synchronized BucketSnapshot snapshot(Share share, BucketSpec spec, long nanos) {
+        BucketState lane = lanes.get(buckets.storedKey(share.key()));
+        return lane == null
+                ? BucketSnapshot.of(scale(spec, nanos), 0, nanos)
+                : BucketSnapshot.of(lane.scale(), lane.missing(nanos), nanos);
+    }
+
+    /** Forgets all lanes, so that they are full. The caller forgets the pool too. */
+    synchronized void reset() {
+        lanes.clear();
+    }
+
+    synchronized int size() {
+        return lanes.size();
+    }
+}

@@ -1,0 +1,162 @@
+package io.ratelimit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import io.ratelimit.Decision.Answer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.Test;
+
+/** Guaranteed shares in memory. */
+class SharesTests extends SharesContract {
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final BucketStore store = BucketStore.local(time);
+
+    @Override
+    protected BucketStore store() {
+        return store;
+    }
+
+    @Override
+    protected void advance(Duration duration) {
+        time.advance(duration);
+    }
+
+    @Override
+    protected int histories() {
+        return GrantOracle.steps(3_000);
+    }
+
+    @Test
+    void aShareThatGetsAllBackBreaksGuarantees() {
+        assertThat(brokenByReturns(Mutant.NONE, (taken, unused) -> {
+                    BucketState lane = ((Lanes.LaneReceipt) taken.receipt()).lane();
+                    lane.giveBackTicks(lane.scale().price(taken.charge().cost()));
+                }))
+                .isPositive();
+    }
+
+    private static ThrottlePolicy policy(String rate, long capacity) {
+        return ThrottlePolicy.of("api", BucketSpec.of(rate).withCapacity(capacity));
+    }
+
+    private static Shares tenants(String rate, long capacity, int keys) {
+        return Shares.forKeys(BucketSpec.of(rate).withCapacity(capacity), keys, List.of("user"));
+    }
+
+    @Test
+    void sumsThatDontFitAreRejectedWithNumbersThatDo() {
+        ThrottlePolicy policy = policy("1000/s", 2000);
+        policy.withShares(tenants("20/s", 40, 50));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withShares(tenants("25/s", 40, 50)))
+                .withMessage(
+                        "the guaranteed rates of 'api' must be at most its rate, 1000/1s, but are 1250/1s for 50 keys:"
+                                + " raise the rate to 1250/1s, or guarantee 20/1s");
+        policy.withShares(tenants("20/s", 40, 50));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withShares(tenants("20/s", 41, 50)))
+                .withMessage(
+                        "the guaranteed capacities of 'api' must be at most its capacity, 2000, but are 2050 for 50"
+                                + " keys: raise the capacity to 2050, or guarantee a capacity of 40");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withShares(tenants("1/m", 1, 3000)))
+                .withMessageEndingWith("raise the capacity to 3000, or set 'for' to 2000");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy("1/m", 20).withShares(tenants("1/m", 1, 3)))
+                .withMessageEndingWith("raise the rate to 3/1m, or guarantee 1/3m");
+        BucketSpec lane = BucketSpec.of("700/s").withCapacity(10);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withShares(
+                        Shares.named(Map.of("a", lane, "b", lane.withRate(Rate.of("20000/m"))), Map.of())))
+                .withMessageEndingWith("but are 1034/1s together: raise the rate to 1034/1s, or guarantee less");
+    }
+
+    @Test
+    void aChangeBelowTheSharesIsRejected() {
+        Throttlers throttlers = new Throttlers(
+                List.of(policy("1000/s", 2000).withShares(tenants("20/s", 40, 50))),
+                store,
+                time,
+                ThrottleListener.NONE);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() ->
+                        throttlers.get("api").reconfigure(BucketSpec.of("900/s").withCapacity(2000)))
+                .withMessageContaining("raise the rate to 1000/1s, or guarantee 18/1s");
+        assertThat(throttlers.get("api").policy().spec().rate()).isEqualTo(Rate.of("1000/s"));
+        throttlers.get("api").reconfigure(BucketSpec.of("1100/s").withCapacity(2000));
+    }
+
+    @Test
+    void aPolicyWithAnotherKindOfLimitHasNoShares() {
+        Shares shares = tenants("1/s", 1, 1);
+        ThrottlePolicy policy = policy("10/s", 10);
+        assertThatIllegalArgumentException().isThrownBy(() -> ThrottlePolicy.of("api", BucketSpec.of("10/s"), "user")
+                .withShares(shares));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withMaxWait(Duration.ofSeconds(1)).withShares(shares));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withLease(Duration.ofSeconds(1)).withShares(shares));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withTiers(Map.of("a", policy.spec())).withShares(shares));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withSpec(policy.spec().withRefill(BucketSpec.Refill.INTERVAL))
+                        .withShares(shares));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> policy.withSpec(BucketSpec.inFlight(3)).withShares(shares));
+        assertThatIllegalArgumentException().isThrownBy(() -> tenants("1/s", 1, 0));
+        assertThatIllegalArgumentException().isThrownBy(() -> Shares.named(Map.of(), Map.of("batch", 100)));
+    }
+
+    @Test
+    void aStoreThatKeepsNoSharesIsRejected() {
+        ThrottlePolicy policy = policy("10/s", 10).withShares(tenants("1/s", 1, 1));
+        assertThatIllegalArgumentException()
+                .isThrownBy(
+                        () -> new Throttlers(List.of(policy), new MapBucketStore(() -> 0), time, ThrottleListener.NONE))
+                .withMessageContaining("'api' has guaranteed shares");
+    }
+
+    @Test
+    void aThrottlerAnswersForTheShareOfAKey() {
+        GlobalThrottler api = Throttlers.local(List.of(policy("10/s", 10).withShares(tenants("1/s", 2, 5))), time)
+                .global("api");
+        assertThat(api.tryAcquire(1)).isFalse();
+        assertThat(api.guaranteedTo("Alice").tryAcquire(1)).isTrue();
+        assertThat(api.guaranteedTo("alice").snapshot().available()).isEqualTo(1);
+        assertThat(api.guaranteedTo("bob").snapshot().available()).isEqualTo(2);
+        assertThat(api.snapshot().available()).isEqualTo(9);
+        assertThatIllegalArgumentException().isThrownBy(() -> api.guaranteedTo("a", "b"));
+        assertThatIllegalArgumentException().isThrownBy(() -> api.guaranteedTo(" "));
+    }
+
+    @Test
+    void manyThreadsNeverBreakAGuaranteeNorTheLimit() throws InterruptedException {
+        BucketSpec spec = BucketSpec.of("1/h").withCapacity(40_000);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", spec).withShares(tenants("1/40h", 1_000, 4));
+        LongAdder granted = new LongAdder();
+        AtomicLong[] own = {new AtomicLong(), new AtomicLong(), new AtomicLong(), new AtomicLong()};
+        Threads.run(8, thread -> {
+            for (int i = 0; i < 20_000; i++) {
+                Charge charge = Charge.of(policy, "", 1);
+                int lane = i % 5;
+                Answer answer = store.take(List.of(lane == 4 ? charge : charge.guaranteedTo("user" + lane)))
+                        .answers()
+                        .get(0);
+                if (answer.allowed()) {
+                    granted.increment();
+                    if (answer.isGuaranteed()) {
+                        own[lane].incrementAndGet();
+                    }
+                }
+            }
+        });
+        assertThat(own).extracting(AtomicLong::get).containsOnly(1_000L);
+        assertThat(granted.sum()).isEqualTo(40_000);
+    }
+}
