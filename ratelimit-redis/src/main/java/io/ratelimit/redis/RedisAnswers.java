@@ -5,6 +5,7 @@ import io.ratelimit.CalendarClock;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Share;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
@@ -57,7 +58,7 @@ final class RedisAnswers {
         long from = ticks.step(now) == ticks.step(at) ? now : at; // a batch that has come doesn't come again
         Duration wait = Duration.ofNanos(ticks.nanosUntil(missing - ticks.full(), from, calendar));
         long beforeWhenDue = Math.min(missing, ticks.full()) - ticks.price(charge.cost());
-        return Answer.allowed(charge, snapshot(charge, ticks, missing, from, calendar), wait)
+        return Answer.allowed(charge, seen(charge, ticks, missing, from, calendar), wait)
                 .withReceipt(ScriptReceipt.of(ticks, missing, beforeWhenDue + returned, at, begun));
     }
 
@@ -77,7 +78,7 @@ final class RedisAnswers {
     /** Returns the answer of a bucket that has the tokens, but from which none were taken. */
     static Answer available(
             Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
-        return Answer.allowed(charge, snapshot(charge, ticks, missing, now, calendar), Duration.ZERO);
+        return Answer.allowed(charge, seen(charge, ticks, missing, now, calendar), Duration.ZERO);
     }
 
     /** Returns the answer of a bucket that has too few tokens. */
@@ -88,13 +89,34 @@ final class RedisAnswers {
             Timing timing,
             long now,
             @Nullable CalendarClock calendar) {
-        BucketSnapshot bucket = snapshot(charge, ticks, missing, now, calendar);
-        if (!ticks.fits(charge.cost())) {
+        BucketSnapshot bucket = seen(charge, ticks, missing, now, calendar);
+        long leave = leave(charge);
+        if (charge.cost() > ticks.capacity() - leave) {
             return Answer.denied(charge, Outcome.NEVER_FITS, bucket, Duration.ZERO);
         }
-        long retry = ticks.nanosUntil(missing + ticks.price(charge.cost()) - ticks.full(), now, calendar);
+        long retry = ticks.nanosUntil(missing + ticks.price(charge.cost() + leave) - ticks.full(), now, calendar);
         Outcome outcome = timing == Timing.AHEAD && !charge.maxWait().isZero() ? Outcome.TOO_LONG : Outcome.DENIED;
         return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
+    }
+
+    private static long leave(Charge charge) {
+        Share share = charge.share();
+        return share == null ? 0 : share.leave();
+    }
+
+    /** Returns the bucket as the charge may use it: without the tokens that it has to leave. */
+    private static BucketSnapshot seen(
+            Charge charge, RedisTickScale ticks, long missing, long now, @Nullable CalendarClock calendar) {
+        BucketSnapshot bucket = snapshot(charge, ticks, missing, now, calendar);
+        long leave = leave(charge);
+        if (leave == 0) {
+            return bucket;
+        }
+        long left = bucket.available() - leave;
+        Duration next = left >= 0
+                ? bucket.nextTokenAfter()
+                : Duration.ofNanos(ticks.nanosUntil(missing - ticks.full() + ticks.price(leave + 1), now, calendar));
+        return new BucketSnapshot(bucket.capacity(), bucket.rate(), Math.max(left, 0), next, bucket.resetAfter());
     }
 
     static BucketSnapshot snapshot(

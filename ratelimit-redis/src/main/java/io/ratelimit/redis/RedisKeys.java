@@ -56,7 +56,22 @@ final class RedisKeys {
         if (charge.spec().refill() == Refill.CALENDAR) {
             name += "@" + CalendarClock.of(charge.spec()).unit(); // the time in such a value is that of another clock
         }
-        return key(name, charge.key());
+        return key(charge.share() == null ? name : taggedName(charge), charge.key());
+    }
+
+    /** Returns the Redis key of the lanes of a charge's policy. */
+    byte[] lanes(Charge charge) {
+        return key(taggedName(charge), "lanes");
+    }
+
+    /** Returns a name for which a cluster keeps all keys in one slot: one script call uses the pool and its lanes. */
+    private static String taggedName(Charge charge) {
+        return "{" + charge.policy().name() + "}";
+    }
+
+    /** Returns the name of a key within a Redis key or a value. */
+    byte[] hashed(String bucketKey) {
+        return encoder.encode(hash(bucketKey));
     }
 
     /** Returns the Redis key of a bucket whose value has the form of {@link CompareAndSetBucketStore}. */
@@ -70,7 +85,7 @@ final class RedisKeys {
             policyPrefix = (prefix + ":" + name + ":").getBytes(StandardCharsets.UTF_8);
             policyPrefixes.put(name, policyPrefix);
         }
-        byte[] hash = encoder.encode(hash(bucketKey));
+        byte[] hash = hashed(bucketKey);
         byte[] key = Arrays.copyOf(policyPrefix, policyPrefix.length + hash.length);
         System.arraycopy(hash, 0, key, policyPrefix.length, hash.length);
         return key;

@@ -194,6 +194,11 @@ final class RedisScript {
         private long[] numbers = new long[NUMBERS];
         private boolean hasOtherPeriods;
 
+        /** Returns whether there is a reply for a bucket, or for a lane behind the buckets. */
+        boolean has(int bucket) {
+            return NUMBERS * bucket < numbers.length && now(bucket) != 0;
+        }
+
         /** Returns whether the script did nothing, since the server's time is outside the periods of a calendar. */
         boolean hasOtherPeriods() {
             return hasOtherPeriods;
@@ -289,7 +294,11 @@ final class RedisScript {
 
         private ScriptArguments() {}
 
-        /** Returns the arguments to take tokens, or to look at the bucket. */
+        /**
+         * Returns the arguments to take tokens, or to look at the bucket.
+         *
+         * @param waitMicros the microseconds that the call may wait; below zero, the ticks that it has to leave
+         */
         static byte[] toTake(RedisTickScale ticks, long cost, long waitMicros) {
             return of(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price(ticks, cost), waitMicros);
         }
@@ -302,8 +311,21 @@ final class RedisScript {
          * @param maxTokens the most tokens to take
          */
         static byte[] toLease(RedisTickScale ticks, long cost, long micros, long maxTokens) {
+            return toLease(ticks, cost, 0, micros, maxTokens);
+        }
+
+        /** @param waitMicros as for {@link #toTake} */
+        static byte[] toLease(RedisTickScale ticks, long cost, long waitMicros, long micros, long maxTokens) {
             long max = Math.min(maxTokens, RedisTickScale.MAX_TICKS / ticks.perToken()) * ticks.perToken();
-            return of(ticks, ticks.perStep(), ticks.stepMicros(), ticks.full(), price(ticks, cost), 0, micros, max);
+            return of(
+                    ticks,
+                    ticks.perStep(),
+                    ticks.stepMicros(),
+                    ticks.full(),
+                    price(ticks, cost),
+                    waitMicros,
+                    micros,
+                    max);
         }
 
         private static long price(RedisTickScale ticks, long cost) {

@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.LeasingBucketStore;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
@@ -69,7 +70,10 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     }
 
     private Decision take(List<Charge> charges, List<LeaseRequest> leases, Timing timing, Deadline.Call call) {
-        if (charges.size() == 1 && leases.isEmpty() && timing == Timing.AT_ONCE) {
+        if (charges.size() == 1
+                && leases.isEmpty()
+                && timing == Timing.AT_ONCE
+                && charges.get(0).share() == null) {
             return Decision.of(List.of(combined.take(charges.get(0), call)));
         }
         if (!oneKeyPerScript) {
@@ -101,6 +105,11 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     }
 
     @Override
+    public boolean keepsShares(ThrottlePolicy policy) {
+        return true;
+    }
+
+    @Override
     void giveBack(List<Answer> taken, Deadline.Call call) {
         if (!oneKeyPerScript) {
             try {
@@ -125,7 +134,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
 
     @Override
     void reset(Charge charge, Deadline.Call call) {
-        call.await(redis.get().del(script.key(charge)).toCompletableFuture());
+        call.await(redis.get().del(script.keysToDelete(charge)).toCompletableFuture());
     }
 
     /**

@@ -1,5 +1,7 @@
 package io.ratelimit.redis;
 
+import static java.util.Objects.requireNonNullElse;
+
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
@@ -8,6 +10,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.LeasingBucketStore.Grant;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.Share;
 import io.ratelimit.redis.RedisAnswers.ScriptReceipt;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.redis.RedisScript.Running;
@@ -55,6 +58,11 @@ final class ScriptCalls {
         return keys.key(charge);
     }
 
+    /** Returns the keys to delete so that the bucket of a charge, and its lanes, are full. */
+    byte[][] keysToDelete(Charge charge) {
+        return charge.share() == null ? new byte[][] {key(charge)} : new byte[][] {key(charge), keys.lanes(charge)};
+    }
+
     private RedisTickScale ticks(Charge charge) {
         return scales.get(charge.spec());
     }
@@ -79,12 +87,17 @@ final class ScriptCalls {
         for (int i = 0; i < arguments.length; i++) {
             RedisTickScale ticks = ticks(charges.get(i));
             long cost = charges.get(i).cost();
-            long waitMicros = timing.waitMicros(charges.get(i));
+            long waitMicros = waitMicros(charges.get(i), timing);
             arguments[i] = cost == 1 && waitMicros == 0
                     ? toTakeOne.get(ticks)
                     : ScriptArguments.toTake(ticks, cost, waitMicros);
         }
-        return start(operation, charges, arguments);
+        return start(operation, charges, arguments, RedisLanes.toTake(charges, keys));
+    }
+
+    private long waitMicros(Charge charge, Timing timing) {
+        Share share = charge.share();
+        return share == null ? timing.waitMicros(charge) : -ticks(charge).price(share.leave());
     }
 
     /** Starts to take the cost of a charge as often as it fits, and at most so many times, for several takes. */
@@ -114,10 +127,10 @@ final class ScriptCalls {
             Charge charge = charges.get(i);
             LeaseRequest lease = find(leases, charge);
             arguments[i] = lease == null
-                    ? ScriptArguments.toLease(ticks(charge), charge.cost(), 0, 0)
+                    ? ScriptArguments.toLease(ticks(charge), charge.cost(), waitMicros(charge, Timing.AT_ONCE), 0, 0)
                     : toLease(lease, charge.cost());
         }
-        return start(Operation.LEASE, charges, arguments);
+        return start(Operation.LEASE, charges, arguments, RedisLanes.toTake(charges, keys));
     }
 
     private byte[] toLease(LeaseRequest lease, long cost) {
@@ -140,12 +153,20 @@ final class ScriptCalls {
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = toSettle(taken.get(i), 0);
         }
-        return start(Operation.GIVE, taken.stream().map(Answer::charge).toList(), arguments);
+        return start(
+                Operation.GIVE,
+                taken.stream().map(Answer::charge).toList(),
+                arguments,
+                RedisLanes.toSettle(taken, 0, keys));
     }
 
     /** Starts to settle a call at its actual cost. */
     Running startSettling(Answer taken, long cost) {
-        return start(Operation.GIVE, taken.charge(), toSettle(taken, cost));
+        return start(
+                Operation.GIVE,
+                List.of(taken.charge()),
+                new byte[][] {toSettle(taken, cost)},
+                RedisLanes.toSettle(List.of(taken), cost, keys));
     }
 
     private byte[] toSettle(Answer taken, long cost) {
@@ -157,16 +178,17 @@ final class ScriptCalls {
     }
 
     private Running start(Operation operation, Charge charge, byte[] arguments) {
-        return start(operation, List.of(charge), new byte[][] {arguments});
+        return start(operation, List.of(charge), new byte[][] {arguments}, RedisLanes.NONE);
     }
 
-    private Running start(Operation operation, List<Charge> charges, byte[][] arguments) {
+    private Running start(Operation operation, List<Charge> charges, byte[][] arguments, RedisLanes lanes) {
         byte[][] bucketKeys = new byte[arguments.length][];
         for (int i = 0; i < bucketKeys.length; i++) {
             bucketKeys[i] = key(charges.get(i));
         }
         return script.start((to, serverMicros) -> {
-            to.add(bucketKeys.length).addKeys(bucketKeys);
+            to.add(bucketKeys.length + lanes.keys().size()).addKeys(bucketKeys);
+            lanes.keys().forEach(to::addKey);
             for (int i = 0; i < bucketKeys.length; i++) {
                 CalendarClock calendar = calendar(charges.get(i));
                 to.add(
@@ -174,6 +196,7 @@ final class ScriptCalls {
                                 ? arguments[i]
                                 : ScriptArguments.withCalendar(calendar, serverMicros, arguments[i]));
             }
+            lanes.arguments().forEach(to::add);
             long now = time.getAsLong();
             if (operation != Operation.TAKE || now != RedisBucketStore.SERVER_TIME) {
                 to.add(operation.word);
@@ -190,10 +213,28 @@ final class ScriptCalls {
             taken &= reply.missing(i) >= 0;
         }
         List<Answer> answers = new ArrayList<>(charges.size());
+        int lane = charges.size();
         for (int i = 0; i < charges.size(); i++) {
-            answers.add(answer(charges.get(i), i, reply, taken, timing));
+            Charge charge = charges.get(i);
+            Answer answer = answer(charge, i, reply, taken, timing);
+            if (charge.share() != null) {
+                answer = ofShare(charge, answer, lane, reply, taken);
+                lane += RedisLanes.of(charge) == null ? 0 : 1;
+            }
+            answers.add(answer);
         }
         return answers;
+    }
+
+    /** @param place the place of the lane in the reply, if the charge has one */
+    private static Answer ofShare(Charge charge, Answer ofPool, int place, ScriptReply reply, boolean taken) {
+        if (!ofPool.allowed()) {
+            return RedisLanes.sooner(charge, ofPool, place, reply);
+        }
+        Answer served = RedisLanes.served(charge, place, reply, taken);
+        return served == null || ofPool.receipt() == null
+                ? requireNonNullElse(served, ofPool)
+                : served.withReceipt(ofPool.receipt());
     }
 
     /** Returns how many of several takes the reply decides, from the first on. */
@@ -225,7 +266,8 @@ final class ScriptCalls {
 
     /** Returns the answer of a look. */
     Answer seen(Charge charge, Timing timing, ScriptReply reply) {
-        return answer(charge, 0, reply, false, timing);
+        Answer answer = answer(charge, 0, reply, false, timing);
+        return charge.share() == null ? answer : ofShare(charge, answer, 1, reply, false);
     }
 
     private Answer answer(Charge charge, int i, ScriptReply reply, boolean taken, Timing timing) {
@@ -245,6 +287,10 @@ final class ScriptCalls {
 
     /** Returns the bucket of a charge as a look saw it. */
     BucketSnapshot snapshot(Charge charge, ScriptReply reply) {
+        BucketSpec lane = RedisLanes.of(charge);
+        if (lane != null) {
+            return RedisLanes.snapshot(lane, reply, charge.cost());
+        }
         RedisTickScale ticks = ticks(charge);
         CalendarClock calendar = calendar(charge);
         long missing = reply.missing(0) < 0 ? reply.lacking(0) : reply.missing(0) - ticks.price(charge.cost());

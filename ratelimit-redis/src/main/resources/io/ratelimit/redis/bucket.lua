@@ -104,14 +104,23 @@ Apart from that it is a bucket with batches, kept under a key of its own. The ar
 periods around the server's time, as far as the caller knows it. If the server's time is outside these periods, the script
 writes nothing and replies this time alone, and the caller repeats the call with other periods.
 
-KEYS     the buckets; one may occur twice
+Shares. A bucket may be the pool of guaranteed shares. A take then leaves the reserve. If the pool doesn't have so much, the
+take's lane serves it if it has the tokens: pool and lane pay. All lanes of a pool are one sorted set: the score of a lane
+is the moment at which it is full again, in eighths of a microsecond since LANES_EPOCH. A full lane is like none. There
+are never more others than the argument allows; a take that finds no room has no lane. No lane is in debt. A lane gets back no more
+tokens than its pool.
+
+KEYS     the buckets; one may occur twice. Then the sets of lanes
 ARGV     for each bucket numbers as in a value, followed by the spec
-           to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait
+           to take or look: n, s, the ticks of a full bucket, the price, the microseconds that the call may wait, or below zero
+             the ticks that the call has to leave
            to lease: the same, the microseconds of the lease, and the most ticks to take. A lease of 0 microseconds takes
              the price as often as it fits at once
            to give: the tokens; when they were due: the step (-1 if it isn't recorded), and the ticks after the step; the ticks
              missing before them at that time, plus the ticks given back until the take; the tokens of the same take that are
              kept, or -1 if the bucket owes the tokens; begun as the take replied it
+           for each lane: -2, the place of its pool, the tokens to take or give, the eighths of a microsecond of a token and of
+             a full lane, the most lanes, and the name of the lane
            before these, for calendar refill: -1, the length of a period, the number of the first, and the beginnings of four
          then take (the default), lease, look (replies as take and writes nothing) or give
          then, in tests only, the time
@@ -120,6 +129,8 @@ ticks without them plus one, negative. Otherwise begun follows, and then, if it 
 less those of leases. A take at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
 price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies five numbers, and then the bucket's time.
+For each lane: nothing if it doesn't count, else its time as in the set and what it is missing; if it doesn't serve the
+call, the same plus one, negative.
 If the server's time is outside the periods of a bucket with calendar refill, any operation returns this time alone.
 ]]
 
@@ -127,6 +138,8 @@ local MOST = 8e15
 local SLACK = 1000
 local AHEAD = 60 * 1000000
 local LONGEST_DEBT = 365 * 24 * 3600 * 1000000
+local LANE = 192 -- the first byte of -2
+local LANES_EPOCH = 1700000000000000
 
 local pack, unpack = struct.pack, struct.unpack
 local operation, now = ARGV[#KEYS + 1] or 'take', ARGV[#KEYS + 2]
@@ -161,7 +174,7 @@ local function take_at_once(key, wanted, now, slack)
         missing = 0
     end
     local after = missing + price
-    if after > full then
+    if after > full + wait then
         return pack('>dd', now, -missing - 1)
     end
     local micros = math.ceil(after / n) * s - now % s
@@ -169,18 +182,27 @@ local function take_at_once(key, wanted, now, slack)
 end
 
 local at_once = operation == 'take'
-if at_once and #KEYS == 1 and string.byte(ARGV[1]) < 128 then -- no calendar
+if at_once and string.byte(ARGV[1]) < 128 -- no calendar
+        and (#KEYS == 1 or #KEYS == 2 and string.byte(ARGV[2]) == LANE) then
     local value, millis = take_at_once(KEYS[1], ARGV[1], now, SLACK)
     if millis then
         redis.call('SET', KEYS[1], value, 'PX', millis)
     end
-    if value then
+    if value and (millis or #KEYS == 1) then
         return value
     end
     at_once = false
 end
 
 local server_time = now
+
+-- The sets of lanes are behind the buckets.
+local count, lane_places = #KEYS, {}
+while string.byte(ARGV[count]) == LANE do
+    local _, pool = unpack('>dd', ARGV[count])
+    lane_places[pool] = count
+    count = count - 1
+end
 
 -- Returns the reply to a caller whose periods are others.
 local function other_periods()
@@ -207,7 +229,7 @@ local function time_and_arguments(argument)
     return count * period + math.min(share, period - 1), string.sub(argument, 57)
 end
 
-if at_once then
+if at_once and count == #KEYS then
     local replies, millis, all = {}, {}, true
     for i = 1, #KEYS do
         local time, wanted = time_and_arguments(ARGV[i])
@@ -501,11 +523,55 @@ local function lease(bucket, price, micros, most)
     end
 end
 
+local lanes = {}
+
+-- Returns the lane of a pool; nothing if there is none, or no room for it.
+local function lane_of(i, s)
+    local place = lane_places[i]
+    if not place then
+        return
+    end
+    local _, _, tokens, per_token, full, most = unpack('>dddddd', ARGV[place])
+    local key, name = KEYS[place], string.sub(ARGV[place], 49)
+    local lane = lanes[key .. name]
+    if not lane then
+        local moment = (server_time - server_time % s - LANES_EPOCH) * 8 -- no lane gets a token before its pool
+        local full_at = tonumber(redis.call('ZSCORE', key, name) or moment) + 0.0
+        lane = {key = key, name = name, now = moment, full = full, missing = math.min(math.max(full_at - moment, 0), full)}
+        if lane.missing == 0 and redis.call('ZCOUNT', key, string.format('(%.0f', moment), '+inf') >= most then
+            return
+        end
+        lanes[key .. name] = lane
+    end
+    return lane, tokens * per_token, per_token, place
+end
+
+local function write_lane(lane)
+    local key = lane.key
+    redis.call('ZADD', key, string.format('%.0f', lane.now + lane.missing), lane.name)
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', lane.now))
+    local millis = math.ceil(lane.missing / 8000) + SLACK
+    if millis > redis.call('PTTL', key) then
+        redis.call('PEXPIRE', key, millis)
+    end
+end
+
+-- Changes the ticks of one bucket to those of another one, and rounds down.
+local function changed_ticks(ticks, per_token, to_per_token)
+    local tokens = math.floor(ticks / per_token)
+    local rest = ticks - tokens * per_token
+    local part = math.floor(rest * to_per_token / per_token)
+    if rest * to_per_token > MOST then
+        part = math.max(math.floor(rest / per_token * to_per_token) - 1, 0)
+    end
+    return tokens * to_per_token + part
+end
+
 local buckets = {}
 local changed = {}
 
 if operation == 'give' then
-    for i = #KEYS, 1, -1 do -- if two takes are from one bucket, the second is due later
+    for i = count, 1, -1 do -- if two takes are from one bucket, the second is due later
         local argument
         now, argument = time_and_arguments(ARGV[i])
         if not now then
@@ -516,9 +582,13 @@ if operation == 'give' then
         local n, d, c, s = numbers(spec)
         local bucket = buckets[key] or read(key, spec, n, s, c * d)
         buckets[key] = bucket
+        local lane, lane_price, per_token = lane_of(i, s)
         if kept < 0 then
             owe(bucket, tokens)
             changed[key] = bucket
+            if lane then
+                lane.missing = math.min(lane.missing + lane_price, lane.full)
+            end
         elseif bucket.missing > 0 then
             local _, own_d, own_c = numbers(bucket.spec)
             local price = math.min(tokens, own_c) * own_d
@@ -545,19 +615,25 @@ if operation == 'give' then
                 end
                 bucket.returned = math.min(bucket.returned + pulled, MOST / 2)
                 changed[key] = bucket
+                if lane then
+                    lane.missing = math.max(lane.missing - changed_ticks(pulled, own_d, per_token), 0)
+                end
             end
         end
     end
     for key, bucket in pairs(changed) do
         write(key, bucket)
     end
+    for _, lane in pairs(lanes) do
+        write_lane(lane)
+    end
     return
 end
 
 local reply = {}
 local all = true
-for i, key in ipairs(KEYS) do
-    local argument
+for i = 1, count do
+    local key, argument = KEYS[i]
     now, argument = time_and_arguments(ARGV[i])
     if not now then
         return other_periods()
@@ -586,10 +662,25 @@ for i, key in ipairs(KEYS) do
     end
     local missing = bucket.missing
     local after = missing + price
+    local lane, lane_price, _, place = lane_of(i, s)
+    if wait < 0 then
+        limit = full + wait
+    end
+    if lane then
+        local serves = after > limit and after <= full and lane.missing + lane_price <= lane.full
+        if serves then
+            limit = full
+            lane.missing = lane.missing + lane_price
+            lane.changed = true
+        end
+        reply[place] = pack('>dd', lane.now, serves and lane.missing or -lane.missing - 1)
+    elseif lane_places[i] then
+        reply[lane_places[i]] = ''
+    end
     local leased = most > price and lease(bucket, price, micros, most)
     if leased then
         reply[i] = pack('>ddddd', now, bucket.missing, bucket.begun, bucket.returned - bucket.leased, leased)
-    elseif after <= limit or after <= full + bucket.advance and price <= full then
+    elseif after <= limit or wait >= 0 and after <= full + bucket.advance and price <= full then
         bucket.missing = math.min(after, MOST)
         if after <= full + bucket.advance then
             after = math.max(missing - bucket.advance, 0) + price
@@ -620,6 +711,11 @@ if operation ~= 'look' then
         elseif bucket.anyway then
             bucket.missing, bucket.leased, bucket.lease_end = bucket.anyway.missing, bucket.anyway.leased, bucket.anyway.lease_end
             write(key, bucket)
+        end
+    end
+    for _, lane in pairs(lanes) do
+        if all and lane.changed then
+            write_lane(lane)
         end
     end
 end

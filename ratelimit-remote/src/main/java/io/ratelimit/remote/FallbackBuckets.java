@@ -101,7 +101,15 @@ final class FallbackBuckets {
     /** Returns the charge to the bucket of the share; null if the share is none. */
     private @Nullable Charge inShare(Charge charge) {
         BucketSpec spec = share.scaled(charge.spec());
-        return spec == null ? null : new Charge(charge.policy(), spec, charge.key(), charge.cost(), charge.maxWait());
+        return spec == null
+                ? null
+                : new Charge(
+                        charge.policy(),
+                        spec,
+                        charge.key(),
+                        charge.cost(),
+                        charge.maxWait(),
+                        share.scaled(charge.share()));
     }
 
     /** Returns the answer that memory gave: only a charge with a share has taken tokens there. */

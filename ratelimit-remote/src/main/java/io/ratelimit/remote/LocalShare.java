@@ -2,6 +2,7 @@ package io.ratelimit.remote;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
+import io.ratelimit.Share;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
@@ -37,6 +38,18 @@ final class LocalShare {
     @Nullable
     BucketSpec scaled(BucketSpec spec) {
         return share.compareTo(BigDecimal.ONE) == 0 ? spec : shares.get(spec).orElse(null);
+    }
+
+    /** Returns what a charge may use of the local share of a limit with guaranteed shares. A lane may have no local share. */
+    @Nullable
+    Share scaled(@Nullable Share whole) {
+        return whole == null
+                ? null
+                : new Share(
+                        whole.key(),
+                        whole.guaranteed() == null ? null : scaled(whole.guaranteed()),
+                        part(whole.leave()),
+                        whole.lanes());
     }
 
     private Optional<BucketSpec> find(BucketSpec spec) {

@@ -8,6 +8,8 @@ import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Share;
+import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.TimeSource;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -112,9 +114,17 @@ final class RememberedDenials {
         return mayCall && stale != null && !anyFresh && stale.startRenewal() ? List.of() : denied;
     }
 
+    /** A denial of a charge with a share concerns only charges with the same one. */
+    private static BucketName name(Charge charge) {
+        Share share = charge.share();
+        return share == null
+                ? BucketName.of(charge)
+                : new BucketName(charge.policy().name(), share.leave() + ":" + share.key());
+    }
+
     private @Nullable Denial find(Charge charge, long now) {
         return charge.maxWait().isZero()
-                        && entries.getIfPresent(BucketName.of(charge)) instanceof Denial denial
+                        && entries.getIfPresent(name(charge)) instanceof Denial denial
                         && denial.covers(charge)
                         && !denial.isExpired(now)
                 ? denial
@@ -131,7 +141,7 @@ final class RememberedDenials {
             Charge charge = answer.charge();
             if (answer.outcome() == Outcome.DENIED && charge.maxWait().isZero()) {
                 Denial latest = new Denial(charge.spec(), charge.cost(), answer, calledAt, now, new AtomicBoolean());
-                entries.asMap().merge(BucketName.of(charge), latest, (earlier, same) -> merge(earlier, latest));
+                entries.asMap().merge(name(charge), latest, (earlier, same) -> merge(earlier, latest));
             }
         }
     }
@@ -147,8 +157,13 @@ final class RememberedDenials {
                 : latest;
     }
 
+    /** Forgets the denials of all shares of a policy, as its bucket is full. */
+    void forgetShares(ThrottlePolicy policy) {
+        entries.asMap().keySet().removeIf(bucket -> bucket.policy().equals(policy.name()));
+    }
+
     /** Forgets the denials of a bucket, as tokens came back to it. */
     void forget(Charge charge) {
-        entries.put(BucketName.of(charge), new GivenBack(time.nanoTime()));
+        entries.put(name(charge), new GivenBack(time.nanoTime()));
     }
 }

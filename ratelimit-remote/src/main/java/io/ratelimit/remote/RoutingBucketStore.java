@@ -6,6 +6,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
+import io.ratelimit.Share;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.lease.Leases;
 import java.time.Duration;
@@ -78,8 +79,10 @@ public final class RoutingBucketStore implements BucketStore {
 
     /** Returns the answer of a bucket that has its tokens again. */
     private Answer withTokens(Answer taken) {
-        return Answer.allowed(taken.charge(), local.snapshot(taken.charge()), Duration.ZERO)
+        Answer answer = Answer.allowed(taken.charge(), local.snapshot(taken.charge()), Duration.ZERO)
                 .withShared(taken.shared());
+        Share share = taken.charge().share();
+        return share == null || share.guaranteed() == null ? answer : answer.asGuaranteed();
     }
 
     @Override
@@ -114,6 +117,11 @@ public final class RoutingBucketStore implements BucketStore {
     @Override
     public void reset(Charge charge) {
         storeOf(charge.policy()).reset(charge);
+    }
+
+    @Override
+    public boolean keepsShares(ThrottlePolicy policy) {
+        return storeOf(policy).keepsShares(policy);
     }
 
     @Override

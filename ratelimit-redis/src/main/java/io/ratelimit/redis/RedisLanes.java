@@ -1,0 +1,135 @@
+package io.ratelimit.redis;
+
+import io.ratelimit.BucketSnapshot;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.Decision.Answer;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.Share;
+import io.ratelimit.redis.RedisScript.ScriptReply;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The lanes of the pools of one script call: those of charges with a guaranteed share. Their keys and arguments are behind
+ * those of the buckets, in the order of the charges.
+ *
+ * @param keys the keys of the sets of lanes
+ * @param arguments the arguments of the lanes
+ */
+record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
+
+    static final RedisLanes NONE = new RedisLanes(List.of(), List.of());
+
+    /** The first number of the arguments for a lane. */
+    private static final double LANE = -2;
+
+    /** The units of a microsecond in which the script counts lanes. */
+    private static final int PER_MICRO = 8;
+
+    /** Returns the lane of a charge; null if it has none. */
+    static @Nullable BucketSpec of(Charge charge) {
+        Share share = charge.share();
+        return share == null ? null : share.guaranteed();
+    }
+
+    /** Returns the lanes to take from, or to look at. */
+    static RedisLanes toTake(List<Charge> charges, RedisKeys keys) {
+        RedisLanes lanes = NONE;
+        for (int i = 0; i < charges.size(); i++) {
+            if (charges.get(i).share() != null) {
+                lanes = lanes.with(i, charges.get(i), charges.get(i).cost(), keys);
+            }
+        }
+        return lanes;
+    }
+
+    /** Returns the lanes of calls that lanes served, to change by the difference to the actual cost. */
+    static RedisLanes toSettle(List<Answer> taken, long cost, RedisKeys keys) {
+        RedisLanes lanes = NONE;
+        for (int i = 0; i < taken.size(); i++) {
+            Charge charge = taken.get(i).charge();
+            if (taken.get(i).isGuaranteed()) {
+                lanes = lanes.with(i, charge, Math.abs(charge.cost() - cost), keys);
+            }
+        }
+        return lanes;
+    }
+
+    private RedisLanes with(int place, Charge charge, long tokens, RedisKeys redisKeys) {
+        Share share = charge.share();
+        BucketSpec lane = share == null ? null : share.guaranteed();
+        if (share == null || lane == null) {
+            return this;
+        }
+        byte[] name = redisKeys.hashed(share.key());
+        double[] numbers = {LANE, place + 1, tokens, perToken(lane), lane.capacity() * perToken(lane), share.lanes()};
+        ByteBuffer argument = ByteBuffer.allocate(numbers.length * Double.BYTES + name.length);
+        for (double number : numbers) {
+            argument.putDouble(number);
+        }
+        RedisLanes more = this == NONE ? new RedisLanes(new ArrayList<>(1), new ArrayList<>(1)) : this;
+        more.keys.add(redisKeys.lanes(charge));
+        more.arguments.add(argument.put(name).array());
+        return more;
+    }
+
+    /** Returns the time of a token, rounded up. */
+    private static double perToken(BucketSpec lane) {
+        BigInteger nanos = BigInteger.valueOf(lane.rate().period().toNanos()).multiply(BigInteger.valueOf(PER_MICRO));
+        BigInteger perToken = BigInteger.valueOf(lane.rate().tokens()).multiply(BigInteger.valueOf(1_000));
+        return nanos.add(perToken).subtract(BigInteger.ONE).divide(perToken).doubleValue();
+    }
+
+    /**
+     * Returns the answer of the lane that serves a charge, or would.
+     *
+     * @param place the place of the lane in the reply
+     * @param taken whether the tokens were taken
+     * @return null if no lane serves it
+     */
+    static @Nullable Answer served(Charge charge, int place, ScriptReply reply, boolean taken) {
+        BucketSpec lane = of(charge);
+        if (lane == null || !reply.has(place) || reply.missing(place) < 0) {
+            return null;
+        }
+        double missing = reply.missing(place) - (taken ? 0 : charge.cost() * perToken(lane));
+        return Answer.allowed(charge, snapshot(lane, missing), Duration.ZERO).asGuaranteed();
+    }
+
+    /** Returns the lane's denial of a charge if the lane will have the tokens before the pool, and otherwise the pool's. */
+    static Answer sooner(Charge charge, Answer byPool, int place, ScriptReply reply) {
+        BucketSpec lane = of(charge);
+        if (lane == null || !reply.has(place) || charge.cost() > lane.capacity()) {
+            return byPool;
+        }
+        double missing = reply.lacking(place);
+        Duration retry = time(missing - (lane.capacity() - charge.cost()) * perToken(lane));
+        boolean hasTokens = retry.isZero(); // then the pool is in debt
+        return hasTokens || byPool.outcome().isTemporary() && byPool.retryNanos() <= retry.toNanos()
+                ? byPool
+                : Answer.denied(charge, Outcome.DENIED, snapshot(lane, missing), retry)
+                        .asGuaranteed();
+    }
+
+    /** Returns the lane of a charge as a look saw it; a full one if it doesn't exist. */
+    static BucketSnapshot snapshot(BucketSpec lane, ScriptReply reply, long cost) {
+        double taken = reply.missing(1) < 0 ? 0 : cost * perToken(lane);
+        return snapshot(lane, reply.has(1) ? reply.lacking(1) - taken : 0);
+    }
+
+    private static BucketSnapshot snapshot(BucketSpec lane, double missing) {
+        double perToken = perToken(lane);
+        long available = (long) Math.floor((lane.capacity() * perToken - missing) / perToken);
+        double next = missing <= 0 ? 0 : missing - Math.floor((missing - 1) / perToken) * perToken;
+        return new BucketSnapshot(lane.capacity(), lane.rate(), available, time(next), time(missing));
+    }
+
+    private static Duration time(double units) {
+        return Duration.ofNanos(1_000 * (long) Math.ceil(Math.max(units, 0) / PER_MICRO));
+    }
+}
