@@ -32,7 +32,8 @@ class PolicyDescriptions {
         return "package io.ratelimit.policy;\n\n" + imports + "\nimport io.ratelimit.policy.RateLimitProperties.*;\n\n"
                 + "/** The properties of a policy, for editors that describe getters. Made by the build from the record. */\n"
                 + "abstract class PolicyDescription {\n\n    private PolicyDescription() {}\n" + getters("Policy")
-                + nested("Tier") + nested("OverrideEntry") + "}\n";
+                + nested("Tier") + nested("GuaranteedShare") + nested("NamedShare")
+                + nested("OverrideEntry") + "}\n";
     }
 
     private String nested(String type) {
@@ -41,7 +42,8 @@ class PolicyDescriptions {
 
     private String getters(String type) {
         String[] parts = source.split("public record " + type + "\\(", 2);
-        String components = parts[1].substring(0, parts[1].indexOf(") {")).replaceAll("@\\w+(\\(.*?\\))?", "");
+        String annotated = parts[1].substring(0, parts[1].indexOf(") {"));
+        String components = annotated.replaceAll("@\\w+(\\(.*?\\))?", "");
         StringBuilder getters = new StringBuilder();
         Matcher text = TEXT.matcher(parts[0].substring(parts[0].lastIndexOf("/**\n")));
         while (text.find()) {
@@ -49,7 +51,9 @@ class PolicyDescriptions {
             if (!component.find()) {
                 throw new IllegalStateException("no component of " + type + " has the name " + text.group(1));
             }
-            String name = text.group(1).substring(0, 1).toUpperCase(Locale.ROOT) + text.group(1).substring(1);
+            Matcher written = Pattern.compile("@Name\\(\"(\\w+)\"\\)[^,]*\\b" + text.group(1) + "\\b").matcher(annotated);
+            String property = written.find() ? written.group(1) : text.group(1);
+            String name = property.substring(0, 1).toUpperCase(Locale.ROOT) + property.substring(1);
             getters.append("\n    /** ").append(text.group(2).replaceAll("\\R\\s+\\*", " ").replaceAll("\\s+", " ").strip());
             getters.append(" */\n    public abstract ").append(shown(component.group(1))).append(" get" + name + "();\n");
         }
@@ -57,7 +61,7 @@ class PolicyDescriptions {
     }
 
     private static String shown(String bound) {
-        return bound.replaceAll("\\b(Rate|ZoneId|Request\\w+|Settle|KeyPart|RetryJitter|Text)\\b", "String")
+        return bound.replaceAll("\\b(Rate|ZoneId|Request\\w+|Settle|KeyPart|RetryJitter|Text|Percent)\\b", "String")
                 .replaceAll("\\b(MaxWait|RejectionDelay|Lease)\\b", "Duration")
                 .replace("boolean", "Boolean")
                 .replaceAll("\\bint\\b", "Integer");

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
@@ -89,6 +90,7 @@ final class DashboardReader {
                 policy.spec().hasRate() ? policy.spec().capacity() : null,
                 policy.spec().inFlight() == 0 ? null : policy.spec().inFlight(),
                 policy.limitsInFlight() ? throttlers.inFlight(policy.name()) : null,
+                Objects.toString(policy.shares(), null),
                 texts(policy.tiers()),
                 differences(policy),
                 policy.isGlobal() && policy.spec().hasRate() ? available(throttler, lastSeen) : null,
@@ -212,6 +214,7 @@ final class DashboardReader {
          * @param rate null for a limit of the calls in flight alone
          * @param inFlight the calls of a key that may be in flight; null for any number
          * @param running the calls in flight; null if the policy doesn't count them
+         * @param shares the guaranteed shares in words; null if there are none
          * @param tiers the specs of the tiers by name
          * @param differences the limits that differ from the configuration, the policy's own first
          * @param available the tokens in the bucket of a global policy; null if they are unknown, and for other policies
@@ -229,6 +232,7 @@ final class DashboardReader {
                 @Nullable Long capacity,
                 @Nullable Integer inFlight,
                 @Nullable Integer running,
+                @Nullable String shares,
                 Map<String, String> tiers,
                 List<Difference> differences,
                 @Nullable Long available,

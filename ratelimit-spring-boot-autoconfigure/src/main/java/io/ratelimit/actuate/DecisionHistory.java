@@ -248,7 +248,7 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
             if (kind != null) {
                 counts[kind.ordinal()].increment();
             }
-            if (answer.policy().isGlobal()) {
+            if (answer.policy().isGlobal() && !answer.isGuaranteed()) {
                 lastRemaining.setOpaque(answer.remaining());
             }
         }

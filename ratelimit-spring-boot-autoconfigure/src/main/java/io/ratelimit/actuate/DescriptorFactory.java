@@ -70,6 +70,7 @@ record DescriptorFactory(
                 Descriptors.text(policy.mode()),
                 policy.key(),
                 limit(policy, policy.spec(), null),
+                Objects.toString(policy.shares(), null),
                 tiers,
                 scope(policy),
                 OutageDescriptor.of(throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare()),

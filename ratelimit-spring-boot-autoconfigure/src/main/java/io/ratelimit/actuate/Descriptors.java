@@ -58,6 +58,7 @@ final class Descriptors {
      * @param mode enforce, shadow or off
      * @param key the names of the key parts; empty for a global policy
      * @param limit the policy's own limit; for a global policy with the state of its bucket
+     * @param shares the guaranteed shares in words; null if there are none
      * @param tiers the limits of the tiers by name; for a global policy with the states of their buckets
      * @param outage the decisions while the backend is unavailable; null while it isn't, or for buckets in memory
      * @param lease the time for which the instance takes tokens from the backend ahead; null if it doesn't
@@ -71,6 +72,7 @@ final class Descriptors {
             String mode,
             List<String> key,
             LimitDescriptor limit,
+            @Nullable String shares,
             Map<String, LimitDescriptor> tiers,
             ScopeDescriptor scope,
             @Nullable OutageDescriptor outage,

@@ -73,7 +73,7 @@ record MethodCharge(
     /** Returns whether the charge is the same for all calls, as long as the policy is. */
     boolean isConstant() {
         boolean constantKey = key == null
-                ? limit.key().parts().isEmpty()
+                ? limit.key().parts().isEmpty() && limit.key().lane().isEmpty()
                 : key.isConstant() && limit.key().overrides().isEmpty();
         boolean constantCost = cost == null ? limit.cost().constant() != null : cost instanceof CallValue.Constant;
         boolean constantLimit =

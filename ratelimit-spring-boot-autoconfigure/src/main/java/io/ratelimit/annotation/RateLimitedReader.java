@@ -3,6 +3,7 @@ package io.ratelimit.annotation;
 import static java.util.Objects.requireNonNull;
 
 import io.ratelimit.BucketSpec;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.annotation.CallExpressions.CallValue;
 import io.ratelimit.annotation.MethodCharge.Written;
@@ -136,7 +137,14 @@ final class RateLimitedReader {
 
     private AnnotatedPolicy policy(String name) {
         AnnotatedPolicy policy = context.limits().policy(name, location);
-        if (!text("tier").isEmpty() && policy.policy().tiers().isEmpty()) {
+        Shares shares = policy.policy().shares();
+        if (shares != null && !text("key").isEmpty()) {
+            throw location.invalid(
+                    "has a key, but the throttle policy '" + name + "' is one bucket with guaranteed shares",
+                    "Remove the key: 'ratelimit.policies." + name + ".guaranteed.key' selects the share of a call, and"
+                            + " 'tier' a share with a name.");
+        }
+        if (!text("tier").isEmpty() && policy.policy().tiers().isEmpty() && (shares == null || shares.each() != null)) {
             throw location.invalid(
                     "has a tier, but the throttle policy '" + name + "' has no tiers",
                     "Define tiers, as in 'ratelimit.policies." + name

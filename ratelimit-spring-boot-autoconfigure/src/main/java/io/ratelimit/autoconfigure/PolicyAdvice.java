@@ -86,6 +86,14 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                             + String.join(" and ", policy.key())
                             + "): a client that changes it gets a new bucket. Add another policy, keyed by 'ip' or 'user'");
         }
+        if (!key.lane().isEmpty() && key.lane().stream().allMatch(KeyPart::chosenByClient)) {
+            advice.warn(
+                    policy.name(),
+                    "Clients choose whose guaranteed share of the throttle policy '<policy>' they use ("
+                            + key.lane().stream().map(KeyPart::name).collect(Collectors.joining(" and "))
+                            + "): one client can take many shares. Key the shares by 'user' or 'claim:NAME', or check"
+                            + " what clients send before");
+        }
     }
 
     private void warnOfClientChosenTier(ThrottlePolicy policy, RequestKey key) {

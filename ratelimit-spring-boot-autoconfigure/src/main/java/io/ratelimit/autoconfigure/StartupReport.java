@@ -150,7 +150,7 @@ class StartupReport implements SmartInitializingSingleton {
     /** @param unit the noun for what the policy limits, such as "request" */
     static String limit(ThrottlePolicy policy, RequestKey key, RequestCost cost, String unit) {
         return policy.name() + mode(policy.mode()) + ": " + policy.spec() + buckets(policy, key, unit)
-                + tokens(cost, unit) + tiers(policy, key)
+                + tokens(cost, unit) + shares(policy, key) + tiers(policy, key)
                 + (key.limit() == null ? "" : ", a " + unit + "'s own limit by " + key.limit())
                 + (key.overrides().isEmpty() ? "" : ", " + key.overrides().size() + " of them overridden");
     }
@@ -182,8 +182,14 @@ class StartupReport implements SmartInitializingSingleton {
                 : cost.minTokens() == 1 ? "" : ", " + cost.minTokens() + " tokens a " + unit;
     }
 
+    private static String shares(ThrottlePolicy policy, RequestKey key) {
+        return policy.shares() == null
+                ? ""
+                : ", in shares (" + policy.shares() + ")" + (key.tier() == null ? "" : " by " + key.tier());
+    }
+
     private static String tiers(ThrottlePolicy policy, RequestKey key) {
-        return key.tier() == null
+        return key.tier() == null || policy.shares() != null
                 ? ""
                 : new TreeMap<>(policy.tiers())
                                 .entrySet().stream()

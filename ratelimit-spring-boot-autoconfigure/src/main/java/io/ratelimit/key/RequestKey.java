@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param overrides the overrides, which take precedence over tiers and a request's own limit
  * @param tier the selection of a tier; null if the policy has no tiers
  * @param limit the source of a request's own limit, which takes precedence over that of its tier; null for none
+ * @param lane the parts of the key of a guaranteed share; none if no keys have shares. A request that lacks one has no share
  * @param failures receives a call for each part, tier or limit whose resolver throws; it counts as missing
  * @param listener receives an event for each request that lacks a part, for each that an override exempts, and for
  *     each whose limit fails
@@ -27,6 +28,7 @@ public record RequestKey(
         OverrideTable overrides,
         @Nullable RequestTier tier,
         @Nullable RequestLimit limit,
+        List<KeyPart> lane,
         FailureListener failures,
         ThrottleListener listener) {
 
@@ -50,11 +52,24 @@ public record RequestKey(
 
     public RequestKey {
         parts = List.copyOf(parts);
+        lane = List.copyOf(lane);
+    }
+
+    /** Creates a key without guaranteed shares. */
+    public RequestKey(
+            List<KeyPart> parts,
+            MissingKey onMissing,
+            OverrideTable overrides,
+            @Nullable RequestTier tier,
+            @Nullable RequestLimit limit,
+            FailureListener failures,
+            ThrottleListener listener) {
+        this(parts, onMissing, overrides, tier, limit, List.of(), failures, listener);
     }
 
     /** Creates a key without overrides and tiers. */
     public RequestKey(List<KeyPart> parts, MissingKey onMissing, FailureListener failures, ThrottleListener listener) {
-        this(parts, onMissing, OverrideTable.NONE, null, null, failures, listener);
+        this(parts, onMissing, OverrideTable.NONE, null, null, List.of(), failures, listener);
     }
 
     /**
@@ -92,7 +107,8 @@ public record RequestKey(
     public @Nullable Charge charge(
             ThrottlePolicy policy, long cost, @Nullable RequestFacts request, @Nullable String tier) {
         if (parts.isEmpty()) {
-            return charge(policy, GLOBAL, cost, request, tier);
+            Charge charge = charge(policy, GLOBAL, cost, request, tier);
+            return lane.isEmpty() || request == null ? charge : guaranteed(charge, request);
         }
         if (parts.size() == 1 && overrides.isEmpty() && request != null) {
             return chargeOnePart(policy, cost, request, tier);
@@ -102,6 +118,21 @@ public record RequestKey(
             return charge(policy, texts, cost, tier, request);
         }
         return charge(policy, texts, cost, () -> request, tier);
+    }
+
+    /** Returns the charge with the share of the request's key; itself if the request lacks a part of it. */
+    private Charge guaranteed(Charge charge, RequestFacts request) {
+        String[] composed = new String[lane.size()];
+        for (int i = 0; i < composed.length; i++) {
+            KeyPart part = lane.get(i);
+            String text = resolve(part, charge.policy(), request);
+            if (text == null || text.isBlank()) {
+                listener.eventOccurred(charge.policy(), ThrottleListener.Event.MISSING_KEY);
+                return charge;
+            }
+            composed[i] = part.part(text, charge.policy().ignoreCase(), request);
+        }
+        return charge.guaranteedTo(Keys.join(composed));
     }
 
     private @Nullable Charge chargeOnePart(

@@ -2,6 +2,7 @@ package io.ratelimit.key;
 
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Keys;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.key.KeyPart.Availability;
 import java.util.Collection;
@@ -66,8 +67,7 @@ public final class RequestTier {
     @Nullable
     String tier(RequestFacts request, ThrottlePolicy policy, FailureListener failures) {
         try {
-            String text =
-                    roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy.tiers());
+            String text = roles == null ? part.resolver().resolve(request) : roles.find(request.roles(), policy);
             return text == null ? null : Keys.part(text, true);
         } catch (Exception | LinkageError | AssertionError | StackOverflowError failure) {
             failures.failed(policy.name(), "its tier, so its own rate held", failure);
@@ -94,21 +94,28 @@ public final class RequestTier {
 
         /** Returns the name of the tier of a user with these roles; null for none. */
         @Nullable
-        String find(Collection<String> roles, Map<String, BucketSpec> tiers) {
+        String find(Collection<String> roles, ThrottlePolicy policy) {
             Ranking current = ranking;
+            Shares shares = policy.shares();
+            Map<String, BucketSpec> tiers = shares == null ? policy.tiers() : shares.guaranteed();
             if (current.tiers != tiers) {
-                current = rank(tiers);
+                current = rank(tiers, shares == null ? Map.of() : shares.leave());
                 ranking = current;
             }
             return first(current.ranked, roles);
         }
 
-        private static Ranking rank(Map<String, BucketSpec> tiers) {
+        /** @param leave what calls of other tiers leave, of which the least comes first */
+        private static Ranking rank(Map<String, BucketSpec> tiers, Map<String, Integer> leave) {
+            Stream<String> highest =
+                    tiers.entrySet().stream().sorted(HIGHEST_FIRST).map(Map.Entry::getKey);
+            Stream<String> least = leave.entrySet().stream()
+                    .sorted(Map.Entry.<String, Integer>comparingByValue().thenComparing(Map.Entry.comparingByKey()))
+                    .map(Map.Entry::getKey);
             return new Ranking(
                     tiers,
-                    tiers.entrySet().stream()
-                            .sorted(HIGHEST_FIRST)
-                            .map(tier -> new TierRoles(tier.getKey(), roles(tier.getKey())))
+                    Stream.concat(highest, least)
+                            .map(tier -> new TierRoles(tier, roles(tier)))
                             .toList());
         }
 

@@ -110,6 +110,8 @@ final class RateLimitMeters implements ThrottleListener {
         private final Counter[] events;
         private final Timer wait;
         private final @Nullable Timer held;
+        private final @Nullable Counter borrowed;
+        private final @Nullable Counter guaranteed;
 
         /** The remaining tokens after the last decision of a remote backend; NaN before the first. */
         private volatile double lastRemaining = Double.NaN;
@@ -148,6 +150,17 @@ final class RateLimitMeters implements ThrottleListener {
                     .tag("policy", policy.name())
                     .register(registry);
             this.held = policy.limitsInFlight() ? held(policy, registry) : null;
+            this.borrowed = policy.shares() == null ? null : served(policy, "all", registry);
+            this.guaranteed = policy.shares() == null ? null : served(policy, "guaranteed", registry);
+        }
+
+        private static Counter served(ThrottlePolicy policy, String share, MeterRegistry registry) {
+            return Counter.builder("ratelimit.shares")
+                    .description(
+                            "Allowed calls, by the tokens that served them: those of all, or of a guaranteed share")
+                    .tag("policy", policy.name())
+                    .tag("share", share)
+                    .register(registry);
         }
 
         private static Timer held(ThrottlePolicy policy, MeterRegistry registry) {
@@ -169,6 +182,10 @@ final class RateLimitMeters implements ThrottleListener {
         public void decided(Decision decision, Answer answer) {
             if (decision.allowed()) {
                 outcomes(answer).allowed.increment();
+                Counter served = answer.isGuaranteed() ? guaranteed : borrowed;
+                if (served != null) {
+                    served.increment();
+                }
                 recordWait(answer.waitNanos());
             } else if (!answer.allowed()) {
                 boolean shadow = answer.policy().mode() == Mode.SHADOW;
@@ -190,7 +207,7 @@ final class RateLimitMeters implements ThrottleListener {
 
         /** Stores the remaining tokens of a bucket in a remote backend, so that a gauge needs no call of it. */
         private void rememberRemaining(Answer answer) {
-            if (remote != null && !answer.fallback() && answer.charge().key().isEmpty()) {
+            if (remote != null && !answer.fallback() && answer.charge().key().isEmpty() && !answer.isGuaranteed()) {
                 lastRemaining = answer.remaining();
             }
         }

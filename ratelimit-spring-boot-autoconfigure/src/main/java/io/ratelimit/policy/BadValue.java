@@ -31,6 +31,8 @@ final class BadValue {
             Map.entry("in-flight", "4"),
             Map.entry("cost", "5"),
             Map.entry("max-cost", "50"),
+            Map.entry("for", "50"),
+            Map.entry("leave", "30%"),
             Map.entry("settle", "attribute:tokens"),
             Map.entry("key", "ip"),
             Map.entry("max-keys", "100000"),

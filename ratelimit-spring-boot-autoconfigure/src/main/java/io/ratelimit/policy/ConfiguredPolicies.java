@@ -20,6 +20,7 @@ import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
+import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;
@@ -168,6 +169,13 @@ public final class ConfiguredPolicies {
         for (KeyPart part : policy.properties().key()) {
             parts.add(part.withBeans(name -> find(policy.property("key"), name)));
         }
+        List<KeyPart> lane = new ArrayList<>();
+        GuaranteedShare guaranteed = policy.properties().guaranteed();
+        if (guaranteed != null) {
+            guaranteed
+                    .key()
+                    .forEach(part -> lane.add(part.withBeans(name -> find(policy.property("guaranteed.key"), name))));
+        }
         RequestTier tier = policy.properties().tier();
         RequestLimit limit = policy.properties().limit();
         return new RequestKey(
@@ -180,6 +188,7 @@ public final class ConfiguredPolicies {
                         : limit.withBean(
                                 name -> find(policy.property("limit"), name, LimitResolver.class),
                                 policy.cost().minTokens()),
+                lane,
                 failures,
                 listener);
     }

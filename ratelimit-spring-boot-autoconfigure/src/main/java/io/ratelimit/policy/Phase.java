@@ -77,6 +77,15 @@ public enum Phase {
                     "The key has the part '" + part.name() + "', which is unknown before authentication: all requests"
                             + " would share one bucket. Remove the phase, or key the policy by 'ip'."));
         }
+        if (policy.guaranteed() != null) {
+            for (KeyPart part : policy.guaranteed().key()) {
+                inputs.add(new Input(
+                        part.availability(),
+                        "The guaranteed shares have the key '" + part.name()
+                                + "', which is unknown before authentication: no"
+                                + " request would have a share. Remove the phase, or key the shares by 'ip'."));
+            }
+        }
         inputs.add(new Input(policy.cost().availability(), reason("cost", policy.cost())));
         RequestTier tier = policy.tier();
         if (tier != null) {

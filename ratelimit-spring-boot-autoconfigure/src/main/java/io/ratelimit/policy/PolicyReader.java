@@ -14,6 +14,7 @@ import io.ratelimit.policy.RateLimitProperties.AppliesTo;
 import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.MaxWait;
 import io.ratelimit.policy.RateLimitProperties.Policy;
+import io.ratelimit.policy.RateLimitProperties.Redis.Strategy;
 import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.time.Duration;
 import java.time.ZoneId;
@@ -73,11 +74,14 @@ final class PolicyReader {
         ThrottlePolicy policy = valid(property, name, () -> ThrottlePolicy.of(name, spec, parts));
         int maxKeys = properties.maxKeys();
         RetryJitter jitter = properties.retryJitter();
-        return withWaiting(valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
+        ThrottlePolicy read = valid(property + ".max-keys", maxKeys, () -> policy.withMaxKeys(maxKeys))
                 .withTiers(tiers(spec))
                 .withIgnoreCase(properties.ignoreCase())
                 .withMode(properties.mode().weaker(application.mode()))
-                .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter));
+                .withRetryJitter(jitter == null ? RetryJitter.NONE : jitter);
+        boolean byTransaction = application.redis().strategy() == Strategy.TRANSACTION;
+        BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
+        return withWaiting(new ShareReader(property, properties, backend, byTransaction).read(read));
     }
 
     private BucketSpec spec() {
@@ -213,7 +217,10 @@ final class PolicyReader {
         properties
                 .tiers()
                 .forEach((tier, limit) -> specs.put(tier, tier(tier, limit, base, property + ".tiers." + tier)));
-        if (properties.tier() != null && specs.isEmpty()) {
+        if (properties.tier() != null
+                && specs.isEmpty()
+                && properties.shares().isEmpty()
+                && properties.guaranteed() == null) {
             throw new RateLimitConfigurationException(
                     "'" + property + ".tier' selects the tier of a request, but the policy has no tiers.",
                     "Add a tier, for example '" + property + ".tiers.pro.rate: 6000/1m', or remove 'tier'.",
@@ -354,7 +361,7 @@ final class PolicyReader {
         return fifth.toMillis() > 0 ? Duration.ofMillis(fifth.toMillis()) : longest;
     }
 
-    private static <T> T valid(String property, @Nullable Object value, Supplier<T> conversion) {
+    static <T> T valid(String property, @Nullable Object value, Supplier<T> conversion) {
         try {
             return conversion.get();
         } catch (IllegalArgumentException invalid) {

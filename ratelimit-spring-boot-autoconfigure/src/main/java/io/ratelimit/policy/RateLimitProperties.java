@@ -16,6 +16,7 @@ import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
+import java.lang.reflect.Parameter;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.List;
@@ -25,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.bind.Name;
 
 /**
  * Configuration properties for rate limiting.
@@ -139,6 +141,10 @@ public record RateLimitProperties(
      *     none.
      * @param tier Source of the request's tier: role (a tier named like a role of the user), or a source that a key
      *     part can have, such as header:X-Plan, bean:NAME or expression:SPEL. Default: none.
+     * @param guaranteed Share of the limit that is guaranteed to each key, such as each tenant, and that others can't take.
+     *     Default: none.
+     * @param shares Shares of the limit by the names that the tier of a request selects: guaranteed to the requests of a
+     *     name, or left by them to others. Default: none.
      * @param overrides Limits of single keys or networks, or exemptions for them. Default: none.
      * @param key Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session,
      *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, claim:NAME (of a JWT or OAuth2 user), bean:NAME
@@ -190,6 +196,8 @@ public record RateLimitProperties(
             @Nullable Settle settle,
             Map<String, Tier> tiers,
             @Nullable RequestTier tier,
+            @Nullable GuaranteedShare guaranteed,
+            Map<String, NamedShare> shares,
             List<OverrideEntry> overrides,
             List<KeyPart> key,
             @DefaultValue("true") boolean ignoreCase,
@@ -224,6 +232,7 @@ public record RateLimitProperties(
             refill = requireNonNullElse(refill, Refill.GREEDY);
             cost = requireNonNullElse(cost, RequestCost.ONE);
             tiers = requireNonNullElse(tiers, Map.of());
+            shares = requireNonNullElse(shares, Map.of());
             overrides = requireNonNullElse(overrides, List.of());
             key = requireNonNullElse(key, List.of());
             onMissingKey = requireNonNullElse(onMissingKey, MissingKey.CLIENT_IP);
@@ -250,6 +259,59 @@ public record RateLimitProperties(
             @Nullable Rate rate,
             @Nullable Long capacity,
             @Nullable Integer inFlight) {}
+
+    /**
+     * The share of a policy's limit that is guaranteed to each key.
+     *
+     * @param key Parts of the key that identifies a share, as in the key of a policy, such as path-variable:tenant. A
+     *     request that lacks a part has no share. Required.
+     * @param rate Tokens that each share regains, and the period, such as 20/s. Required.
+     * @param capacity Number of tokens in a full share, such as 20. Default: the tokens of the rate.
+     * @param keys Number of keys that have a share at a time, such as 50. Their rates and capacities must add up to
+     *     those of the policy at most. Required.
+     */
+    public record GuaranteedShare(
+            List<KeyPart> key,
+            @Nullable Rate rate,
+            @Nullable Long capacity,
+            @Name("for") @Nullable Integer keys) {
+
+        public GuaranteedShare {
+            key = requireNonNullElse(key, List.of());
+        }
+    }
+
+    /**
+     * The share of a policy's limit for the requests of a name.
+     *
+     * @param guaranteed Tokens that the share regains, and the period, such as 100/s: others can't take them. Required,
+     *     unless leave is there.
+     * @param capacity Number of tokens in a full guaranteed share, such as 50. Default: the tokens of the rate.
+     * @param leave Part of the policy's capacity that requests of the name leave to others, such as 30%. Required, unless
+     *     guaranteed is there.
+     */
+    public record NamedShare(
+            @Nullable Rate guaranteed,
+            @Nullable Long capacity,
+            @Nullable Percent leave) {}
+
+    /** A percentage from 1% to 99%. */
+    public record Percent(int percent) {
+
+        /**
+         * Reads a text such as {@code 30%}.
+         *
+         * @throws IllegalArgumentException if the text is no whole percentage, or outside the range
+         */
+        public static Percent of(String text) {
+            String digits = text.strip().replaceFirst("%$", "");
+            if (digits.equals(text.strip()) || !digits.matches("[1-9][0-9]?")) {
+                throw new IllegalArgumentException(
+                        "leave must be a whole percentage from 1% to 99%, such as 30%, but was '" + text + "'");
+            }
+            return new Percent(Integer.parseInt(digits));
+        }
+    }
 
     /**
      * The limit of single keys or networks.
@@ -336,9 +398,14 @@ public record RateLimitProperties(
 
     /** Returns the names of the properties that a record binds. */
     static List<String> namesOf(Class<?> properties) {
-        return Stream.of(properties.getRecordComponents())
-                .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
+        return Stream.of(properties.getDeclaredConstructors()[0].getParameters())
+                .map(RateLimitProperties::nameOf)
                 .toList();
+    }
+
+    private static String nameOf(Parameter parameter) {
+        Name name = parameter.getAnnotation(Name.class);
+        return name == null ? DataObjectPropertyName.toDashedForm(parameter.getName()) : name.value();
     }
 
     /** Returns the path of a policy, such as {@code ratelimit.policies.api}. */

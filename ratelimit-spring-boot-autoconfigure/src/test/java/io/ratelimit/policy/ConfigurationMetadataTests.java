@@ -6,7 +6,9 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.policy.RateLimitProperties.Demand;
 import io.ratelimit.policy.RateLimitProperties.Filter;
+import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Jdbc;
+import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.policy.RateLimitProperties.Redis;
@@ -16,6 +18,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.Parameter;
 import java.lang.reflect.RecordComponent;
 import java.net.URI;
 import java.nio.file.Files;
@@ -43,6 +46,7 @@ import org.springframework.boot.configurationmetadata.Hints;
 import org.springframework.boot.configurationmetadata.ValueHint;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
+import org.springframework.boot.context.properties.bind.Name;
 import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
 import org.springframework.boot.json.JsonParserFactory;
 import org.springframework.core.ResolvableType;
@@ -242,7 +246,8 @@ class ConfigurationMetadataTests {
     @MethodSource("records")
     void everyPropertyOfAPolicyHasATypeThatEditorsComplete(Class<? extends Record> type, Class<?> description) {
         for (RecordComponent component : type.getRecordComponents()) {
-            ResolvableType shown = ResolvableType.forMethodReturnType(getter(description, component.getName()));
+            ResolvableType shown =
+                    ResolvableType.forMethodReturnType(getter(description, name(type, component.getName())));
             Class<?> bound = ClassUtils.resolvePrimitiveIfNecessary(component.getType());
             if (bound.isEnum() || bound.getName().startsWith("java.lang.")) {
                 assertThat(shown.resolve()).as(component.getName()).isEqualTo(bound);
@@ -253,7 +258,9 @@ class ConfigurationMetadataTests {
                         .matches("java\\.lang\\.String|java\\.util\\.List<java\\.lang\\.String>|"
                                 + Pattern.quote(PolicyDescription.class.getName()) + "\\$.*");
             } else {
-                assertThat(shown.resolve()).as(component.getName()).isIn(String.class, Duration.class);
+                assertThat(shown.resolve())
+                        .as(component.getName())
+                        .isIn(String.class, Duration.class, PolicyDescription.GuaranteedShare.class);
             }
         }
     }
@@ -338,9 +345,9 @@ class ConfigurationMetadataTests {
                         .filter(component -> !component.getType().isEnum() && component.getType() != boolean.class)
                         .map(RecordComponent::getName))
                 .as("the others are lists and maps of records")
-                .containsExactlyInAnyOrderElementsOf(
-                        Stream.concat(examples.keySet().stream(), Stream.of("tiers", "overrides"))
-                                .toList());
+                .containsExactlyInAnyOrderElementsOf(Stream.concat(
+                                examples.keySet().stream(), Stream.of("tiers", "guaranteed", "shares", "overrides"))
+                        .toList());
         examples.forEach((name, values) -> {
             String property = "ratelimit.policies.api." + DataObjectPropertyName.toDashedForm(name);
             assertThat(texts.get(name)).contains(values);
@@ -358,6 +365,8 @@ class ConfigurationMetadataTests {
         "configuration.md, ratelimit.policies.NAME., RateLimitProperties$Policy",
         "configuration.md, ….tiers.NAME.,            RateLimitProperties$Tier",
         "configuration.md, ….overrides[0].,          RateLimitProperties$OverrideEntry",
+        "shares.md,        ….guaranteed.,            RateLimitProperties$GuaranteedShare",
+        "shares.md,        ….shares.NAME.,           RateLimitProperties$NamedShare",
         "proxy.md,         ratelimit.client-ip.,     RateLimitProperties$ClientAddress",
         "redis.md,         ratelimit.redis.,         RateLimitProperties$Redis",
         "database.md,      ratelimit.jdbc.,          RateLimitProperties$Jdbc"
@@ -369,7 +378,8 @@ class ConfigurationMetadataTests {
         assertThat(text).contains(head);
         String table = text.substring(text.indexOf(head) + head.length()).split("\n\n")[0];
         Map<String, String> expected = new HashMap<>();
-        textsOfComponents(Class.forName(getClass().getPackageName() + "." + type))
+        Class<?> owner = Class.forName(getClass().getPackageName() + "." + type);
+        textsOfComponents(owner)
                 .forEach((name, meaning) -> expected.put(DataObjectPropertyName.toDashedForm(name), meaning));
 
         assertThat(table.lines()
@@ -383,13 +393,25 @@ class ConfigurationMetadataTests {
         return Stream.of(
                 Arguments.of(Policy.class, PolicyDescription.class),
                 Arguments.of(Tier.class, PolicyDescription.Tier.class),
+                Arguments.of(GuaranteedShare.class, PolicyDescription.GuaranteedShare.class),
+                Arguments.of(NamedShare.class, PolicyDescription.NamedShare.class),
                 Arguments.of(OverrideEntry.class, PolicyDescription.OverrideEntry.class));
     }
 
     private static String[] names(Class<? extends Record> type) {
         return Stream.of(type.getRecordComponents())
-                .map(RecordComponent::getName)
+                .map(component -> name(type, component.getName()))
                 .toArray(String[]::new);
+    }
+
+    /** Returns the name of a component, or the one that it is bound by instead. */
+    private static String name(Class<?> type, String component) {
+        Parameter parameter = Stream.of(type.getDeclaredConstructors()[0].getParameters())
+                .filter(candidate -> candidate.getName().equals(component))
+                .findFirst()
+                .orElseThrow();
+        Name name = parameter.getAnnotation(Name.class);
+        return name == null ? component : name.value();
     }
 
     private static Method getter(Class<?> description, String property) {
@@ -400,9 +422,11 @@ class ConfigurationMetadataTests {
 
     /** Returns the texts of the components by their names, from the Javadoc of the record. */
     private static Map<String, String> textsOfComponents(Class<?> type) {
-        String before = source(type).split("public record " + type.getSimpleName() + "\\(")[0];
-        return texts(
-                "@param (?<name>\\w+)\\s(?<text>.*?)(?=@param|\\*/)", before.substring(before.lastIndexOf("/**\n")));
+        String before = source(type).split(" record " + type.getSimpleName() + "\\(")[0];
+        Map<String, String> texts = new HashMap<>();
+        texts("@param (?<name>\\w+)\\s(?<text>.*?)(?=@param|\\*/)", before.substring(before.lastIndexOf("/**\n")))
+                .forEach((component, text) -> texts.put(name(type, component), text));
+        return texts;
     }
 
     /** Returns the texts of the getters by the names of the properties, from their Javadoc. */

@@ -168,7 +168,7 @@ final class RequestLedger {
     }
 
     private static double share(Answer answer) {
-        return (double) answer.remaining() / answer.charge().spec().capacity();
+        return (double) answer.remaining() / answer.spec().capacity();
     }
 
     /**

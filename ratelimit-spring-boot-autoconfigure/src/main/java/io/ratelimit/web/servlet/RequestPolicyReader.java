@@ -85,6 +85,14 @@ record RequestPolicyReader(
     }
 
     private static void checkTier(ConfiguredPolicy policy) {
+        if (policy.properties().tier() == null && !policy.properties().shares().isEmpty()) {
+            throw new RateLimitConfigurationException(
+                    "The throttle policy '" + policy.name()
+                            + "' has shares, but nothing selects the share of a request.",
+                    "Set '" + policy.property("tier") + ": role' if shares are named like roles of users, or set it to"
+                            + " 'bean:NAME' or 'expression:SPEL'.",
+                    policy.property("shares"));
+        }
         if (policy.properties().tier() == null && !policy.policy().tiers().isEmpty()) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + policy.name() + "' has tiers, but nothing selects the tier of a request.",

@@ -232,10 +232,10 @@ class Policy {
   }
 
   showRow() {
-    const { rate, inFlight, tiers, mode, deniedKeys } = this.data;
+    const { rate, inFlight, shares, tiers, mode, deniedKeys } = this.data;
     this.row.className = mode;
     const more = Object.keys(tiers).length;
-    write(this.cells.limit, mode === 'off' ? 'off' : `${rate ?? inFlightText(inFlight)}${more ? `, ${more} tiers` : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
+    write(this.cells.limit, mode === 'off' ? 'off' : `${rate ?? inFlightText(inFlight)}${more ? `, ${more} tiers` : ''}${shares ? ', in shares' : ''}${mode === 'shadow' ? ' (shadow)' : ''}`);
     write(this.cells.allowed, number(this.totals.allowed));
     write(this.cells.denied, number(this.denials));
     write(this.cells.share, percent(this.denials, this.decisions));
@@ -262,7 +262,7 @@ class Policy {
   }
 
   factsText() {
-    const { key, rate, capacity, inFlight, running, tiers, outage, lastSeen: elsewhere } = this.data;
+    const { key, rate, capacity, inFlight, running, shares, tiers, outage, lastSeen: elsewhere } = this.data;
     const plans = Object.entries(tiers).map(([tier, spec]) => `${tier}: ${spec}`);
     return [
       ...(rate ? [
@@ -271,6 +271,7 @@ class Policy {
         `capacity ${number(capacity)}`,
       ] : []),
       ...(inFlight ? [`${inFlightText(inFlight)}${key.length ? ` for each ${key.join(' and ')}` : ''}`] : []),
+      ...(shares ? [`shares: ${shares}`] : []),
       ...plans,
       ...(typeof running === 'number' ? [`${number(running)} in flight now`] : []),
       ...(elsewhere ? [outage ? 'not shared at present' : 'shared by all instances'] : []),

@@ -52,8 +52,8 @@ public enum RateLimitHeaders {
                     "X-RateLimit-Limit",
                     Long.toString(
                             isOfCallsInFlight(answer)
-                                    ? answer.charge().spec().inFlight()
-                                    : answer.charge().spec().capacity()));
+                                    ? answer.spec().inFlight()
+                                    : answer.spec().capacity()));
             response.setHeader("X-RateLimit-Remaining", Long.toString(answer.remaining()));
             response.setHeader("X-RateLimit-Reset", Long.toString(seconds(answer.resetNanos() - answer.waitNanos())));
         }
@@ -90,7 +90,7 @@ public enum RateLimitHeaders {
 
     /** Returns whether an answer is about the number of calls in flight, and not about tokens. */
     private static boolean isOfCallsInFlight(Answer answer) {
-        BucketSpec spec = answer.charge().spec();
+        BucketSpec spec = answer.spec();
         return spec.inFlight() > 0 && (answer.outcome() == Outcome.TOO_MANY_IN_FLIGHT || !spec.hasRate());
     }
 
@@ -127,7 +127,7 @@ public enum RateLimitHeaders {
 
         static PolicyText of(Answer answer) {
             String name = answer.policy().name();
-            BucketSpec spec = answer.charge().spec();
+            BucketSpec spec = answer.spec();
             if (isOfCallsInFlight(answer)) {
                 return new PolicyText(name, spec, spec.inFlight() + ";qu=\"concurrent-requests\"");
             }

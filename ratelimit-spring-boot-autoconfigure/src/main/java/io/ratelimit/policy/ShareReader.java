@@ -1,0 +1,144 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.BucketSpec;
+import io.ratelimit.BucketSpec.Refill;
+import io.ratelimit.Rate;
+import io.ratelimit.Shares;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.key.KeyPart;
+import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
+import io.ratelimit.policy.RateLimitProperties.BackendKind;
+import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
+import io.ratelimit.policy.RateLimitProperties.NamedShare;
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads the guaranteed shares of a policy, and checks that the policy can have them.
+ *
+ * @param property the path of the policy
+ * @param byTransaction whether Redis has no scripts
+ */
+record ShareReader(String property, Policy policy, BackendKind backend, boolean byTransaction) {
+
+    /** Returns the policy with its shares. */
+    ThrottlePolicy read(ThrottlePolicy read) {
+        GuaranteedShare guaranteed = policy.guaranteed();
+        if (guaranteed == null && policy.shares().isEmpty()) {
+            return read;
+        }
+        checkNeighbours();
+        return guaranteed != null ? with(read, guaranteed) : with(read, policy.shares());
+    }
+
+    private String name() {
+        return policy.guaranteed() != null ? "guaranteed" : "shares";
+    }
+
+    private RateLimitConfigurationException mistake(String description, String action) {
+        return new RateLimitConfigurationException(description, action, property + "." + name());
+    }
+
+    /** Shares divide one bucket that is decided on its own. */
+    private void checkNeighbours() {
+        Map<String, Boolean> excluded = new LinkedHashMap<>();
+        excluded.put("shares", policy.guaranteed() != null && !policy.shares().isEmpty());
+        excluded.put("tier", policy.guaranteed() != null && policy.tier() != null);
+        excluded.put("key", !policy.key().isEmpty());
+        excluded.put("tiers", !policy.tiers().isEmpty());
+        excluded.put("limit", policy.limit() != null);
+        excluded.put(
+                "lease", policy.lease() != null && !policy.lease().duration().isZero());
+        excluded.put(
+                "max-wait",
+                policy.maxWait() != null && !policy.maxWait().duration().isZero());
+        excluded.put("refill", policy.refill() != Refill.GREEDY);
+        excluded.forEach((other, isWritten) -> {
+            if (isWritten) {
+                throw mistake(
+                        "'" + property + "' has '" + name() + "' and '" + other
+                                + "': shares divide one bucket, which refills continuously and whose requests don't wait.",
+                        "Remove '" + other + "', or define a second policy with it"
+                                + (other.equals("key") ? ". The key of a share is 'guaranteed.key'." : "."));
+            }
+        });
+        if (policy.rate() == null) {
+            throw mistake(
+                    "'" + property + "' has '" + name() + "' but no rate, of which they could be shares.",
+                    "Set '" + property + ".rate', for example to 1000/s.");
+        }
+        if (backend == BackendKind.JDBC || backend == BackendKind.REDIS && byTransaction) {
+            throw mistake(
+                    "'" + property + "' has '" + name() + "', which "
+                            + (backend == BackendKind.JDBC ? "a database" : "the strategy 'transaction'")
+                            + " doesn't keep.",
+                    "Set '" + property + ".backend: " + (backend == BackendKind.JDBC ? "redis" : "local") + "'"
+                            + (byTransaction ? ", or 'ratelimit.redis.strategy: script'." : " or 'local'."));
+        }
+    }
+
+    private ThrottlePolicy with(ThrottlePolicy read, GuaranteedShare share) {
+        String at = property + ".guaranteed";
+        Integer keys = share.keys();
+        if (share.key().isEmpty()) {
+            throw mistake(
+                    "'" + at + "' has no key.",
+                    "Name what has a share, for example '" + at + ".key: path-variable:tenant'.");
+        }
+        if (keys == null) {
+            throw mistake(
+                    "'" + at + "' has no number of keys.",
+                    "Set how many keys have a share at a time, for example '" + at + ".for: 50'.");
+        }
+        BucketSpec lane = lane(share.rate(), share.capacity(), at, ".rate");
+        return PolicyReader.valid(
+                at, lane, () -> read.withShares(Shares.forKeys(lane, keys, KeyPart.names(share.key()))));
+    }
+
+    private ThrottlePolicy with(ThrottlePolicy read, Map<String, NamedShare> shares) {
+        Map<String, BucketSpec> guaranteed = new LinkedHashMap<>();
+        Map<String, Integer> leave = new LinkedHashMap<>();
+        shares.forEach((name, share) -> {
+            String at = property + ".shares." + name;
+            if (!ThrottlePolicy.isName(name)) {
+                throw mistake(
+                        "'" + name
+                                + "' can't be the name of a share: a name has at most 64 lower-case letters, digits and dashes.",
+                        "Rename '" + at + "', for example to 'checkout'.");
+            }
+            if ((share.leave() == null) == (share.guaranteed() == null)
+                    || share.leave() != null && share.capacity() != null) {
+                throw mistake(
+                        "'" + at
+                                + "' must have either 'guaranteed', a rate and a capacity that others can't take, or 'leave'.",
+                        "Write '" + at + ": { guaranteed: 100/s, capacity: 50 }' or '" + at + ": { leave: 30% }'.");
+            }
+            if (share.leave() == null) {
+                guaranteed.put(name, lane(share.guaranteed(), share.capacity(), at, ".guaranteed"));
+            } else {
+                leave.put(name, share.leave().percent());
+            }
+        });
+        return PolicyReader.valid(
+                property + ".shares", shares.keySet(), () -> read.withShares(Shares.named(guaranteed, leave)));
+    }
+
+    private BucketSpec lane(@Nullable Rate rate, @Nullable Long capacity, String at, String rateName) {
+        if (rate == null) {
+            throw mistake(
+                    "'" + at + "' has no rate.", "Set what is guaranteed, for example '" + at + rateName + ": 20/s'.");
+        }
+        long cost = ConfiguredPolicy.cost(policy).minTokens();
+        String where = at + (capacity == null ? rateName : ".capacity");
+        return PolicyReader.valid(where, capacity == null ? rate : capacity, () -> {
+            BucketSpec lane = new BucketSpec(rate, capacity == null ? rate.tokens() : capacity, Refill.GREEDY);
+            if (lane.capacity() < cost) {
+                throw new IllegalArgumentException("the guaranteed capacity must be at least the cost of the policy, "
+                        + cost + ", but was " + lane.capacity() + ": no request could ever use the share");
+            }
+            return lane;
+        });
+    }
+}

@@ -1,0 +1,34 @@
+package io.ratelimit.web.servlet;
+
+import io.ratelimit.redis.TestRedis;
+import java.io.IOException;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import redis.embedded.RedisServer;
+
+/** Guaranteed shares in Redis, whose clock runs: less than a token comes back during a test. */
+@Tag("slow")
+class SharesOnRedisTests extends SharesHttpContract {
+
+    private static final int PORT = TestRedis.freePort();
+    private static final RedisServer redis = TestRedis.serverAt(PORT);
+
+    @RegisterExtension
+    static final TestServer server = TestServer.open("""
+            spring.application.name: shares
+            spring.data.redis: { host: 127.0.0.1, port: %d }
+            ratelimit.backend: redis
+            ratelimit.redis.timeout: 5s
+            """.formatted(PORT) + YAML, Api.class);
+
+    @AfterAll
+    static void stop() throws IOException {
+        redis.stop();
+    }
+
+    @Override
+    TestServer server() {
+        return server;
+    }
+}
