@@ -31,9 +31,11 @@ import java.util.stream.Stream;
  * @param demand decisions, by whether the demand of their keys is measured
  * @param settle decisions, by whether they are settled
  * @param plans decisions, by the limits of the customers
+ * @param shared decisions about one limit, by the share that serves them
  * @param memory bytes a key, by {@link KeyedLimiter}
  * @param http microseconds of CPU a request and requests a second, by variant
  * @param shaping bytes a second, and percent off the rate, by what was measured
+ * @param shares percent of a limit used, and percent denied of those within their share, by demand and way
  * @param startup milliseconds until the application and the process have started, by variant
  * @param redis limits on a local Redis
  */
@@ -50,9 +52,11 @@ record Results(
         List<Measurement> demand,
         List<Measurement> settle,
         List<Measurement> plans,
+        List<Measurement> shared,
         Samples memory,
         Samples http,
         Samples shaping,
+        Samples shares,
         Samples startup,
         RedisResults redis) {
 
@@ -77,9 +81,11 @@ record Results(
                 Measurement.read(directory.resolve("demand.json")),
                 Measurement.read(directory.resolve("settle.json")),
                 Measurement.read(directory.resolve("plans.json")),
+                Measurement.read(directory.resolve("shares.json")),
                 Samples.read(directory.resolve("memory.tsv")),
                 Samples.read(directory.resolve("http.tsv")),
                 Samples.read(directory.resolve("shaping.tsv")),
+                Samples.read(directory.resolve("shares.tsv")),
                 Samples.read(directory.resolve("startup.tsv")),
                 new RedisResults(Samples.read(directory.resolve("redis.tsv"))));
     }
@@ -117,9 +123,11 @@ record Results(
         beyond(text, "The measurement of demand, by the key of the decision", demand, one -> none(demand, one));
         beyond(text, "The settlement of a decision", settle, one -> Measurement.of(settle, "decided"));
         beyond(text, "A customer's own limit", plans, this::plainPlan);
+        beyond(text, "One limit with guaranteed shares", shared, this::oneBucket);
         memory(text);
         http(text);
         shaping(text);
+        shares(text);
         startup(text);
         redis.write(text);
         return text.toString();
@@ -299,6 +307,11 @@ record Results(
         return Measurement.of(plans, "decide", limits.plain());
     }
 
+    private Measurement oneBucket(Measurement one) {
+        SharesBenchmark.Way way = SharesBenchmark.Way.valueOf(one.parameters().get(0));
+        return Measurement.of(shared, "decide", way.plain());
+    }
+
     private static Measurement none(List<Measurement> decisions, Measurement decision) {
         return Measurement.of(decisions, decision.name(), Listening.NONE);
     }
@@ -339,6 +352,16 @@ record Results(
     /** The CPU of a request, to that of one without limits. */
     double cpu(String variant) {
         return http.median(variant, 0) / http.median("without", 0);
+    }
+
+    private void shares(Markdown text) {
+        if (shares.variants().isEmpty()) {
+            return;
+        }
+        text.table("One limit, 20 tenants", "demand; way", "% of the limit used", "% denied within their share");
+        for (String variant : shares.variants()) {
+            text.row(variant, number(shares.median(variant, 0), 1), number(shares.median(variant, 1), 1));
+        }
     }
 
     private void shaping(Markdown text) {
