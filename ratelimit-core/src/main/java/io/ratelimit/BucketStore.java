@@ -129,6 +129,14 @@ public interface BucketStore {
         return 0;
     }
 
+    /**
+     * Returns the slots of a policy's calls in flight that processes share, the same ones for each call; null if each process
+     * counts its own calls.
+     */
+    default @Nullable SharedSlots slots(ThrottlePolicy policy) {
+        return null;
+    }
+
     /** Returns the backend that decides for a policy; null if this process decides. */
     default @Nullable Backend backend(ThrottlePolicy policy) {
         return null;

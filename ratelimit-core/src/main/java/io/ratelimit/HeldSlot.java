@@ -1,6 +1,7 @@
 package io.ratelimit;
 
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** A slot that a call holds until it is complete. Thread-safe. */
 final class HeldSlot extends AtomicBoolean {
@@ -9,14 +10,30 @@ final class HeldSlot extends AtomicBoolean {
 
     private final transient PolicyThrottler throttler;
     private final transient String key;
-    private final transient KeySlots slots;
+    private final transient @Nullable KeySlots slots;
+    private final transient SharedSlots.@Nullable Slot shared;
     private final transient TimeSource time;
     private final transient long since;
 
     HeldSlot(PolicyThrottler throttler, String key, KeySlots slots, TimeSource time, long since) {
+        this(throttler, key, slots, null, time, since);
+    }
+
+    HeldSlot(PolicyThrottler throttler, String key, SharedSlots.Slot shared, TimeSource time, long since) {
+        this(throttler, key, null, shared, time, since);
+    }
+
+    private HeldSlot(
+            PolicyThrottler throttler,
+            String key,
+            @Nullable KeySlots slots,
+            SharedSlots.@Nullable Slot shared,
+            TimeSource time,
+            long since) {
         this.throttler = throttler;
         this.key = key;
         this.slots = slots;
+        this.shared = shared;
         this.time = time;
         this.since = since;
     }
@@ -25,7 +42,12 @@ final class HeldSlot extends AtomicBoolean {
     void release() {
         if (compareAndSet(false, true)) {
             long heldNanos = time.nanoTime() - since;
-            throttler.slots().release(key, slots, heldNanos);
+            if (slots != null) {
+                throttler.slots().release(key, slots);
+            } else if (shared != null) {
+                shared.release();
+            }
+            throttler.slots().record(heldNanos);
             throttler.listener().released(heldNanos);
         }
     }

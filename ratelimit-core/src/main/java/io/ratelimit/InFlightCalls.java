@@ -26,6 +26,12 @@ final class InFlightCalls {
         }
     }
 
+    /** Parks a thread until its call has a slot, or for a time of the machine's clock. */
+    private interface Wait {
+
+        void await(long nanos) throws InterruptedException;
+    }
+
     /** Ends a decision whose thread was interrupted while it waited for a slot. */
     static final class InterruptedWait extends RuntimeException {
 
@@ -98,20 +104,20 @@ final class InFlightCalls {
     /**
      * Checks that the calls of a policy are counted where its buckets are.
      *
-     * @throws IllegalArgumentException if processes share the buckets, since each of them counts its own calls
+     * @throws IllegalArgumentException if processes share the buckets, but each of them counts its own calls
      */
     void checkPlace(ThrottlePolicy policy, BucketStore store) {
         Backend backend = policy.limitsInFlight() ? store.backend(policy) : null;
-        if (backend != null) {
+        if (backend != null && store.slots(policy) == null) {
             throw new IllegalArgumentException("'" + policy.name()
                     + "' limits the calls in flight, which each process counts by itself, but its buckets are on "
                     + backend.name());
         }
     }
 
-    /** Returns how many calls of a charge's key run. */
+    /** Returns how many calls of a charge's key run in this process. */
     int held(Charge charge) {
-        return throttlers.of(charge.policy()).slots().held(charge.key());
+        return throttlers.of(charge.policy()).held(charge.key());
     }
 
     /** Returns the bucket of a charge without a rate: as many tokens as slots are free. */
@@ -133,20 +139,53 @@ final class InFlightCalls {
         }
 
         Decision take(List<Charge> charges, Taker tokens) {
-            List<Answer> answers = new ArrayList<>(charges.size());
-            boolean denied = false;
-            for (Charge charge : charges) {
-                if (charge.spec().inFlight() > 0) {
-                    Answer answer = denied ? peek(charge) : take(charge, tokens.mayWait());
-                    denied |= !answer.allowed();
-                    answers.add(answer);
+            @Nullable Answer[] slots = new Answer[charges.size()];
+            boolean allowed =
+                    takeLocal(charges, slots, tokens.mayWait()) && takeShared(charges, slots, tokens.mayWait());
+            List<Answer> answers = new ArrayList<>(slots.length);
+            for (Answer slot : slots) {
+                if (slot != null) {
+                    answers.add(slot);
                 }
             }
-            if (denied) {
+            if (!allowed) {
                 release();
                 return Decision.of(answers);
             }
             return withTokens(charges, answers, tokens);
+        }
+
+        private boolean takeLocal(List<Charge> charges, @Nullable Answer[] slots, boolean mayWait) {
+            boolean allowed = true;
+            for (int i = 0; i < slots.length; i++) {
+                Charge charge = charges.get(i);
+                if (charge.spec().inFlight() > 0 && shared(charge) == null) {
+                    Answer answer = allowed ? take(charge, mayWait) : peek(charge);
+                    allowed &= answer.allowed();
+                    slots[i] = answer;
+                }
+            }
+            return allowed;
+        }
+
+        /** Takes the slots that processes share, which may need calls of their backend. */
+        private boolean takeShared(List<Charge> charges, @Nullable Answer[] slots, boolean mayWait) {
+            for (int i = 0; i < slots.length; i++) {
+                Charge charge = charges.get(i);
+                SharedSlots shared = charge.spec().inFlight() > 0 ? shared(charge) : null;
+                if (shared != null) {
+                    Answer answer = take(charge, shared, mayWait);
+                    slots[i] = answer;
+                    if (!answer.allowed()) {
+                        return false;
+                    }
+                }
+            }
+            return true;
+        }
+
+        private @Nullable SharedSlots shared(Charge charge) {
+            return throttlers.of(charge.policy()).sharedSlots();
         }
 
         private Decision withTokens(List<Charge> charges, List<Answer> slots, Taker taker) {
@@ -211,11 +250,59 @@ final class InFlightCalls {
             return allowed(charge, slots.held());
         }
 
+        private Answer take(Charge charge, SharedSlots shared, boolean mayWait) {
+            PolicyThrottler throttler = throttlers.of(charge.policy());
+            SharedSlots.Slot slot = shared.take(charge);
+            if (slot.outcome() == Outcome.TOO_MANY_IN_FLIGHT
+                    && mayWait
+                    && !left(charge).isZero()) {
+                if (!throttler.queue().tryJoin(charge.policy().queueLimit())) {
+                    return denied(charge, Outcome.QUEUE_FULL);
+                }
+                try {
+                    slot = await(charge, shared, throttler);
+                } finally {
+                    throttler.queue().leave();
+                }
+            }
+            Answer answer;
+            if (slot.outcome() == Outcome.ALLOWED) {
+                held.add(new HeldSlot(throttler, charge.key(), slot, time, start + waited));
+                answer = allowed(charge, charge.spec().inFlight() - slot.free());
+            } else {
+                answer = denied(charge, slot.outcome());
+            }
+            return slot.fallback() ? answer.asFallback(charge) : answer;
+        }
+
+        private SharedSlots.Slot await(Charge charge, SharedSlots shared, PolicyThrottler throttler) {
+            SharedSlots.Slot slot = shared.enqueue(charge, () -> throttler.inFlightNow(charge));
+            try {
+                await(slot::giveUp, slot::await, charge);
+                return slot;
+            } catch (InterruptedException interrupted) {
+                abandon(slot);
+                throw new InterruptedWait(interrupted);
+            } catch (RuntimeException | Error failed) {
+                abandon(slot);
+                throw failed;
+            } finally {
+                waited(throttler);
+            }
+        }
+
+        private static void abandon(SharedSlots.Slot slot) {
+            slot.giveUp();
+            if (slot.outcome() == Outcome.ALLOWED) {
+                slot.release();
+            }
+        }
+
         /** Returns the slots of the key, with one for the call; null if none came in time. */
         private @Nullable KeySlots await(Charge charge, PolicyThrottler throttler) {
             KeySlots.Waiter waiter = throttler.slots().enqueue(charge.key(), () -> throttler.inFlightNow(charge));
             try {
-                await(waiter, start + charge.maxWait().toNanos());
+                await(waiter::giveUp, waiter::await, charge);
                 return waiter.slots();
             } catch (InterruptedException interrupted) {
                 abandon(waiter, charge, throttler);
@@ -224,15 +311,20 @@ final class InFlightCalls {
                 abandon(waiter, charge, throttler);
                 throw failed;
             } finally {
-                waited = time.nanoTime() - start;
-                throttler.listener().waited(waited);
+                waited(throttler);
             }
         }
 
-        private void await(KeySlots.Waiter waiter, long end) throws InterruptedException {
-            Future<?> timeout = time.callAt(end, waiter::giveUp);
+        private void waited(PolicyThrottler throttler) {
+            waited = time.nanoTime() - start;
+            throttler.listener().waited(waited);
+        }
+
+        private void await(Runnable giveUp, Wait wait, Charge charge) throws InterruptedException {
+            long end = start + charge.maxWait().toNanos();
+            Future<?> timeout = time.callAt(end, giveUp);
             try {
-                waiter.await(end - time.nanoTime() + graceNanos);
+                wait.await(end - time.nanoTime() + graceNanos);
             } finally {
                 timeout.cancel(false);
             }

@@ -87,14 +87,8 @@ final class PolicySlots {
         }
     }
 
-    /** Releases a slot of a key, and records how long it was held. */
-    void release(String key, KeySlots slots, long heldNanos) {
-        release(key, slots);
-        record(heldNanos);
-    }
-
-    /** Follows the mean of the last slots. Concurrent calls may lose a value, which doesn't matter. */
-    private void record(long heldNanos) {
+    /** Records how long a slot was held: follows the mean of the last slots. Concurrent calls may lose a value, which doesn't matter. */
+    void record(long heldNanos) {
         long before = meanHeldNanos;
         meanHeldNanos = before == 0 ? heldNanos : before + (heldNanos - before) / REMEMBERED;
     }

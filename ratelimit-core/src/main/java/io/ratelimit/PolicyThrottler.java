@@ -23,6 +23,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
     private final ThrottlePolicy configured;
     private final WaitQueues.Queue queue = new WaitQueues.Queue();
     private final PolicySlots slots = new PolicySlots();
+    private final @Nullable SharedSlots sharedSlots;
     private volatile ThrottlePolicy policy;
     private volatile PolicyListener listener = PolicyListener.NONE;
     private volatile @Nullable PolicyBuckets buckets;
@@ -31,6 +32,7 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         this.configured = policy.heldBy(this);
         this.policy = configured;
         this.throttlers = throttlers;
+        this.sharedSlots = throttlers.sharedSlots(configured);
     }
 
     /** Returns the policy as it is now. */
@@ -63,9 +65,30 @@ public abstract sealed class PolicyThrottler permits GlobalThrottler, Partitione
         return queue;
     }
 
-    /** Returns the slots of the policy's calls in flight. */
+    /** Returns the slots of the policy's calls in flight, if this process counts its own calls. */
     PolicySlots slots() {
         return slots;
+    }
+
+    /** Returns whether processes share the slots of calls in flight, and don't count their own calls. */
+    public boolean sharesSlots() {
+        return sharedSlots != null;
+    }
+
+    /** Returns the slots that processes share; null if this process counts its own calls. */
+    @Nullable
+    SharedSlots sharedSlots() {
+        return sharedSlots;
+    }
+
+    /** Returns how many calls of the policy run in this process. */
+    int held() {
+        return sharedSlots == null ? slots.held() : sharedSlots.held();
+    }
+
+    /** Returns how many calls of a key run in this process. */
+    int held(String key) {
+        return sharedSlots == null ? slots.held(key) : sharedSlots.held(key);
     }
 
     void giveBack(Decision decision) {

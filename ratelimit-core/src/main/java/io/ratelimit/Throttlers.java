@@ -73,8 +73,8 @@ public final class Throttlers {
     /**
      * Adds a policy.
      *
-     * @throws IllegalArgumentException if there is a policy of that name, or it limits the calls in flight and a backend
-     *     decides for it, or it has guaranteed shares and its store doesn't keep them
+     * @throws IllegalArgumentException if there is a policy of that name, or it limits the calls in flight and its
+     *     backend doesn't share their slots, or it has guaranteed shares and its store doesn't keep them
      */
     public synchronized void add(ThrottlePolicy policy) {
         Map<String, PolicyThrottler> extended = new LinkedHashMap<>(throttlers);
@@ -306,6 +306,11 @@ public final class Throttlers {
     }
 
     @Nullable
+    SharedSlots sharedSlots(ThrottlePolicy policy) {
+        return store.slots(policy);
+    }
+
+    @Nullable
     Backend backend(ThrottlePolicy policy) {
         return store.backend(policy);
     }
@@ -338,15 +343,15 @@ public final class Throttlers {
     }
 
     /**
-     * Returns how many calls of a policy run and are counted, by {@link BucketSpec#inFlight()}.
+     * Returns how many calls of a policy run in this process and are counted, by {@link BucketSpec#inFlight()}.
      *
      * @throws UnknownPolicyException if there is no policy of that name
      */
     public int inFlight(String policy) {
-        return get(policy).slots().held();
+        return get(policy).held();
     }
 
-    /** Returns how many calls of a charge's key run and are counted. */
+    /** Returns how many calls of a charge's key run in this process and are counted. */
     public int inFlight(Charge charge) {
         return inFlight.held(charge);
     }

@@ -94,6 +94,11 @@ abstract class RedisBucketStore implements Deadline.Bounded {
         }
     }
 
+    /** Returns the exception for a failed reply that no thread waited for. */
+    public final BackendException failure(Throwable failure, long began) {
+        return judge.judge(RedisFailures.of(failure), began);
+    }
+
     @Override
     public final Decision take(List<Charge> charges) {
         return call(call -> take(charges, Timing.AT_ONCE, call));
@@ -135,6 +140,9 @@ abstract class RedisBucketStore implements Deadline.Bounded {
                 },
                 deadline.call(RedisFailures::of, MAX_OPERATION));
     }
+
+    /** Continues after connections were closed, perhaps in a copy of this process. */
+    void restart() {}
 
     /** Opens the connections that calls would have to wait for otherwise. */
     void prepare(Deadline.Call call) {}

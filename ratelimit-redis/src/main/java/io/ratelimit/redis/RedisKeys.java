@@ -79,6 +79,11 @@ final class RedisKeys {
         return key(bucket.policy() + "@tx", bucket.key());
     }
 
+    /** Returns the Redis key of the registers of calls in flight. */
+    byte[] slots(BucketName bucket) {
+        return key(bucket.policy() + "@slots", bucket.key());
+    }
+
     private byte[] key(String name, String bucketKey) {
         byte[] policyPrefix = policyPrefixes.get(name);
         if (policyPrefix == null) {

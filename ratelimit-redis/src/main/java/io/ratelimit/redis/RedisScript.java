@@ -42,8 +42,8 @@ final class RedisScript {
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final TimeSource clock;
-    private final byte[] text = read();
-    private final byte[] sha = sha1(text);
+    private final byte[] text = read(RESOURCE);
+    private final byte[] sha = sha1(text).getBytes(StandardCharsets.US_ASCII);
 
     /** The server's time as the last reply showed it, less the clock's nanoseconds at that moment. */
     private volatile long serverAhead;
@@ -166,18 +166,17 @@ final class RedisScript {
         return call.await(script, script::sentAt);
     }
 
-    private static byte[] read() {
-        try (InputStream in = RedisScript.class.getResourceAsStream(RESOURCE)) {
-            return Objects.requireNonNull(in, RESOURCE).readAllBytes();
+    static byte[] read(String resource) {
+        try (InputStream in = RedisScript.class.getResourceAsStream(resource)) {
+            return Objects.requireNonNull(in, resource).readAllBytes();
         } catch (IOException unreadable) {
             throw new UncheckedIOException(unreadable);
         }
     }
 
-    private static byte[] sha1(byte[] text) {
+    static String sha1(byte[] text) {
         try {
-            byte[] hash = MessageDigest.getInstance("SHA-1").digest(text);
-            return HexFormat.of().formatHex(hash).getBytes(StandardCharsets.US_ASCII);
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-1").digest(text));
         } catch (NoSuchAlgorithmException impossible) {
             throw new IllegalStateException(impossible);
         }

@@ -4,6 +4,7 @@ import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSnapshot;
 import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.LeasingBucketStore;
@@ -12,11 +13,14 @@ import io.ratelimit.TimeSource;
 import io.ratelimit.redis.RedisScript.Running;
 import io.ratelimit.redis.RedisScript.ScriptReply;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.inflight.RegisterStore;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
@@ -27,13 +31,14 @@ import org.jspecify.annotations.Nullable;
  * A store that counts by a script in Redis. On a single server one script call handles all charges, all or nothing. A
  * cluster needs a {@linkplain BucketByBucket call for each bucket}. Thread-safe.
  */
-final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBucketStore {
+final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBucketStore, RegisterStore {
 
     private static final Log logger = LogFactory.getLog(RedisScriptBucketStore.class);
 
     private final Supplier<RedisClusterAsyncCommands<byte[], byte[]>> redis;
     private final ScriptCalls script;
     private final CombinedTakes combined;
+    private final RedisRegisters registers;
     private volatile boolean oneKeyPerScript;
 
     /**
@@ -53,6 +58,7 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
         this.script = new ScriptCalls(new RedisScript(redis, clock), keys, time);
         this.oneKeyPerScript = oneKeyPerScript;
         this.combined = new CombinedTakes(script);
+        this.registers = new RedisRegisters(redis, keys, time);
     }
 
     ScriptCalls script() {
@@ -107,6 +113,16 @@ final class RedisScriptBucketStore extends RedisBucketStore implements LeasingBu
     @Override
     public boolean keepsShares(ThrottlePolicy policy) {
         return true;
+    }
+
+    @Override
+    public CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
+        return registers.set(key, claim, timeToLive);
+    }
+
+    @Override
+    void restart() {
+        registers.restart();
     }
 
     @Override

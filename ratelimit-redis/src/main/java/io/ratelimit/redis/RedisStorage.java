@@ -155,6 +155,7 @@ public final class RedisStorage implements AutoCloseable {
 
     /** Makes connections possible again after {@link #stop}. None is open yet. */
     public void start() {
+        store.restart();
         connections.start();
     }
 

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("slow")
 class RedisProcessesTests {
 
-    private static Process start(Class<?> main, String... arguments) throws IOException {
+    static Process start(Class<?> main, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
@@ -61,13 +61,13 @@ class RedisProcessesTests {
         }
     }
 
-    private static void end(List<Process> processes) throws InterruptedException {
+    static void end(List<Process> processes) throws InterruptedException {
         for (Process process : processes) {
             process.destroyForcibly().waitFor();
         }
     }
 
-    private static void writeLine(Process process) throws IOException {
+    static void writeLine(Process process) throws IOException {
         process.getOutputStream().write('\n');
         process.getOutputStream().flush();
     }
@@ -112,7 +112,7 @@ class RedisProcessesTests {
                 .until(() -> takes.stream().mapToLong(taken -> taken.get(0)).sum() > number);
     }
 
-    private static void signal(String name, Process process) throws Exception {
+    static void signal(String name, Process process) throws Exception {
         new ProcessBuilder("kill", name, Long.toString(process.pid())).start().waitFor();
     }
 
@@ -141,7 +141,7 @@ class RedisProcessesTests {
         return most;
     }
 
-    private static void awaitReady(Process process) throws IOException {
+    static void awaitReady(Process process) throws IOException {
         BufferedReader reader = process.inputReader();
         String line = reader.readLine();
         while (!"ready".equals(line)) { // the first lines may be of a log

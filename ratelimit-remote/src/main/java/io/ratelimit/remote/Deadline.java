@@ -130,6 +130,11 @@ public final class Deadline {
         return new Call(most, Math.min(leftNanos(), most), failures);
     }
 
+    /** Returns the time of a request, and of a call outside a request. */
+    Duration timeout() {
+        return timeout;
+    }
+
     TimeSource time() {
         return time;
     }
@@ -188,6 +193,30 @@ public final class Deadline {
             // this thread makes a call of its own
         } finally {
             ended(request, time.nanoTime(), false, false);
+        }
+    }
+
+    /**
+     * Waits for the reply to a call that threads share, for the time that is left, also if the thread is interrupted. If there
+     * is none, this request makes no further calls.
+     */
+    void awaitShared(Future<?> reply) {
+        long end = System.nanoTime() + (hasFailed() ? 0 : leftNanos());
+        Request request = began(time.nanoTime());
+        boolean interrupted = false;
+        boolean late = false;
+        while (!late && !reply.isDone()) {
+            try {
+                reply.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+            } catch (InterruptedException interrupt) {
+                interrupted = true;
+            } catch (TimeoutException | ExecutionException over) {
+                late = true;
+            }
+        }
+        ended(request, time.nanoTime(), false, late);
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

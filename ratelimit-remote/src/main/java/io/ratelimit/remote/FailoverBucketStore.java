@@ -11,13 +11,20 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.Keys;
 import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
+import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.inflight.RegisterStore;
+import io.ratelimit.remote.inflight.RegisterStore.Reply;
+import io.ratelimit.remote.inflight.Registers;
 import io.ratelimit.remote.lease.Leases;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,6 +65,7 @@ public final class FailoverBucketStore implements BucketStore {
     private final FallbackBuckets fallback;
     private final RememberedDenials denials;
     private final @Nullable Leases leases;
+    private final @Nullable Registers registers;
     private final SettlementThreads settlements = new SettlementThreads();
 
     /**
@@ -111,6 +119,39 @@ public final class FailoverBucketStore implements BucketStore {
         this.leases = store instanceof LeasingBucketStore leasing
                 ? new Leases(deadline.time(), leasing, calls::run, deadline::awaitOther, background)
                 : null;
+        this.registers = store instanceof RegisterStore shared
+                ? new Registers(
+                        deadline.time(),
+                        shared,
+                        new RegisterAccess(calls, shared, deadline, fallback),
+                        Registers.TIME_TO_LIVE)
+                : null;
+    }
+
+    /** The rules of this store for the registers of calls in flight. */
+    private record RegisterAccess(
+            ResilientCalls calls, RegisterStore store, Deadline deadline, FallbackBuckets fallback)
+            implements Registers.Access {
+
+        @Override
+        public @Nullable CompletableFuture<Reply> start(Supplier<CompletableFuture<Reply>> call) {
+            return calls.start(call, store::failure);
+        }
+
+        @Override
+        public long timeoutNanos() {
+            return deadline.timeout().toNanos();
+        }
+
+        @Override
+        public void await(Future<?> decision) {
+            deadline.awaitShared(decision);
+        }
+
+        @Override
+        public int fallback(ThrottlePolicy policy, int limit, boolean congested) {
+            return fallback.slots(policy, limit, congested);
+        }
     }
 
     /**
@@ -178,6 +219,9 @@ public final class FailoverBucketStore implements BucketStore {
         List<Answer> ofFallback = new ArrayList<>();
         List<Answer> ofStore = new ArrayList<>(taken.size());
         for (Answer answer : taken) {
+            if (!answer.charge().spec().hasRate()) {
+                continue; // it took a slot, not a token
+            }
             if (answer.fallback()) {
                 ofFallback.add(answer);
             } else {
@@ -204,6 +248,9 @@ public final class FailoverBucketStore implements BucketStore {
      */
     @Override
     public boolean settle(Answer taken, long cost) {
+        if (!taken.charge().spec().hasRate()) {
+            return true;
+        }
         if (taken.fallback()) {
             return fallback.settle(taken, cost);
         }
@@ -283,6 +330,11 @@ public final class FailoverBucketStore implements BucketStore {
     @Override
     public boolean keepsShares(ThrottlePolicy policy) {
         return store.keepsShares(policy);
+    }
+
+    @Override
+    public @Nullable SharedSlots slots(ThrottlePolicy policy) {
+        return registers == null ? null : registers.of(policy);
     }
 
     @Override

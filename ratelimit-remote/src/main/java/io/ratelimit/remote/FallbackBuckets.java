@@ -63,6 +63,15 @@ final class FallbackBuckets {
                 denied.isEmpty() ? answers(charges, verb.apply(memory, local).answers(), congested) : denied);
     }
 
+    /** Returns how many calls of a key may run in this process in place of the limit; none if all are denied. */
+    int slots(ThrottlePolicy policy, int limit, boolean congested) {
+        return switch (rules.apply(policy)) {
+            case LOCAL -> share.slots(limit);
+            case ALLOW -> congested ? share.slots(limit) : Integer.MAX_VALUE;
+            case DENY -> 0;
+        };
+    }
+
     private List<Answer> answers(List<Charge> charges, List<Answer> taken, boolean congested) {
         List<Answer> answers = new ArrayList<>(charges.size());
         int next = 0;

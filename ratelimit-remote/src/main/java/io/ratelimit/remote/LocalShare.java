@@ -52,6 +52,13 @@ final class LocalShare {
                         whole.lanes());
     }
 
+    /** Returns the share of a number of slots: at least one. */
+    int slots(int limit) {
+        return share.multiply(BigDecimal.valueOf(limit))
+                .setScale(0, RoundingMode.CEILING)
+                .intValueExact();
+    }
+
     private Optional<BucketSpec> find(BucketSpec spec) {
         long capacity = part(spec.capacity());
         Rate rate = capacity < 1 ? null : scale(spec);

@@ -7,7 +7,9 @@ import io.ratelimit.remote.CircuitBreaker.Round;
 import io.ratelimit.remote.Deadline.CongestedException;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -142,6 +144,46 @@ final class ResilientCalls implements Backend {
         }
         notifyListeners(nanos, failure != null || late);
         return result != null ? result : fallback.answer(congested);
+    }
+
+    /**
+     * Starts a call that belongs to no request; the caller ends it if its reply is late. Returns null if the circuit breaker
+     * prevents it.
+     *
+     * @param failures converts a failure of a call that began at a moment of {@link System#nanoTime}
+     */
+    <T> @Nullable CompletableFuture<T> start(
+            Supplier<CompletableFuture<T>> call, BiFunction<Throwable, Long, BackendException> failures) {
+        Round round = breaker.enter();
+        if (round == null) {
+            return null;
+        }
+        long began = time.nanoTime();
+        long systemBegan = System.nanoTime();
+        CompletableFuture<T> reply;
+        try {
+            reply = call.get();
+        } catch (BackendException failed) {
+            reply = CompletableFuture.failedFuture(failed);
+        } catch (RuntimeException bug) {
+            reply = CompletableFuture.failedFuture(unexpected(bug));
+        } catch (Error fatal) {
+            breaker.failed(round);
+            throw fatal;
+        }
+        reply.whenComplete((result, failure) ->
+                ended(round, failure == null ? null : failures.apply(failure, systemBegan), time.nanoTime() - began));
+        return reply;
+    }
+
+    private void ended(Round round, @Nullable BackendException failure, long nanos) {
+        if (failure instanceof CongestedException congestion) {
+            breaker.unclear(round);
+            health.congested(congestion);
+        } else {
+            record(round, failure, false);
+        }
+        notifyListeners(nanos, failure != null);
     }
 
     private void notifyListeners(long nanos, boolean failed) {

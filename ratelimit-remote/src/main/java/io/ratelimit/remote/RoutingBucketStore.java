@@ -7,6 +7,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Share;
+import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.lease.Leases;
 import java.time.Duration;
@@ -122,6 +123,11 @@ public final class RoutingBucketStore implements BucketStore {
     @Override
     public boolean keepsShares(ThrottlePolicy policy) {
         return storeOf(policy).keepsShares(policy);
+    }
+
+    @Override
+    public @Nullable SharedSlots slots(ThrottlePolicy policy) {
+        return storeOf(policy).slots(policy);
     }
 
     @Override

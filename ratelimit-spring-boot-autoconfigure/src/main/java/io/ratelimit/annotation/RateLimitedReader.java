@@ -125,7 +125,7 @@ final class RateLimitedReader {
                             + ", and the result that reports its completion has the type " + replacement.getName(),
                     "Change the return type to " + replacement.getName() + ".");
         }
-        if (limit.throttler().backend() != null) {
+        if (limit.throttler().backend() != null && !limit.throttler().sharesSlots()) {
             throw location.invalid(
                     "limits the calls in flight, which each instance counts by itself, but the buckets of '"
                             + limit.policy().name() + "' are shared by all instances",

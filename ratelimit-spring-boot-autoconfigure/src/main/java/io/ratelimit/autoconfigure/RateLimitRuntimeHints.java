@@ -56,7 +56,7 @@ final class RateLimitRuntimeHints implements RuntimeHintsRegistrar {
 
     @Override
     public void registerHints(RuntimeHints hints, @Nullable ClassLoader classLoader) {
-        hints.resources().registerPattern("io/ratelimit/redis/bucket.lua");
+        hints.resources().registerPattern("io/ratelimit/redis/*.lua");
         hints.resources().registerPattern("io/ratelimit/jdbc/schema-*.sql");
         hints.resources().registerPattern("io/ratelimit/actuate/dashboard/*");
         registerValues(hints.reflection(), ResolvableType.forClass(RateLimitProperties.class));

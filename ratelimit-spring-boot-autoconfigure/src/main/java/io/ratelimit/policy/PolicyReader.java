@@ -129,18 +129,22 @@ final class PolicyReader {
         });
     }
 
-    /** Each instance alone would let as many requests run as the policy allows in all. */
+    /** Without slots in Redis, each instance alone would let as many requests run as the policy allows in all. */
     private void checkPlaceOfSlots(RateLimitProperties application) {
         BackendKind backend = requireNonNullElse(properties.backend(), application.backend());
         boolean any = properties.inFlight() != null
                 || properties.tiers().values().stream().anyMatch(tier -> tier.inFlight() != null)
                 || properties.overrides().stream().anyMatch(override -> override.inFlight() != null);
-        if (any && backend != BackendKind.LOCAL) {
+        boolean transactions = application.redis().strategy() == Strategy.TRANSACTION;
+        boolean shares = backend == BackendKind.REDIS && !transactions;
+        if (any && backend != BackendKind.LOCAL && !shares) {
             throw new RateLimitConfigurationException(
                     "The throttle policy '" + name
                             + "' limits the requests in flight, which each instance counts by itself,"
-                            + " but its buckets are in " + backend.name().toLowerCase(Locale.ROOT) + ".",
-                    "Set '" + property + ".backend: local', with an 'in-flight' for each instance. For a rate of all"
+                            + " but its buckets are in " + backend.name().toLowerCase(Locale.ROOT)
+                            + (backend == BackendKind.REDIS ? " without scripts." : "."),
+                    (backend == BackendKind.REDIS ? "Set 'ratelimit.redis.strategy: script', or set '" : "Set '")
+                            + property + ".backend: local', with an 'in-flight' for each instance. For a rate of all"
                             + " instances, use a second policy without 'in-flight'.",
                     property + ".in-flight");
         }

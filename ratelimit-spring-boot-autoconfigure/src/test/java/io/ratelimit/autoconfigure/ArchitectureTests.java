@@ -32,6 +32,7 @@ class ArchitectureTests {
     private static final String REJECTION = "io.ratelimit.web.servlet.rejection";
     private static final String REMOTE = "io.ratelimit.remote";
     private static final String LEASE = "io.ratelimit.remote.lease";
+    private static final String IN_FLIGHT = "io.ratelimit.remote.inflight";
     private static final String REDIS = "io.ratelimit.redis";
     private static final String JDBC = "io.ratelimit.jdbc";
     private static final String MICROMETER = "io.ratelimit.micrometer";
@@ -61,6 +62,7 @@ class ArchitectureTests {
                         REJECTION,
                         REMOTE,
                         LEASE,
+                        IN_FLIGHT,
                         REDIS,
                         JDBC,
                         MICROMETER,
@@ -82,8 +84,9 @@ class ArchitectureTests {
         holds(importsOfOursOnly(REJECTION, CORE, KEY, ANNOTATION, POLICY, ENDPOINT));
         holds(importsOfOursOnly(WEB_SERVLET, CORE, KEY, KEY_IP, ANNOTATION, POLICY, ENDPOINT, REJECTION));
         holds(importsOfOursOnly(LEASE, CORE));
-        holds(importsOfOursOnly(REMOTE, CORE, LEASE));
-        holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE));
+        holds(importsOfOursOnly(IN_FLIGHT, CORE));
+        holds(importsOfOursOnly(REMOTE, CORE, LEASE, IN_FLIGHT));
+        holds(importsOfOursOnly(REDIS, CORE, REMOTE, LEASE, IN_FLIGHT));
         holds(importsOfOursOnly(JDBC, CORE, REMOTE, LEASE));
         holds(importsOfOursOnly(MICROMETER, CORE, POLICY));
         holds(importsOfOursOnly(ACTUATE, CORE, DEMAND, REMOTE, KEY, POLICY, CHANGE, ANNOTATION, WEB_SERVLET, ENDPOINT));

@@ -1,0 +1,375 @@
+package io.ratelimit.remote.inflight;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.SharedSlots;
+import io.ratelimit.TimeSource;
+import io.ratelimit.remote.inflight.RegisterStore.Claim;
+import io.ratelimit.remote.inflight.RegisterStore.Reply;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A key in use: its register, and the calls that have no slot yet. At most one claim is under way; calls that come meanwhile
+ * share the next one. Claims are sent without the lock, and their replies come on a thread of the store. Thread-safe.
+ *
+ * <p>A key that was busy in the last moments keeps up to a sixteenth of the slots, so that most calls need no claim. A claim
+ * asks for half of these beyond the calls, and one that gives slots back is sent when there are more.
+ */
+final class BusyKey {
+
+    private static final int KEPT_PART = 16;
+    private static final long RETRY_NANOS = Duration.ofSeconds(1).toNanos();
+    private static final long WAIT_NANOS = Duration.ofMillis(40).toNanos();
+    private static final long WAIT_JITTER_NANOS = Duration.ofMillis(20).toNanos();
+
+    private final String key;
+    private final PolicyRegisters policy;
+    private final TimeSource time;
+    private final long lifetime;
+    private final long timeout;
+    private final Register register;
+    private final Deque<Call> queue = new ArrayDeque<>(2);
+    private int limit;
+    private int asking; // the calls in the queue that wait for the next reply only
+    private int others;
+    private int peak;
+    private long sentAt;
+    private boolean failed; // the last claim; the store may have another number than this process
+    private boolean retrying;
+    private volatile @Nullable CompletableFuture<Reply> reply;
+    private volatile boolean closed;
+
+    BusyKey(String key, PolicyRegisters policy, Registers registers) {
+        this.key = key;
+        this.policy = policy;
+        this.time = registers.time();
+        this.lifetime = registers.timeToLive().toNanos();
+        this.timeout = registers.access().timeoutNanos();
+        this.register = new Register(registers.timeToLive());
+        this.sentAt = time.nanoTime() - lifetime;
+    }
+
+    /** A call, and its slot if it has one. It completes when it is decided. */
+    final class Call extends CompletableFuture<Outcome> implements SharedSlots.Slot {
+
+        private final IntSupplier limit;
+        private final boolean waits;
+        private boolean claimed;
+        private volatile boolean fallback;
+        private volatile int free;
+
+        Call(IntSupplier limit, boolean waits) {
+            this.limit = limit;
+            this.waits = waits;
+        }
+
+        private void decide(Outcome outcome, boolean fallback) {
+            this.fallback = fallback;
+            this.free = Math.max(0, BusyKey.this.limit - others - register.running);
+            complete(outcome);
+        }
+
+        /** Ends the wait for a reply: if there is none in time, the rule for a failed backend decides. */
+        void endAsking() {
+            BusyKey.this.endAsking(this);
+        }
+
+        @Override
+        public Outcome outcome() {
+            return getNow(Outcome.TOO_MANY_IN_FLIGHT);
+        }
+
+        @Override
+        public boolean fallback() {
+            return fallback;
+        }
+
+        @Override
+        public int free() {
+            return free;
+        }
+
+        @Override
+        public void await(long nanos) throws InterruptedException {
+            try {
+                get(nanos, TimeUnit.NANOSECONDS);
+            } catch (TimeoutException late) {
+                giveUp();
+            } catch (ExecutionException impossible) {
+                throw new IllegalStateException(impossible);
+            }
+        }
+
+        @Override
+        public void giveUp() {
+            BusyKey.this.giveUp(this);
+        }
+
+        @Override
+        public void release() {
+            BusyKey.this.release();
+        }
+    }
+
+    synchronized int running() {
+        return register.running;
+    }
+
+    synchronized int queued() {
+        return queue.size();
+    }
+
+    /**
+     * Decides a call, or lets it join the queue.
+     *
+     * @param waits whether the call waits for a slot, and not for the next reply only
+     * @return null if this key isn't in use any more
+     */
+    @Nullable
+    Call enter(IntSupplier limit, boolean waits) {
+        Call call = new Call(limit, waits);
+        Claim claim;
+        synchronized (this) {
+            if (closed) {
+                return null;
+            }
+            long now = time.nanoTime();
+            this.limit = limit.getAsInt();
+            if (!queue.isEmpty() || !start(call, now)) {
+                if (!waits && !queue.isEmpty() && register.awaited == 0) {
+                    call.decide(Outcome.TOO_MANY_IN_FLIGHT, false); // the calls that wait go first
+                } else {
+                    queue.add(call);
+                    asking += waits ? 0 : 1;
+                }
+            }
+            claim = next(now);
+        }
+        proceed(claim);
+        return call;
+    }
+
+    private boolean start(Call call, long now) {
+        boolean started = register.start(call.limit.getAsInt(), now);
+        if (started) {
+            started(call, false);
+        }
+        return started;
+    }
+
+    private void started(Call call, boolean fallback) {
+        peak = Math.max(peak, register.running);
+        call.decide(Outcome.ALLOWED, fallback);
+    }
+
+    private void remove(Call call, Iterator<Call> from) {
+        from.remove();
+        asking -= call.waits ? 0 : 1;
+    }
+
+    /** Starts calls of the queue in their order, as far as there are slots. */
+    private void serve(long now) {
+        while (!queue.isEmpty() && start(queue.element(), now)) {
+            asking -= queue.remove().waits ? 0 : 1;
+        }
+    }
+
+    /** Denies the calls that wait for a reply only. */
+    private void denyAsking() {
+        for (Iterator<Call> calls = queue.iterator(); calls.hasNext(); ) {
+            Call call = calls.next();
+            if (!call.waits) {
+                remove(call, calls);
+                call.decide(Outcome.TOO_MANY_IN_FLIGHT, false);
+            }
+        }
+    }
+
+    /** Decides a call by the rule for a failed backend. Returns false if the call waits on. */
+    private boolean decideByRule(Call call, boolean congested) {
+        int most = policy.fallback(call.limit.getAsInt(), congested);
+        if (register.running < most) {
+            register.startWithout();
+            started(call, true);
+        } else if (!call.waits) {
+            call.decide(most == 0 ? Outcome.BACKEND_FAILED : Outcome.TOO_MANY_IN_FLIGHT, true);
+        }
+        return call.isDone();
+    }
+
+    private void release() {
+        Claim claim;
+        synchronized (this) {
+            long now = time.nanoTime();
+            register.end();
+            serve(now);
+            claim = next(now);
+        }
+        proceed(claim);
+    }
+
+    private void giveUp(Call call) {
+        Claim claim;
+        synchronized (this) {
+            if (!queue.remove(call)) {
+                return;
+            }
+            call.decide(Outcome.TOO_MANY_IN_FLIGHT, false);
+            claim = next(time.nanoTime());
+        }
+        proceed(claim);
+    }
+
+    private void endAsking(Call call) {
+        endLateClaim();
+        Claim claim;
+        synchronized (this) {
+            if (!queue.remove(call)) {
+                return;
+            }
+            asking--;
+            decideByRule(call, true);
+            claim = next(time.nanoTime());
+        }
+        proceed(claim);
+    }
+
+    /** Ends a claim whose reply is late, as if it had failed. */
+    private void endLateClaim() {
+        CompletableFuture<Reply> late;
+        synchronized (this) {
+            late = register.awaited != 0 && time.nanoTime() - register.sentAt >= timeout ? reply : null;
+        }
+        if (late != null) {
+            late.completeExceptionally(new BackendException("no answer in time", new TimeoutException()));
+        }
+    }
+
+    /** Renews the register, gives back slots that were kept, and ends a late claim. */
+    void tick() {
+        endLateClaim();
+        Claim claim;
+        synchronized (this) {
+            long now = time.nanoTime();
+            long age = now - register.sentAt;
+            boolean due = register.running > 0 && age >= lifetime / 3 || failed && age >= RETRY_NANOS;
+            claim = due && register.awaited == 0 && !closed ? claim(now) : next(now);
+            peak = register.running;
+        }
+        proceed(claim);
+    }
+
+    /** Claims slots for the calls that wait for longer than a reply. */
+    private void retry(long due) {
+        Claim claim;
+        synchronized (this) {
+            long now = time.nanoTime();
+            if (now - due < 0) {
+                return; // the clock was closed, and makes its calls early
+            }
+            retrying = false;
+            serve(now);
+            if (!queue.isEmpty()) {
+                limit = queue.element().limit.getAsInt();
+            }
+            claim = queue.isEmpty() || register.awaited != 0 ? next(now) : claim(now);
+            retryLater(now);
+        }
+        proceed(claim);
+    }
+
+    private void retryLater(long now) {
+        if (queue.size() > asking && !retrying) {
+            retrying = true;
+            long wait = WAIT_NANOS + ThreadLocalRandom.current().nextLong(WAIT_JITTER_NANOS);
+            time.callAt(now + wait, () -> retry(now + wait));
+        }
+    }
+
+    private int kept() {
+        return Math.max(0, Math.min(limit / KEPT_PART, peak - 1));
+    }
+
+    /** Returns the claim that is due; null if there is none. Closes this key if it isn't in use any more. */
+    private @Nullable Claim next(long now) {
+        retryLater(now);
+        if (register.awaited != 0 || closed) {
+            return null;
+        }
+        int unused = register.usable(now) - register.running - queue.size();
+        if (asking > 0 || unused > kept()) {
+            return claim(now);
+        }
+        boolean settled = !failed || now - sentAt >= lifetime;
+        closed = settled && register.running == 0 && queue.isEmpty() && register.usable(now) == 0;
+        return null;
+    }
+
+    private Claim claim(long now) {
+        queue.forEach(call -> call.claimed = true);
+        int wanted = register.running + queue.size() + (kept() + 1) / 2;
+        int want = Math.max(register.running, Math.min(limit, wanted));
+        return register.claim(policy.nextClaim(), want, limit, now);
+    }
+
+    private void proceed(@Nullable Claim claim) {
+        if (claim != null) {
+            send(claim);
+        } else if (closed) {
+            policy.remove(key, this);
+        }
+    }
+
+    private void send(Claim claim) {
+        CompletableFuture<Reply> sent;
+        try {
+            sent = policy.start(key, claim);
+        } catch (RuntimeException | Error failed) {
+            ended(claim, null, true);
+            throw failed;
+        }
+        if (sent == null) {
+            ended(claim, null, false);
+        } else {
+            reply = sent;
+            sent.whenComplete((granted, failure) -> ended(claim, granted, true));
+        }
+    }
+
+    private void ended(Claim claim, @Nullable Reply granted, boolean sent) {
+        Claim next;
+        synchronized (this) {
+            long now = time.nanoTime();
+            sentAt = sent ? register.sentAt : sentAt;
+            failed = granted == null || granted.usable() < 0;
+            if (granted == null || failed) {
+                register.gaveUp();
+                for (Iterator<Call> calls = queue.iterator(); calls.hasNext(); ) {
+                    Call call = calls.next();
+                    if (decideByRule(call, false)) {
+                        remove(call, calls);
+                    }
+                }
+            } else {
+                others = granted.others();
+                register.replied(claim.number(), granted.usable(), now);
+                serve(now);
+                if (!queue.isEmpty() && queue.element().claimed) {
+                    denyAsking();
+                }
+            }
+            next = next(now);
+        }
+        proceed(next);
+    }
+}

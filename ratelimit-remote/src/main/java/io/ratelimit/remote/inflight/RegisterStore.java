@@ -1,0 +1,58 @@
+package io.ratelimit.remote.inflight;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * A store that keeps registers of calls in flight: for each key one register for each process. A {@link
+ * io.ratelimit.BucketStore} that implements this interface too shares the slots of its policies. Thread-safe.
+ *
+ * <p>A register has the number of its last claim, its slots, how many of them are usable, and a deadline by the store's clock.
+ * A call of {@link #set} is atomic and does
+ *
+ * <pre>
+ * remove registers past their deadline;  a number not above the register's changes nothing
+ * usable = max(0, min(want, max(limit - slots of the others, usable so far)))
+ * slots  = max(have, usable);  deadline = now + time to live
+ * </pre>
+ *
+ * <p>The usable slots of all registers are never more than the limit. A claim either doesn't raise those of its own register, or
+ * raises them to at most the limit less the slots of the others.
+ */
+public interface RegisterStore {
+
+    /**
+     * Sets the register of this process, without waiting.
+     *
+     * @return the reply, which may fail; or may never come
+     * @throws BackendException if there is no connection
+     */
+    CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive);
+
+    /**
+     * Returns the exception for a reply that failed.
+     *
+     * @param began when the call began, as {@link System#nanoTime}
+     */
+    BackendException failure(Throwable failure, long began);
+
+    /**
+     * The slots that a process asks for. Absolute numbers, so that a lost claim is repaired by the next one.
+     *
+     * @param number larger than that of each earlier claim of the process
+     * @param have the calls that run in the process
+     * @param want the slots that the process could use, with those of the calls that run
+     * @param limit the calls that may run in all processes
+     */
+    record Claim(long number, int have, int want, int limit) {}
+
+    /**
+     * The reply to a claim.
+     *
+     * @param usable the slots that the process may use; below zero if the claim changed nothing
+     * @param others the slots of all other processes
+     */
+    record Reply(int usable, int others) {}
+}

@@ -1,0 +1,344 @@
+package io.ratelimit.remote.inflight;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.ratelimit.BackendException;
+import io.ratelimit.BucketSpec;
+import io.ratelimit.Charge;
+import io.ratelimit.CompareAndSetBucketStore.BucketName;
+import io.ratelimit.Decision.Outcome;
+import io.ratelimit.ManualTimeSource;
+import io.ratelimit.SharedSlots;
+import io.ratelimit.SharedSlots.Slot;
+import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.inflight.RegisterStore.Claim;
+import io.ratelimit.remote.inflight.RegisterStore.Reply;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class RegistersTests {
+
+    private static final Duration TIME_TO_LIVE = Duration.ofSeconds(9);
+    private static final Duration TICK = Duration.ofMillis(100);
+    private static final BucketName ALICE = new BucketName("exports", "alice");
+
+    private final ManualTimeSource time = new ManualTimeSource();
+    private final RegisterModel model = new RegisterModel();
+    private final List<Claim> claims = new ArrayList<>();
+    private final Deque<CompletableFuture<Reply>> unanswered = new ArrayDeque<>();
+    private final Registers registers = new Registers(time, new Store(), new Rules(), TIME_TO_LIVE);
+    private boolean answers = true;
+    private boolean available = true;
+    private int fallback;
+
+    /** A store that replies at once, or when the test says so. */
+    private final class Store implements RegisterStore {
+
+        @Override
+        public CompletableFuture<Reply> set(BucketName key, Claim claim, Duration timeToLive) {
+            synchronized (claims) {
+                claims.add(claim);
+                CompletableFuture<Reply> reply = new CompletableFuture<>();
+                if (answers) {
+                    reply.complete(asIfSet(1, claim));
+                } else {
+                    unanswered.add(reply);
+                }
+                return reply;
+            }
+        }
+
+        @Override
+        public BackendException failure(Throwable failure, long began) {
+            return new BackendException("failed", failure);
+        }
+    }
+
+    private final class Rules implements Registers.Access {
+
+        @Override
+        public CompletableFuture<Reply> start(Supplier<CompletableFuture<Reply>> call) {
+            return available ? call.get() : null;
+        }
+
+        @Override
+        public long timeoutNanos() {
+            return TICK.toNanos();
+        }
+
+        @Override
+        public void await(Future<?> decision) {
+            try {
+                decision.get(30, TimeUnit.SECONDS);
+            } catch (Exception failed) {
+                throw new AssertionError(failed);
+            }
+        }
+
+        @Override
+        public int fallback(ThrottlePolicy policy, int limit, boolean congested) {
+            return fallback;
+        }
+    }
+
+    private Reply asIfSet(int process, Claim claim) {
+        return model.set(process, claim, TIME_TO_LIVE.toNanos() / 1_000, time.nanoTime() / 1_000);
+    }
+
+    private static Charge charge(int limit) {
+        return Charge.of(ThrottlePolicy.of(ALICE.policy(), BucketSpec.inFlight(limit), "user"), ALICE.key(), 1);
+    }
+
+    private SharedSlots slots() {
+        return registers.of(charge(1).policy());
+    }
+
+    private Slot take(int limit) {
+        return slots().take(charge(limit));
+    }
+
+    private CompletableFuture<Slot> takeLater(int limit) {
+        return CompletableFuture.supplyAsync(() -> take(limit), work -> new Thread(work).start());
+    }
+
+    private Claim lastClaim() {
+        return claims.get(claims.size() - 1);
+    }
+
+    private void awaitClaims(int number) {
+        Awaitility.await().until(() -> {
+            synchronized (claims) {
+                return claims.size() == number;
+            }
+        });
+    }
+
+    @Test
+    void aCallAloneClaimsASlotAndGivesItBack() {
+        Slot slot = take(2);
+
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(slot.free()).isEqualTo(1);
+        assertThat(slots().held("alice")).isEqualTo(1);
+
+        slot.release();
+        assertThat(slots().held()).isZero();
+        assertThat(claims).containsExactly(new Claim(1, 0, 1, 2), new Claim(2, 0, 0, 2));
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void noMoreCallsRunThanOtherProcessesLeave() {
+        asIfSet(2, new Claim(1, 1, 1, 2));
+
+        Slot slot = take(2);
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(slot.free()).isZero();
+        assertThat(take(2).outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+
+        asIfSet(2, new Claim(2, 0, 0, 2));
+        assertThat(take(2).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void callsThatComeDuringAClaimShareTheNext() {
+        answers = false;
+        CompletableFuture<Slot> first = takeLater(3);
+        awaitClaims(1);
+        List<CompletableFuture<Slot>> others = List.of(takeLater(3), takeLater(3), takeLater(3));
+        Awaitility.await().until(() -> slots().held("alice") == 0 && queued() == 4);
+
+        unanswered.remove().complete(asIfSet(1, claims.get(0)));
+        awaitClaims(2);
+        assertThat(first.join().outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(lastClaim()).isEqualTo(new Claim(2, 1, 3, 3));
+
+        unanswered.remove().complete(asIfSet(1, lastClaim()));
+        assertThat(others.stream().map(other -> other.join().outcome()))
+                .containsExactlyInAnyOrder(Outcome.ALLOWED, Outcome.ALLOWED, Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(claims).hasSize(2);
+    }
+
+    private int queued() {
+        return ((PolicyRegisters) slots()).queued("alice");
+    }
+
+    @Test
+    void aCallThatEndsDuringAClaimServesTheNextAtOnce() {
+        Slot running = take(1);
+        answers = false;
+        CompletableFuture<Slot> next = takeLater(1);
+        awaitClaims(2);
+
+        running.release();
+        assertThat(next.join().outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void renewsARegisterWhileCallsRun() {
+        Slot slot = take(2);
+        for (int i = 0; i < 10; i++) {
+            time.advance(TIME_TO_LIVE.dividedBy(3));
+        }
+        assertThat(claims.size()).isBetween(8, 11);
+        assertThat(lastClaim().have()).isEqualTo(1);
+        assertThat(model.registers().get(1).usable()).isEqualTo(1);
+
+        slot.release();
+        time.advance(TIME_TO_LIVE);
+        assertThat(lastClaim().have()).isZero();
+        assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void slotsAreUsedUntilALifetimeAfterTheClaimWasSent() {
+        asIfSet(2, new Claim(1, 0, 2, 3));
+        Slot slot = take(3);
+        available = false;
+        time.advance(TIME_TO_LIVE.minusMillis(10));
+        slot.release();
+        assertThat(take(3).outcome()).as("the rule denies").isEqualTo(Outcome.BACKEND_FAILED);
+    }
+
+    @Test
+    void aBusyKeyKeepsSlotsForMoments() {
+        List<Slot> running = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            running.add(take(100));
+        }
+        assertThat(claims.size()).isLessThan(20);
+        int before = claims.size();
+        for (int i = 0; i < 1_000; i++) {
+            running.remove(0).release();
+            running.add(take(100));
+        }
+        assertThat(claims).hasSizeLessThan(before + 2);
+
+        running.forEach(Slot::release);
+        assertThat(model.registers().get(1).usable()).isBetween(1, 6);
+        time.advance(TICK.multipliedBy(2));
+        assertThat(model.registers().get(1).usable()).isZero();
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void aClaimWithoutReplyIsRepairedByTheNext() {
+        Slot slot = take(2);
+        answers = false;
+        slot.release();
+        time.advance(TICK.multipliedBy(2));
+        assertThat(model.registers().get(1).usable()).isEqualTo(1);
+        assertThat(((PolicyRegisters) slots()).isBusy()).isTrue();
+
+        answers = true;
+        time.advance(Duration.ofSeconds(2));
+        assertThat(model.registers().get(1).slots()).isZero();
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void whileTheStoreIsUnavailableTheRuleDecidesAndItsCallsAreRegisteredLater() {
+        available = false;
+        fallback = 2;
+        List<Slot> running = List.of(take(3), take(3));
+        assertThat(running).allMatch(slot -> slot.outcome() == Outcome.ALLOWED).allMatch(Slot::fallback);
+        Slot third = take(3);
+        assertThat(third.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(third.fallback()).isTrue();
+        assertThat(claims).isEmpty();
+
+        asIfSet(2, new Claim(1, 0, 2, 3));
+        available = true;
+        time.advance(Duration.ofSeconds(2));
+        assertThat(model.registers().get(1).slots()).isEqualTo(2);
+        assertThat(take(3).outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+
+        running.get(0).release();
+        running.get(1).release();
+        time.advance(Duration.ofSeconds(2));
+        assertThat(model.registers().get(1).slots()).isZero();
+    }
+
+    @Test
+    void anUnavailableStoreLeavesNoKeysBehind() {
+        available = false;
+        assertThat(take(3).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void waitingCallsGetSlotsInTheirOrderWithoutAClaim() {
+        Slot running = take(1);
+        Slot first = slots().enqueue(charge(1), () -> 1);
+        Slot second = slots().enqueue(charge(1), () -> 1);
+        assertThat(take(1).outcome()).as("nobody overtakes").isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+
+        int before = claims.size();
+        running.release();
+        assertThat(first.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(second.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        first.release();
+        assertThat(second.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(claims).hasSize(before);
+    }
+
+    @Test
+    void waitingCallsAskAgainForSlotsOfOtherProcesses() {
+        asIfSet(2, new Claim(1, 1, 1, 1));
+        Slot waiting = slots().enqueue(charge(1), () -> 1);
+        time.advance(Duration.ofSeconds(1));
+        assertThat(claims.size()).isBetween(16, 26);
+
+        asIfSet(2, new Claim(2, 0, 0, 1));
+        time.advance(Duration.ofMillis(60));
+        assertThat(waiting.outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void aCallThatGivesUpLeavesTheQueue() {
+        asIfSet(2, new Claim(1, 1, 1, 1));
+        Slot waiting = slots().enqueue(charge(1), () -> 1);
+        waiting.giveUp();
+        time.advance(Duration.ofSeconds(1));
+
+        assertThat(waiting.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+        assertThat(time.waiting()).isZero();
+    }
+
+    @Test
+    void fewerSlotsRevokeNothing() {
+        AtomicInteger limit = new AtomicInteger(3);
+        List<Slot> running = List.of(take(3), take(3), take(3));
+        Slot waiting = slots().enqueue(charge(3), limit::get);
+        limit.set(1);
+        running.get(0).release();
+        running.get(1).release();
+        assertThat(waiting.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+
+        running.get(2).release();
+        assertThat(waiting.outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void moreSlotsStartWaitingCalls() {
+        AtomicInteger limit = new AtomicInteger(1);
+        take(1);
+        Slot waiting = slots().enqueue(charge(1), limit::get);
+        limit.set(2);
+        time.advance(Duration.ofMillis(60));
+        assertThat(waiting.outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+}
