@@ -23,7 +23,8 @@ import org.jspecify.annotations.Nullable;
  * share the next one. Claims are sent without the lock, and their replies come on a thread of the store. Thread-safe.
  *
  * <p>A key that was busy in the last moments keeps up to a sixteenth of the slots, so that most calls need no claim. A claim
- * asks for half of these beyond the calls, and one that gives slots back is sent when there are more.
+ * asks for half of these beyond the calls, and one that gives slots back is sent when there are more. While slots are scarce, one
+ * is kept at most, since other processes need them.
  */
 final class BusyKey {
 
@@ -43,6 +44,7 @@ final class BusyKey {
     private int asking; // the calls in the queue that wait for the next reply only
     private int others;
     private int peak;
+    private boolean scarce; // whether the last claim got fewer slots than it wanted
     private long sentAt;
     private boolean failed; // the last claim; the store may have another number than this process
     private boolean retrying;
@@ -297,7 +299,8 @@ final class BusyKey {
     }
 
     private int kept() {
-        return Math.max(0, Math.min(limit / KEPT_PART, peak - 1));
+        int most = limit / KEPT_PART;
+        return Math.max(0, Math.min(scarce ? Math.min(most, 1) : most, peak - 1));
     }
 
     /** Returns the claim that is due; null if there is none. Closes this key if it isn't in use any more. */
@@ -362,6 +365,7 @@ final class BusyKey {
                 }
             } else {
                 others = granted.others();
+                scarce = granted.usable() < claim.want();
                 register.replied(claim.number(), granted.usable(), now);
                 serve(now);
                 if (!queue.isEmpty() && queue.element().claimed) {
