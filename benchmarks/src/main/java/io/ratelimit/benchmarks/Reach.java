@@ -38,6 +38,7 @@ final class Reach {
                         + number(results.startupMillis("bucket4j-starter"), 0) + ", Resilience4j "
                         + number(results.startupMillis("resilience4j"), 0) + ")");
         results.redis().reach(text);
+        results.database().reach(text);
     }
 
     private void bucket(Markdown text) {

@@ -38,6 +38,7 @@ import java.util.stream.Stream;
  * @param shares percent of a limit used, and percent denied of those within their share, by demand and way
  * @param startup milliseconds until the application and the process have started, by variant
  * @param redis limits on a local Redis
+ * @param database limits in a local PostgreSQL
  */
 record Results(
         List<Measurement> oneThread,
@@ -58,7 +59,8 @@ record Results(
         Samples shaping,
         Samples shares,
         Samples startup,
-        RedisResults redis) {
+        RedisResults redis,
+        DatabaseResults database) {
 
     private static final List<Integer> THREADS = List.of(2, 4, 8);
 
@@ -87,7 +89,8 @@ record Results(
                 Samples.read(directory.resolve("shaping.tsv")),
                 Samples.read(directory.resolve("shares.tsv")),
                 Samples.read(directory.resolve("startup.tsv")),
-                new RedisResults(Samples.read(directory.resolve("redis.tsv"))));
+                new RedisResults(Samples.read(directory.resolve("redis.tsv"))),
+                new DatabaseResults(Samples.read(directory.resolve("database.tsv"))));
     }
 
     private static Map<Integer, List<Measurement>> readStriped(Path directory) {
@@ -130,6 +133,7 @@ record Results(
         shares(text);
         startup(text);
         redis.write(text);
+        database.write(text);
         return text.toString();
     }
 
