@@ -1,11 +1,10 @@
 package io.ratelimit.jdbc;
 
 import io.ratelimit.BackendException;
-import io.ratelimit.ChangeBoard;
 import io.ratelimit.CompareAndSetBucketStore.Reading;
 import io.ratelimit.jdbc.BucketTable.Write;
-import io.ratelimit.remote.ChangeSignature;
 import io.ratelimit.remote.Deadline;
+import io.ratelimit.remote.SignedChangeBoard;
 import java.nio.charset.StandardCharsets;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -23,17 +22,14 @@ import java.util.concurrent.Executors;
  * The changes of limits for all instances: a row for each limit, in the table of the buckets. A value has an HMAC if there
  * is a secret. Each operation fails with a {@link BackendException} after at most a second. Thread-safe.
  */
-final class JdbcChanges implements ChangeBoard {
+final class JdbcChanges extends SignedChangeBoard {
 
-    private static final String PLACE = "the database";
-    private static final String SECRET = "ratelimit.jdbc.key-secret";
     private static final Duration TIMEOUT = Duration.ofSeconds(1);
     private static final Duration TO_LIVE = Duration.ofDays(365 * 100);
 
     private final ConnectionPool connections;
     private final BucketTable table;
     private final TableIds ids;
-    private final ChangeSignature signature;
     private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> {
         Thread daemon = new Thread(work, "ratelimit-jdbc-changes");
         daemon.setDaemon(true);
@@ -42,35 +38,10 @@ final class JdbcChanges implements ChangeBoard {
 
     /** @param secret the key of the HMAC of changes; empty for none */
     JdbcChanges(ConnectionPool connections, BucketTable table, TableIds ids, String prefix, String secret) {
+        super(prefix, secret, "ratelimit.jdbc.key-secret", "the database");
         this.connections = connections;
         this.table = table;
         this.ids = ids;
-        this.signature = new ChangeSignature(prefix, secret, SECRET, PLACE);
-    }
-
-    @Override
-    public String place() {
-        return PLACE;
-    }
-
-    @Override
-    public String secretProperty() {
-        return SECRET;
-    }
-
-    @Override
-    public boolean areSigned() {
-        return signature.hasSecret();
-    }
-
-    @Override
-    public String sign(String limit, String change) {
-        return signature.sign(limit, change);
-    }
-
-    @Override
-    public String verify(String limit, String signed) {
-        return signature.verify(limit, signed);
     }
 
     @Override

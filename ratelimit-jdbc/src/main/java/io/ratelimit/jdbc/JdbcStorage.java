@@ -6,6 +6,7 @@ import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.Storage;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
@@ -15,7 +16,7 @@ import javax.sql.DataSource;
  * A table of a database as the place of an application's buckets: the bucket store and the connections that it needs.
  * Thread-safe.
  */
-public final class JdbcStorage implements AutoCloseable {
+public final class JdbcStorage implements Storage {
 
     private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
     private static final Duration START_TIMEOUT = Duration.ofSeconds(3);
@@ -93,12 +94,12 @@ public final class JdbcStorage implements AutoCloseable {
         this.janitor = new Janitor(source, table);
     }
 
-    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} if the database fails. */
+    @Override
     public BucketStore store() {
         return store;
     }
 
-    /** Returns the changes of limits for all instances. */
+    @Override
     public ChangeBoard changes() {
         return changes;
     }
@@ -110,6 +111,7 @@ public final class JdbcStorage implements AutoCloseable {
      * @throws MissingTableException if the table is missing and isn't created
      * @throws BackendException if the database fails
      */
+    @Override
     public void selfTest() {
         Deadline.Call call = Deadline.Call.within(START_TIMEOUT, JdbcFailures::of);
         janitor.start();
@@ -140,12 +142,12 @@ public final class JdbcStorage implements AutoCloseable {
         }
     }
 
-    /** Makes connections possible again after {@link #stop}. None is open yet. */
+    @Override
     public void start() {
         connections.start();
     }
 
-    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
+    @Override
     public void stop() {
         janitor.stop();
         connections.stop();

@@ -3,8 +3,7 @@ package io.ratelimit.redis;
 import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.cluster.api.async.RedisClusterAsyncCommands;
 import io.ratelimit.BackendException;
-import io.ratelimit.ChangeBoard;
-import io.ratelimit.remote.ChangeSignature;
+import io.ratelimit.remote.SignedChangeBoard;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -22,9 +21,8 @@ import java.util.function.Function;
  * has an HMAC if there is a secret. Each operation fails with a {@link BackendException} after at most a second.
  * Thread-safe.
  */
-final class RedisChanges implements ChangeBoard {
+final class RedisChanges extends SignedChangeBoard {
 
-    private static final String SECRET = "ratelimit.redis.key-secret";
     private static final Duration TIMEOUT = Duration.ofSeconds(1);
 
     /** The time of the node that has the key. The command TIME has no key, and a cluster sends it to any node. */
@@ -32,38 +30,12 @@ final class RedisChanges implements ChangeBoard {
 
     private final RedisConnections connections;
     private final byte[] key;
-    private final ChangeSignature signature;
 
     /** @param secret the key of the HMAC of changes; empty for none */
     RedisChanges(RedisConnections connections, String prefix, String secret) {
+        super(prefix, secret, "ratelimit.redis.key-secret", "Redis");
         this.connections = connections;
         this.key = bytes(prefix + ":changes");
-        this.signature = new ChangeSignature(prefix, secret, SECRET, "Redis");
-    }
-
-    @Override
-    public String place() {
-        return "Redis";
-    }
-
-    @Override
-    public String secretProperty() {
-        return SECRET;
-    }
-
-    @Override
-    public boolean areSigned() {
-        return signature.hasSecret();
-    }
-
-    @Override
-    public String sign(String field, String change) {
-        return signature.sign(field, change);
-    }
-
-    @Override
-    public String verify(String field, String value) {
-        return signature.verify(field, value);
     }
 
     /** Reads the fields of these limits alone: another client of Redis may write any number of others. */

@@ -9,6 +9,7 @@ import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.redis.RedisBucketStore.Timing;
 import io.ratelimit.remote.Deadline;
 import io.ratelimit.remote.FailoverBucketStore;
+import io.ratelimit.remote.Storage;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -19,7 +20,7 @@ import java.util.stream.Stream;
  * The Redis of an application as the place of its buckets: the bucket store and the connections that it needs.
  * Thread-safe.
  */
-public final class RedisStorage implements AutoCloseable {
+public final class RedisStorage implements Storage {
 
     private static final Charge PROBE = FailoverBucketStore.PROBE_CHARGE;
     private static final int WARM_UPS = 3;
@@ -75,12 +76,12 @@ public final class RedisStorage implements AutoCloseable {
                 .orElseThrow();
     }
 
-    /** Returns the bucket store. Its calls end by the deadline, and throw a {@link BackendException} when Redis fails. */
+    @Override
     public BucketStore store() {
         return store;
     }
 
-    /** Returns the changes of limits for all instances. */
+    @Override
     public ChangeBoard changes() {
         return changes;
     }
@@ -90,6 +91,7 @@ public final class RedisStorage implements AutoCloseable {
      *
      * @throws BackendException if Redis fails
      */
+    @Override
     public void selfTest() {
         Deadline.Call call = startCall();
         call.await(connections.connect());
@@ -153,13 +155,13 @@ public final class RedisStorage implements AutoCloseable {
         }
     }
 
-    /** Makes connections possible again after {@link #stop}. None is open yet. */
+    @Override
     public void start() {
         store.restart();
         connections.start();
     }
 
-    /** Closes all connections. Calls of the bucket store fail until {@link #start}. */
+    @Override
     public void stop() {
         connections.stop();
     }

@@ -73,7 +73,10 @@ record DescriptorFactory(
                 Objects.toString(policy.shares(), null),
                 tiers,
                 scope(policy),
-                OutageDescriptor.of(throttlers.get(policy.name()), policies.failureRule(policy), policies.localShare()),
+                OutageDescriptor.of(
+                        throttlers.get(policy.name()),
+                        policies.failureRule(policy),
+                        policies.sharedBackend().localShare()),
                 lease(policy),
                 throttlers.size(policy.name()),
                 throttlers.waiting(policy.name()),

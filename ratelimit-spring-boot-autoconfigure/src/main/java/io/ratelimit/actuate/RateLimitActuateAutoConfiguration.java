@@ -84,7 +84,7 @@ public final class RateLimitActuateAutoConfiguration {
 
         @Bean
         static HandlerExceptionResolver rateLimitRejectedChangeResolver(ObjectProvider<PathMappedEndpoints> endpoints) {
-            return new RateLimitsProblems.OfSpringMvc(endpoints);
+            return new SpringMvcProblems(endpoints);
         }
 
         @Bean

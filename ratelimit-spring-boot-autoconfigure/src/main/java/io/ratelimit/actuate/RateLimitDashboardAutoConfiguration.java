@@ -67,7 +67,9 @@ public final class RateLimitDashboardAutoConfiguration {
                 deniedKeys,
                 backend.getIfAvailable(),
                 throttler -> OutageDescriptor.of(
-                        throttler, policies.failureRule(throttler.policy()), policies.localShare()));
+                        throttler,
+                        policies.failureRule(throttler.policy()),
+                        policies.sharedBackend().localShare()));
         DemandListener listener = demand.getIfAvailable();
         return new RateLimitDashboard(
                 reader,

@@ -5,7 +5,6 @@ import io.ratelimit.Decision.Answer;
 import io.ratelimit.Keys;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
-import io.ratelimit.annotation.CallExpressions.CallValue;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;
 import io.ratelimit.key.RequestFacts;
 import io.ratelimit.key.RequestFacts.Current;

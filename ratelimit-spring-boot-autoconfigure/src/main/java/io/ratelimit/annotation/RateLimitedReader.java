@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
-import io.ratelimit.annotation.CallExpressions.CallValue;
 import io.ratelimit.annotation.MethodCharge.Written;
 import io.ratelimit.annotation.RateLimitedOperation.Fallback;
 import io.ratelimit.annotation.RateLimitedOperations.AnnotatedPolicy;

@@ -124,7 +124,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
     /** The part of a limit that this instance grants while the backend is unavailable is none. */
     private void warnOfShare(PolicyThrottler throttler, RequestKey key) {
         ThrottlePolicy policy = throttler.policy();
-        double share = policies.localShare();
+        double share = policies.sharedBackend().localShare();
         if (policy.mode() != Mode.OFF
                 && throttler.backend() != null
                 && policies.failureRule(policy) == FailureRule.LOCAL) {

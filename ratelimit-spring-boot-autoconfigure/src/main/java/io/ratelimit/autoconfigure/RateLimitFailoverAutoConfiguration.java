@@ -67,8 +67,8 @@ public final class RateLimitFailoverAutoConfiguration {
     @Bean
     Deadline rateLimitDeadline(ConfiguredPolicies policies, TimeSource time) {
         return IN_SERVLETS
-                ? new Deadline(time, policies.timeout(), DeadlineFilter::bound)
-                : new Deadline(time, policies.timeout());
+                ? new Deadline(time, policies.sharedBackend().timeout(), DeadlineFilter::bound)
+                : new Deadline(time, policies.sharedBackend().timeout());
     }
 
     /** The application's own bucket store. */
@@ -97,13 +97,7 @@ public final class RateLimitFailoverAutoConfiguration {
                 TimeSource time,
                 Deadline deadline) {
             rejectLeases(store, properties);
-            return new FailoverBucketStore(
-                    nameOf(store),
-                    store,
-                    BucketStore.local(time),
-                    policies.localShare(),
-                    policies::failureRule,
-                    deadline);
+            return SharedBackend.failover(nameOf(store), store, policies, time, deadline);
         }
 
         /** Rejects a property that would have no effect. */

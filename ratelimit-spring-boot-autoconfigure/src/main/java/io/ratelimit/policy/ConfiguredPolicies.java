@@ -23,7 +23,6 @@ import io.ratelimit.policy.RateLimitProperties.BackendKind;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
 import io.ratelimit.policy.RateLimitProperties.Policy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -119,11 +118,9 @@ public final class ConfiguredPolicies {
                                 .anyMatch(policy -> backend(policy) != BackendKind.LOCAL && policy.mode() != Mode.OFF));
     }
 
-    /** Returns the longest time that one request waits for the shared place. */
-    public Duration timeout() {
-        return uses(BackendKind.JDBC)
-                ? properties.jdbc().timeout()
-                : properties.redis().timeout();
+    /** Returns the properties of the shared backend; those of Redis if all buckets are in memory. */
+    public BackendProperties sharedBackend() {
+        return uses(BackendKind.JDBC) ? properties.jdbc() : properties.redis();
     }
 
     /** Returns the rule of a policy while its backend is unavailable. */
@@ -131,13 +128,6 @@ public final class ConfiguredPolicies {
         ConfiguredPolicy configured = policies.get(policy.name());
         FailureRule own = configured == null ? null : configured.properties().onBackendFailure();
         return own == null ? properties.onBackendFailure() : own;
-    }
-
-    /** Returns the share of a limit that this instance grants from memory while the backend is unavailable. */
-    public double localShare() {
-        return uses(BackendKind.JDBC)
-                ? properties.jdbc().localShare()
-                : properties.redis().localShare();
     }
 
     /** Returns whether a policy gives tokens back. */

@@ -2,10 +2,10 @@ package io.ratelimit.policy;
 
 import io.ratelimit.key.FailureListener;
 import io.ratelimit.key.KeyPart;
+import io.ratelimit.policy.BackendProperties.Jdbc;
+import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.ConfiguredPolicies.ConfiguredPolicy;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
-import io.ratelimit.policy.RateLimitProperties.Jdbc;
-import io.ratelimit.policy.RateLimitProperties.Redis;
 import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -46,8 +46,8 @@ public class PolicyConfiguration {
 
     @Bean
     @ConfigurationPropertiesBinding
-    static ScalarConverter rateLimitScalarConverter() {
-        return new ScalarConverter();
+    static PropertyBinding rateLimitPropertyBinding() {
+        return new PropertyBinding();
     }
 
     @Bean(ConfiguredPolicies.BEAN_NAME)
@@ -70,12 +70,12 @@ public class PolicyConfiguration {
     }
 
     static void check(Redis redis) {
-        check("redis", "Redis", redis.timeout(), redis.localShare(), redis.keyPrefix(), redis.keySecret());
+        check("redis", "Redis", redis);
     }
 
     /** @throws InvalidConfigurationPropertyValueException if a value can't be used */
     static void check(Jdbc jdbc) {
-        check("jdbc", "the database", jdbc.timeout(), jdbc.localShare(), jdbc.keyPrefix(), jdbc.keySecret());
+        check("jdbc", "the database", jdbc);
         check(
                 jdbc.poolSize() >= 1 && jdbc.poolSize() <= MAX_CONNECTIONS,
                 "jdbc.pool-size",
@@ -88,13 +88,9 @@ public class PolicyConfiguration {
                 "must be a name of letters, digits and underscores, with a schema before a dot if it has one");
     }
 
-    private static void check(
-            String backend,
-            String place,
-            Duration timeout,
-            double localShare,
-            @Nullable String keyPrefix,
-            @Nullable String keySecret) {
+    private static void check(String backend, String place, BackendProperties properties) {
+        Duration timeout = properties.timeout();
+        double localShare = properties.localShare();
         check(
                 timeout.compareTo(Duration.ofMillis(1)) >= 0 && timeout.compareTo(MAX_TIMEOUT) <= 0,
                 backend + ".timeout",
@@ -107,14 +103,14 @@ public class PolicyConfiguration {
                 localShare,
                 "must be above 0 and at most 1, but was " + localShare + ": set 0.25 for four instances");
         check(
-                !isBlank(keyPrefix),
+                !isBlank(properties.keyPrefix()),
                 backend + ".key-prefix",
-                keyPrefix,
+                properties.keyPrefix(),
                 "must not be blank: remove it to use the name of the application");
         check(
-                !isBlank(keySecret),
+                !isBlank(properties.keySecret()),
                 backend + ".key-secret",
-                keySecret,
+                properties.keySecret(),
                 "must not be blank, because it would hide nothing: remove it to use none");
     }
 

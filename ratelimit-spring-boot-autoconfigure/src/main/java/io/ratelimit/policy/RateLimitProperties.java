@@ -15,6 +15,8 @@ import io.ratelimit.key.RequestLimit;
 import io.ratelimit.key.RequestTier;
 import io.ratelimit.key.ip.ClientIp;
 import io.ratelimit.key.ip.IpNetwork;
+import io.ratelimit.policy.BackendProperties.Jdbc;
+import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.lang.reflect.Parameter;
 import java.time.Duration;
@@ -24,6 +26,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DataObjectPropertyName;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.boot.context.properties.bind.Name;
@@ -57,8 +60,8 @@ public record RateLimitProperties(
         @DefaultValue List<String> excludePaths,
         @DefaultValue ClientAddress clientIp,
         @DefaultValue Filter filter,
-        @DefaultValue Redis redis,
-        @DefaultValue Jdbc jdbc,
+        @NestedConfigurationProperty @DefaultValue Redis redis,
+        @NestedConfigurationProperty @DefaultValue Jdbc jdbc,
         @DefaultValue Demand demand,
         @DefaultValue Map<String, Policy> policies) {
 
@@ -435,96 +438,6 @@ public record RateLimitProperties(
         /** Returns the name of the backend in the log and the health; null if the buckets are in memory. */
         public @Nullable String place() {
             return place;
-        }
-    }
-
-    /**
-     * Storage of buckets in Redis. The connection is configured by {@code spring.data.redis}.
-     *
-     * @param keyPrefix Prefix of all keys in Redis, so that several applications can share one. By default
-     *     ratelimit:${spring.application.name}.
-     * @param keySecret Secret of the hash that replaces values of clients in keys, and of the HMAC of changes for all instances.
-     *     Without it, guessable values such as addresses can be recovered from keys, and any writer of Redis can change limits
-     *     there.
-     * @param timeout Longest time that one request waits for Redis, for all its calls together. Its settlements have the
-     *     same time once more.
-     * @param strategy How tokens are taken in Redis: script (a Lua script, called by its SHA) or transaction (WATCH, MULTI
-     *     and EXEC, for servers without scripts).
-     * @param localShare Share of capacity and rate that each instance grants from memory while Redis is unavailable, such as
-     *     0.25 for four instances. A share of less than one token is none.
-     * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
-     *     that have its HMAC. Default: true where the endpoint ratelimits is exposed.
-     */
-    public record Redis(
-            @Nullable String keyPrefix,
-            @Nullable String keySecret,
-            @DefaultValue("100ms") Duration timeout,
-            @DefaultValue("script") Strategy strategy,
-            @DefaultValue("1.0") double localShare,
-            @Nullable Boolean changes) {
-
-        /** Commands to take tokens by. */
-        public enum Strategy {
-            /** A Lua script. */
-            SCRIPT,
-            /** An optimistic transaction. */
-            TRANSACTION
-        }
-
-        /** Returns a text without the secret. */
-        @Override
-        public String toString() {
-            return "Redis[keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", strategy=" + strategy + ", localShare="
-                    + localShare + ", changes=" + changes + "]";
-        }
-    }
-
-    /**
-     * Storage of buckets in a table of a database.
-     *
-     * @param dataSource Name of the bean of type DataSource that leads to the database. Default: the application's.
-     * @param table Name of the table, with its schema if it isn't the default one.
-     * @param initializeSchema Whether the table is created at the start if it is missing: embedded (in a database in
-     *     memory), always or never.
-     * @param keyPrefix Makes the rows of the application others than those of another one that uses the table. By default
-     *     ratelimit:${spring.application.name}.
-     * @param keySecret Secret of the hash that replaces values of clients in the table, and of the HMAC of changes for all
-     *     instances. Without it, guessable values such as addresses can be recovered from ids.
-     * @param timeout Longest time that one request waits for the database, for all its statements together. Its settlements
-     *     have the same time once more.
-     * @param poolSize Connections that the limits use beside the application's pool.
-     * @param localShare Share of capacity and rate that each instance grants from memory while the database is unavailable,
-     *     such as 0.25 for four instances. A share of less than one token is none.
-     * @param changes Whether the instance follows changes of limits for all instances. With a key-secret it follows only those
-     *     that have its HMAC. Default: true where the endpoint ratelimits is exposed.
-     */
-    public record Jdbc(
-            @Nullable String dataSource,
-            @DefaultValue("ratelimit_bucket") String table,
-            @DefaultValue("embedded") InitializeSchema initializeSchema,
-            @Nullable String keyPrefix,
-            @Nullable String keySecret,
-            @DefaultValue("100ms") Duration timeout,
-            @DefaultValue("8") int poolSize,
-            @DefaultValue("1.0") double localShare,
-            @Nullable Boolean changes) {
-
-        /** Cases in which the table is created at the start. */
-        public enum InitializeSchema {
-            /** In a database in memory. */
-            EMBEDDED,
-            /** In any database. */
-            ALWAYS,
-            /** In none. */
-            NEVER
-        }
-
-        /** Returns a text without the secret. */
-        @Override
-        public String toString() {
-            return "Jdbc[dataSource=" + dataSource + ", table=" + table + ", initializeSchema=" + initializeSchema
-                    + ", keyPrefix=" + keyPrefix + ", timeout=" + timeout + ", poolSize=" + poolSize + ", localShare="
-                    + localShare + ", changes=" + changes + "]";
         }
     }
 }

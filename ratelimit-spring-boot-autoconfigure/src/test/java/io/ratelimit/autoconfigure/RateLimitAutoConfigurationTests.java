@@ -67,7 +67,7 @@ class RateLimitAutoConfigurationTests {
                         PolicyConfiguration.class,
                         RateLimitAutoConfiguration.WithoutWeb.class,
                         RateLimitProperties.class,
-                        context.getBean("rateLimitScalarConverter").getClass(),
+                        context.getBean("rateLimitPropertyBinding").getClass(),
                         ConfiguredPolicies.class,
                         context.getBean(TimeSource.class).getClass(),
                         context.getBean(BucketStore.class).getClass(),

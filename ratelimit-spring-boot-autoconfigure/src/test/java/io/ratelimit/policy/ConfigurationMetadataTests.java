@@ -3,15 +3,15 @@ package io.ratelimit.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.policy.BackendProperties.Jdbc;
+import io.ratelimit.policy.BackendProperties.Redis;
 import io.ratelimit.policy.RateLimitProperties.ClientAddress;
 import io.ratelimit.policy.RateLimitProperties.Demand;
 import io.ratelimit.policy.RateLimitProperties.Filter;
 import io.ratelimit.policy.RateLimitProperties.GuaranteedShare;
-import io.ratelimit.policy.RateLimitProperties.Jdbc;
 import io.ratelimit.policy.RateLimitProperties.NamedShare;
 import io.ratelimit.policy.RateLimitProperties.OverrideEntry;
 import io.ratelimit.policy.RateLimitProperties.Policy;
-import io.ratelimit.policy.RateLimitProperties.Redis;
 import io.ratelimit.policy.RateLimitProperties.Tier;
 import java.io.IOException;
 import java.io.InputStream;
@@ -368,8 +368,8 @@ class ConfigurationMetadataTests {
         "shares.md,        ….guaranteed.,            RateLimitProperties$GuaranteedShare",
         "shares.md,        ….shares.NAME.,           RateLimitProperties$NamedShare",
         "proxy.md,         ratelimit.client-ip.,     RateLimitProperties$ClientAddress",
-        "redis.md,         ratelimit.redis.,         RateLimitProperties$Redis",
-        "database.md,      ratelimit.jdbc.,          RateLimitProperties$Jdbc"
+        "redis.md,         ratelimit.redis.,         BackendProperties$Redis",
+        "database.md,      ratelimit.jdbc.,          BackendProperties$Jdbc"
     })
     void theTablesOfTheDocumentationHaveTheTextsOfTheEditors(String page, String prefix, String type)
             throws ClassNotFoundException {

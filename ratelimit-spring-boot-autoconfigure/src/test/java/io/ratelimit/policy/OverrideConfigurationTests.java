@@ -49,6 +49,8 @@ class OverrideConfigurationTests {
                 "alice                              | alice",
                 "'alice,bob'                        | alice;bob",
                 "['12', 'true']                     | 12;true",
+                "[alice, [bob]]                     | alice;bob",
+                "['${none:carol}', dave]            | carol;dave",
             })
     void keysAreReadAsTheyAreWritten(String keys, String read) {
         assertThat(shown(bound("keys: " + keys + ", rate: 5/s"))).isEqualTo(read);
@@ -116,6 +118,22 @@ class OverrideConfigurationTests {
                             .get("api")
                             .overrides())
                     .hasSize(1);
+        }
+    }
+
+    @Test
+    void theSourceThatPrecedesHasTheWholeList() {
+        String yaml = yaml("key: user", "keys: [alice, bob, carol], rate: 5/s");
+        YamlApplication application = new YamlApplication(directory, yaml)
+                .withVariable(OVERRIDE + "KEYS_0", "dave")
+                .withVariable(OVERRIDE + "RATE", "7/s");
+        try (ConfigurableApplicationContext context = application.start()) {
+            assertThat(context.getBean(RateLimitProperties.class)
+                            .policies()
+                            .get("api")
+                            .overrides())
+                    .extracting(OverrideConfigurationTests::shown)
+                    .containsExactly("dave");
         }
     }
 

@@ -6,6 +6,7 @@ import io.ratelimit.PolicyThrottler;
 import io.ratelimit.Rate;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.Throttlers;
+import io.ratelimit.autoconfigure.BackendStart;
 import io.ratelimit.policy.ConfiguredPolicies;
 import io.ratelimit.redis.RedisStorage;
 import io.ratelimit.remote.FailoverBucketStore;
@@ -15,14 +16,9 @@ import java.util.stream.Stream;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.SmartInitializingSingleton;
-import org.springframework.context.SmartLifecycle;
 
-/**
- * The self-test of Redis when the application starts, outside the deadline of any request. A failure doesn't stop the start.
- * A stopped application, such as one at a CRaC checkpoint, has no connection to Redis; its restart includes the self-test.
- */
-final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
+/** The start of Redis, with advice about policies and settings that don't fit it. */
+final class RedisStart extends BackendStart {
 
     private static final Log logger = LogFactory.getLog(RedisStart.class);
 
@@ -30,78 +26,32 @@ final class RedisStart implements SmartInitializingSingleton, SmartLifecycle {
     private static final int MIN_LEASES_TO_FULL = 20;
 
     private final RedisStorage storage;
-    private final FailoverBucketStore store;
     private final ObjectProvider<Throttlers> throttlers;
     private final ConfiguredPolicies policies;
-
-    /** Whether any policy with buckets in Redis is not off; otherwise no connection is opened. */
-    private final boolean enabled;
-
-    private volatile boolean running = true;
 
     RedisStart(
             RedisStorage storage,
             FailoverBucketStore store,
             ObjectProvider<Throttlers> throttlers,
             ConfiguredPolicies policies) {
+        super(storage, store, policies.asksShared());
         this.storage = storage;
-        this.store = store;
         this.throttlers = throttlers;
         this.policies = policies;
-        this.enabled = policies.asksShared();
     }
 
     @Override
-    public void afterSingletonsInstantiated() {
-        if (enabled) {
-            throttlers.getObject().all().stream()
-                    .map(PolicyThrottler::policy)
-                    .filter(policies::isShared)
-                    .forEach(policy -> {
-                        warnAboutWait(policy);
-                        warnAboutLease(policy);
-                    });
-            if (connects()) {
-                warnAboutEviction();
-            }
+    protected void started(boolean connected) {
+        throttlers.getObject().all().stream()
+                .map(PolicyThrottler::policy)
+                .filter(policies::isShared)
+                .forEach(policy -> {
+                    warnAboutWait(policy);
+                    warnAboutLease(policy);
+                });
+        if (connected) {
+            warnAboutEviction();
         }
-    }
-
-    private boolean connects() {
-        try {
-            storage.selfTest();
-            return true;
-        } catch (BackendException failed) {
-            store.failedAtStart(failed);
-            return false;
-        }
-    }
-
-    @Override
-    public void start() {
-        storage.start();
-        running = true;
-        if (enabled) {
-            connects();
-        }
-    }
-
-    @Override
-    public void stop() {
-        running = false;
-        store.awaitSettlements();
-        storage.stop();
-    }
-
-    @Override
-    public boolean isRunning() {
-        return running;
-    }
-
-    /** Returns the first phase: whatever takes tokens starts later, and stops earlier. */
-    @Override
-    public int getPhase() {
-        return Integer.MIN_VALUE;
     }
 
     private static void warnAboutWait(ThrottlePolicy policy) {

@@ -179,8 +179,8 @@ class DelayedRejectionsTests {
         listener(request).onTimeout(null);
     }
 
-    private static DelayedRejections.DelayedRejection listener(MockHttpServletRequest request) {
-        return (DelayedRejections.DelayedRejection)
+    private static DelayedRejection listener(MockHttpServletRequest request) {
+        return (DelayedRejection)
                 ((MockAsyncContext) request.getAsyncContext()).getListeners().get(0);
     }
 

@@ -7,12 +7,14 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationPropertiesBindHandlerAdvisor;
+import org.springframework.boot.context.properties.bind.BindHandler;
 import org.springframework.core.convert.TypeDescriptor;
 import org.springframework.core.convert.converter.ConditionalGenericConverter;
 import org.springframework.util.ReflectionUtils;
 
 /**
- * Converts the scalars of YAML that Spring can't convert to the types of the properties.
+ * Binds what Spring can't: it converts the scalars of YAML to the types of the properties, and reads the keys of overrides.
  *
  * <ul>
  *   <li>A number or a boolean is read as text by the type's method {@code of(String)}. {@code rate: 5} then fails as
@@ -21,13 +23,18 @@ import org.springframework.util.ReflectionUtils;
  *       contain a comma. A number or a boolean is rejected: {@code 007} would be the key 7, and {@code 1.10} the key 1.1.
  * </ul>
  */
-final class ScalarConverter implements ConditionalGenericConverter {
+final class PropertyBinding implements ConditionalGenericConverter, ConfigurationPropertiesBindHandlerAdvisor {
 
     /** Listed one by one, since Spring's own converter from String to Collection precedes any from Object. */
     private static final List<Class<?>> SCALARS =
             List.of(String.class, CharSequence.class, Number.class, Boolean.class);
 
     private static final String OURS = "io.ratelimit.";
+
+    @Override
+    public BindHandler apply(BindHandler parent) {
+        return new OverrideKeysBinding(parent);
+    }
 
     @Override
     public Set<ConvertiblePair> getConvertibleTypes() {

@@ -1,5 +1,6 @@
 package io.ratelimit.remote;
 
+import io.ratelimit.ChangeBoard;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -8,11 +9,11 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * The proof that an instance with the same secret has written a change of a limit: {@code hmac=…} at the end of its text.
- * The HMAC covers the prefix of the application's keys, the limit, and the text with its times, so a change can't be moved to
- * another application or limit. Thread-safe.
+ * A change board with signed changes. The signature proves that an instance with the same secret has written a change:
+ * {@code hmac=…} at the end of its text. The HMAC covers the prefix of the application's keys, the limit, and the text with
+ * its times, so a change can't be moved to another application or limit. Thread-safe.
  */
-public final class ChangeSignature {
+public abstract class SignedChangeBoard implements ChangeBoard {
 
     private static final String MARK = " hmac=";
     private static final String ALGORITHM = "HmacSHA256";
@@ -31,33 +32,39 @@ public final class ChangeSignature {
      * @param property the name of the property with the secret
      * @param place the name of the place with the changes, such as Redis
      */
-    public ChangeSignature(String prefix, String secret, String property, String place) {
+    protected SignedChangeBoard(String prefix, String secret, String property, String place) {
         this.prefix = prefix;
         this.secret = secret;
         this.property = property;
         this.place = place;
     }
 
-    /** Returns whether changes are signed. */
-    public boolean hasSecret() {
+    @Override
+    public final String place() {
+        return place;
+    }
+
+    @Override
+    public final String secretProperty() {
+        return property;
+    }
+
+    @Override
+    public final boolean areSigned() {
         return !secret.isEmpty();
     }
 
-    /** Returns the change with its HMAC; the change alone if there is no secret. */
-    public String sign(String limit, String change) {
-        return hasSecret()
+    @Override
+    public final String sign(String limit, String change) {
+        return areSigned()
                 ? change + MARK + Base64.getUrlEncoder().withoutPadding().encodeToString(hmac(limit, change))
                 : change;
     }
 
-    /**
-     * Returns the change without its HMAC.
-     *
-     * @throws IllegalArgumentException if there is a secret and the HMAC is absent or wrong, or the other way round
-     */
-    public String verify(String limit, String value) {
+    @Override
+    public final String verify(String limit, String value) {
         int mark = value.lastIndexOf(MARK);
-        if (!hasSecret()) {
+        if (!areSigned()) {
             if (mark >= 0) {
                 throw new IllegalArgumentException("it has an HMAC, and this instance has no '" + property + "'");
             }

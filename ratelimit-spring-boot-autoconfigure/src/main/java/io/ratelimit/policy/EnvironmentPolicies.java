@@ -1,0 +1,139 @@
+package io.ratelimit.policy;
+
+import io.ratelimit.policy.RateLimitProperties.Policy;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyState;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
+import org.springframework.core.env.PropertySource;
+import org.springframework.core.env.StandardEnvironment;
+
+/**
+ * Checks environment variables and system properties: each must set a property of a policy that the application's
+ * configuration contains. An environment variable can't contain a dash, so {@code RATELIMIT_POLICIES_PERUSER_RATE} would
+ * change {@code per-user} and add {@code peruser}. {@code RATELIMIT_POLICIES_LOGNI_RATE} would add a policy for the whole
+ * site, and {@code RATELIMIT_POLICIES_LOGIN_RAET} would do nothing.
+ */
+record EnvironmentPolicies(Set<String> names, ConfigurableEnvironment environment) {
+
+    private static final Set<String> OUTSIDE =
+            Set.of(PolicyNames.ENVIRONMENT, StandardEnvironment.SYSTEM_PROPERTIES_PROPERTY_SOURCE_NAME);
+
+    /**
+     * Checks the properties of all sources that are outside the configuration. Mostly there are none, so the names of all
+     * properties are collected only when there are some.
+     *
+     * @throws RateLimitConfigurationException if a property sets nothing of a policy in the configuration
+     */
+    void check(List<EnumerablePropertySource<?>> sources) {
+        for (EnumerablePropertySource<?> source : sources) {
+            List<String> properties = isOutside(source) ? propertiesOfPolicies(source) : List.of();
+            if (!properties.isEmpty()) {
+                check(properties, source, sources);
+            }
+        }
+    }
+
+    private static List<String> propertiesOfPolicies(EnumerablePropertySource<?> source) {
+        List<String> properties = new ArrayList<>();
+        String policies = PolicyNames.plain(PolicyNames.POLICIES);
+        for (String property : source.getPropertyNames()) {
+            if (PolicyNames.plain(property).startsWith(policies)) {
+                properties.add(property);
+            }
+        }
+        return properties;
+    }
+
+    private void check(List<String> properties, PropertySource<?> source, List<EnumerablePropertySource<?>> sources) {
+        List<String> inside = names.stream().filter(this::isInside).sorted().toList();
+        Set<String> settable = settable(inside);
+        settable.addAll(Variables.settableOfTiers(sources.stream().filter(other -> !isOutside(other))));
+        for (String property : properties) {
+            if (!settable.contains(Variables.withoutElement(PolicyNames.plain(property)))) {
+                throw outside(property, source, inside);
+            }
+        }
+    }
+
+    private static Set<String> settable(List<String> inside) {
+        Set<String> settable = new HashSet<>();
+        for (String name : inside) {
+            for (String property : RateLimitProperties.namesOf(Policy.class)) {
+                settable.add(PolicyNames.plain(
+                        PolicyNames.POLICIES + name.replace("-", "") + "." + property.replace("-", "")));
+                settable.add(PolicyNames.plain(
+                        PolicyNames.POLICIES + name.replace('-', '.') + "." + property.replace('-', '.')));
+            }
+        }
+        return settable;
+    }
+
+    private boolean isInside(String name) {
+        ConfigurationPropertyName policy = ConfigurationPropertyName.of(PolicyNames.POLICIES + name);
+        return StreamSupport.stream(
+                        ConfigurationPropertySources.get(environment).spliterator(), false)
+                .filter(source -> !isOutside(source))
+                .anyMatch(source -> source.containsDescendantOf(policy) == ConfigurationPropertyState.PRESENT
+                        || source.getConfigurationProperty(policy) != null);
+    }
+
+    private static boolean isOutside(ConfigurationPropertySource source) {
+        return source.getUnderlyingSource() instanceof PropertySource<?> underlying && isOutside(underlying);
+    }
+
+    private static boolean isOutside(PropertySource<?> source) {
+        return OUTSIDE.contains(source.getName());
+    }
+
+    private static RateLimitConfigurationException outside(
+            String property, PropertySource<?> source, List<String> inside) {
+        String kind = source.getName().equals(PolicyNames.ENVIRONMENT) ? "environment variable" : "system property";
+        return new RateLimitConfigurationException(
+                "The " + kind + " '" + property + "' sets no property of a throttle policy in the application's"
+                        + " configuration. It is probably misspelt: it would change nothing, or add a policy that limits"
+                        + " the whole site.",
+                "Correct or remove the " + kind + ", or add the policy to the application's configuration. "
+                        + (inside.isEmpty()
+                                ? "It contains no policies."
+                                : "It contains the policies: " + String.join(", ", inside) + ".")
+                        + " To set a value from the environment, use a placeholder in the configuration:"
+                        + " 'rate: ${MY_RATE:600/1m}'.");
+    }
+
+    /** The properties below a policy that a variable may set. */
+    private static final class Variables {
+
+        private static final Pattern TIER = Pattern.compile("(.*_tiers_.+)_(rate|capacity|inflight)");
+        private static final Pattern OVERRIDE =
+                Pattern.compile("overrides[_\\[]\\d+]?_(keys|rate|capacity|inflight|mode)");
+        private static final Pattern ELEMENT = Pattern.compile("([_\\[]\\d+]?)+$");
+
+        /** Returns the properties of the tiers in the application's configuration. */
+        static Set<String> settableOfTiers(Stream<EnumerablePropertySource<?>> inside) {
+            return inside.flatMap(source -> Stream.of(source.getPropertyNames()))
+                    .map(property -> TIER.matcher(PolicyNames.plain(property)))
+                    .filter(Matcher::matches)
+                    .flatMap(
+                            tier -> Stream.of("_rate", "_capacity", "_inflight").map(limit -> tier.group(1) + limit))
+                    .collect(Collectors.toSet());
+        }
+
+        /** Returns the property of a policy whose element a property sets. */
+        static String withoutElement(String plain) {
+            return ELEMENT.matcher(OVERRIDE.matcher(plain).replaceFirst("overrides"))
+                    .replaceFirst("");
+        }
+    }
+}
