@@ -8,7 +8,7 @@ import redis.embedded.RedisServer;
 import redis.embedded.core.RedisServerBuilder;
 
 /** A Redis of this machine's, on a port of its own: the one that is installed, or else a binary that Maven fetched. */
-final class LocalRedis implements AutoCloseable {
+public final class LocalRedis implements AutoCloseable {
 
     private static final File INSTALLED = new File("/usr/bin/redis-server");
 
@@ -18,8 +18,8 @@ final class LocalRedis implements AutoCloseable {
         this.server = server;
     }
 
-    /** One that keeps nothing on disk. */
-    static LocalRedis start() throws IOException {
+    /** Starts one that keeps nothing on disk. */
+    public static LocalRedis start() throws IOException {
         RedisServerBuilder builder = RedisServer.newRedisServer()
                 .port(freePort())
                 .bind("127.0.0.1")
@@ -33,13 +33,14 @@ final class LocalRedis implements AutoCloseable {
         return new LocalRedis(server);
     }
 
-    private static int freePort() throws IOException {
+    /** Returns a port that nothing listens on. */
+    public static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
         }
     }
 
-    int port() {
+    public int port() {
         return server.ports().get(0);
     }
 

@@ -7,7 +7,6 @@ import io.ratelimit.benchmarks.OwnLimitBenchmark.Limits;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.LocalDate;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -108,7 +107,7 @@ record Results(
 
     String toMarkdown() throws IOException {
         Markdown text = new Markdown();
-        text.line("# Results").line("").line(machine()).line("");
+        text.line("# Results").line("").line(Machine.describe()).line("");
         text.line(
                 "Written by `benchmarks/run`. Times are medians; ± is JMH's 99.9 % error of the mean, and for rounds half");
         text.line(
@@ -135,23 +134,6 @@ record Results(
         redis.write(text);
         database.write(text);
         return text.toString();
-    }
-
-    private static String machine() throws IOException {
-        Path cpus = Path.of("/proc/cpuinfo");
-        try (Stream<String> lines = Files.exists(cpus) ? Files.lines(cpus) : Stream.of()) {
-            String model = lines.filter(line -> line.startsWith("model name"))
-                    .findFirst()
-                    .map(line -> line.substring(line.indexOf(':') + 1).strip())
-                    .orElse(System.getProperty("os.arch"));
-            return "%s, %d cores; %s, Java %s; %s"
-                    .formatted(
-                            model,
-                            Runtime.getRuntime().availableProcessors(),
-                            System.getProperty("os.name"),
-                            Runtime.version(),
-                            LocalDate.now());
-        }
     }
 
     private static void bucket(Markdown text, String heading, List<Measurement> measurements) {
