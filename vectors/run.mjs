@@ -6,6 +6,7 @@ import { deepStrictEqual } from 'node:assert'
 class Bucket {
   at = 0
   returned = 0
+  promised = 0
   constructor(limit) { this.under(limit); this.level = this.full }
   under({ tokens, period, capacity, refill }) {
     Object.assign(this, { period, capacity, batches: refill === 'interval', token: period / tokens, full: capacity * period / tokens })
@@ -29,14 +30,20 @@ class Bucket {
     const retry = ['denied', 'too-long'].includes(outcome) ? this.until(cost) : 0
     const next = remaining < this.capacity ? this.until(remaining + 1) : 0
     const shown = Math.max(retry, next - wait)
+    const toFull = this.batches ? Math.ceil(this.full / this.period) * this.period : this.full
+    const policy = `"b${bucket}";q=${this.capacity};w=${Math.ceil(toFull / 1000)}`
     const header = `"b${bucket}";r=${remaining}${shown > 0 ? `;t=${Math.ceil(shown / 1000)}` : ''}`
-    return { bucket, cost, outcome, remaining, retry, next, reset: this.until(this.capacity), header }
+    return { bucket, cost, outcome, remaining, retry, next, reset: this.until(this.capacity), policy, header }
   }
-  // Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back.
+  // Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back. While calls wait,
+  // only what they don't depend on comes back.
   settle(take, cost) {
     if (cost >= take.cost) { this.level -= (cost - take.cost) * this.token; return }
-    const unpaid = take.cost * this.token + Math.max(take.before - this.returned, 0) - this.gain(take.at, this.at)
+    const now = this.gain(0, this.at), last = Math.max(this.promised, now - this.level)
+    const room = last > now ? 0 : Math.max(take.before - this.returned, 0)
+    const unpaid = take.cost * this.token + room - (Math.max(last, now) - take.due)
     const back = Math.min(Math.max(Math.min(unpaid, (take.cost - cost) * this.token), 0), this.full - this.level)
+    if (last > now && back > 0 && back < take.cost * this.token) this.promised = last
     this.level += back
     this.returned += back
   }
@@ -61,9 +68,9 @@ for (const { name, limits, steps } of sequences) {
     if (step.do === 'change') buckets[step.bucket].change(step.limit)
     else if (step.do === 'settle') buckets[0].settle(takes[step.step], step.cost)
     else {
-      const { full, level, returned } = buckets[0]
-      takes[i] = { at: step.at, cost: step.answers[0].cost, before: full - level + returned }
       deepStrictEqual(take(buckets, step), { wait: step.wait, answers: step.answers }, `${name}, step ${i}`)
+      const first = buckets[0], { full, level, returned, token } = first, { cost } = step.answers[0]
+      takes[i] = { due: first.gain(0, step.at) + Math.max(-level, 0), cost, before: Math.min(full - level, full) - cost * token + returned }
     }
   })
 }

@@ -9,7 +9,7 @@ class Bucket:
 
     def __init__(self, limit):
         self.under(limit)
-        self.level, self.at, self.returned = self.full, 0, 0
+        self.level, self.at, self.returned, self.promised = self.full, 0, 0, 0
 
     def under(self, limit):
         self.period, self.capacity, self.batches = limit['period'], limit['capacity'], limit['refill'] == 'interval'
@@ -35,18 +35,26 @@ class Bucket:
         retry = self.until(cost) if outcome in ('denied', 'too-long') else 0
         next_token = self.until(left + 1) if left < self.capacity else 0
         shown = max(retry, next_token - wait)
+        to_full = -(-self.capacity * self.token // self.period) * self.period if self.batches else self.full
+        policy = '"b%d";q=%d;w=%d' % (name, self.capacity, -(-to_full // 1000))
         header = '"b%d";r=%d%s' % (name, left, ';t=%d' % -(-shown // 1000) if shown > 0 else '')
         return dict(bucket=name, cost=cost, outcome=outcome, remaining=left, retry=retry, next=next_token,
-                    reset=self.until(self.capacity), header=header)
+                    reset=self.until(self.capacity), policy=policy, header=header)
 
     def settle(self, take, cost):
-        """Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back."""
-        at, tokens, before = take
+        """Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back.
+        While calls wait, only what they don't depend on comes back."""
+        due, tokens, before = take
         if cost >= tokens:
             self.level -= (cost - tokens) * self.token
             return
-        unpaid = tokens * self.token + max(before - self.returned, 0) - self.gain(at, self.at)
+        now = self.gain(0, self.at)
+        last = max(self.promised, now - self.level)
+        room = 0 if last > now else max(before - self.returned, 0)
+        unpaid = tokens * self.token + room - (max(last, now) - due)
         back = min(max(min(unpaid, (tokens - cost) * self.token), 0), self.full - self.level)
+        if last > now and 0 < back < tokens * self.token:
+            self.promised = last
         self.level, self.returned = self.level + back, self.returned + back
 
 
@@ -76,9 +84,10 @@ def run(sequence):
         elif step['do'] == 'settle':
             buckets[0].settle(takes[step['step']], step['cost'])
         else:
-            first = buckets[0]
-            takes[number] = (step['at'], step['answers'][0]['cost'], first.full - first.level + first.returned)
             assert take(buckets, step) == (step['wait'], step['answers']), (sequence['name'], number)
+            first, cost = buckets[0], step['answers'][0]['cost']
+            beside = min(first.full - first.level, first.full) - cost * first.token
+            takes[number] = (first.gain(0, step['at']) + max(-first.level, 0), cost, beside + first.returned)
 
 
 file = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name('ratelimit-vectors.json')

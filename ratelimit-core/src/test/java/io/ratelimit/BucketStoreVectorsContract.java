@@ -19,6 +19,9 @@ public abstract class BucketStoreVectorsContract {
     /** Moves the store's clock. */
     protected abstract void advance(Duration step);
 
+    /** Compares the header fields of an answer with those of the vector; a store alone has none. */
+    protected void checkHeaders(String name, Answer answer, String policy, String limit) {}
+
     @Test
     void aStoreGivesTheAnswersOfTheVectors() {
         Vectors.all().forEach(this::run);
@@ -57,6 +60,7 @@ public abstract class BucketStoreVectorsContract {
         for (Answer answer : decision.answers()) {
             Vectors.Expected expected = step.answers().get(charges.indexOf(answer.charge()));
             assertThat(numbers(expected, answer)).as(name).isEqualTo(expected);
+            checkHeaders(name, answer, expected.policy(), expected.header());
         }
         return decision.answers().get(0);
     }
@@ -70,6 +74,7 @@ public abstract class BucketStoreVectorsContract {
                 millis(answer.retryNanos()),
                 millis(answer.nextTokenNanos()),
                 millis(answer.resetNanos()),
+                expected.policy(),
                 expected.header());
     }
 

@@ -29,6 +29,11 @@ final class Vectors {
             return tokens * millis;
         }
 
+        /** Returns the milliseconds from empty to full. */
+        private long toFull() {
+            return batches ? (capacity + tokens - 1) / tokens * period() : capacity * millis;
+        }
+
         private String json() {
             return SPEC.formatted(tokens, period(), capacity, batches ? "interval" : "greedy");
         }
@@ -36,12 +41,24 @@ final class Vectors {
 
     /** The answer of one bucket. */
     record Expected(
-            int bucket, long cost, String outcome, long remaining, long retry, long next, long reset, String header) {
+            int bucket,
+            long cost,
+            String outcome,
+            long remaining,
+            long retry,
+            long next,
+            long reset,
+            String policy,
+            String header) {
 
         private String json() {
-            return "{\"bucket\":%d,\"cost\":%d,\"outcome\":\"%s\",\"remaining\":%d,\"retry\":%d,\"next\":%d,\"reset\":%d,\"header\":\"%s\"}"
-                    .formatted(bucket, cost, outcome, remaining, retry, next, reset, header.replace("\"", "\\\""));
+            return "{\"bucket\":%d,\"cost\":%d,\"outcome\":\"%s\",\"remaining\":%d,\"retry\":%d,\"next\":%d,\"reset\":%d,\"policy\":\"%s\",\"header\":\"%s\"}"
+                    .formatted(bucket, cost, outcome, remaining, retry, next, reset, escaped(policy), escaped(header));
         }
+    }
+
+    private static String escaped(String text) {
+        return text.replace("\"", "\\\"");
     }
 
     /** One step. The place is that of the bucket that changes, or of the step that took. */
@@ -99,17 +116,25 @@ final class Vectors {
 
     /** Returns all sequences. The number of a sequence is its seed. */
     static List<Sequence> all() {
-        return IntStream.range(0, 560).mapToObj(Vectors::sequence).toList();
+        return IntStream.range(0, 630).mapToObj(Vectors::sequence).toList();
     }
 
     private static Sequence sequence(int seed) {
         String[] kinds = {
-            "greedy", "interval", "waits", "waits in batches", "returns", "settlements", "changes", "several"
+            "greedy",
+            "interval",
+            "waits",
+            "waits in batches",
+            "returns",
+            "settlements",
+            "changes",
+            "several",
+            "returns while calls wait"
         };
         String kind = kinds[seed % kinds.length];
         SplittableRandom random = new SplittableRandom(seed);
         boolean batches =
-                kind.contains("interval") || kind.contains("batches") || kind.equals("returns") && seed % 3 == 0;
+                kind.contains("interval") || kind.contains("batches") || kind.startsWith("returns") && seed % 2 == 0;
         List<Limit> limits = new ArrayList<>();
         for (int i = 0; i < (kind.equals("several") ? 3 : 1); i++) {
             limits.add(limit(random, batches));
@@ -128,10 +153,17 @@ final class Vectors {
         private long at;
         /** The parts given back so far. */
         private long returned;
+        /** The parts since time 0 until the last call that waits may go ahead, where a return has hidden it. */
+        private long promised;
 
         Level(Limit limit) {
             this.limit = limit;
             this.parts = full();
+        }
+
+        /** Returns the parts since time 0 until the last call that waits may go ahead. */
+        long lastPromise() {
+            return Math.max(promised, gain(0, at) - parts);
         }
 
         long full() {
@@ -165,12 +197,17 @@ final class Vectors {
             long remaining = available();
             long retry = outcome.equals("allowed") || outcome.equals("never-fits") ? 0 : until(cost);
             long next = remaining == limit.capacity ? 0 : until(remaining + 1);
-            return new Expected(bucket, cost, outcome, remaining, retry, next, until(limit.capacity), "");
+            return new Expected(bucket, cost, outcome, remaining, retry, next, until(limit.capacity), "", "");
         }
     }
 
-    /** A take that can be given back: what was missing before it, and the parts given back until then. */
-    private record Taken(int step, long at, long cost, long before) {}
+    /**
+     * A take that can be given back.
+     *
+     * @param due the parts since time 0 until the call may go ahead
+     * @param before what was missing then beside the cost, and the parts given back until the take
+     */
+    private record Taken(int step, long due, long cost, long before) {}
 
     private static final class Run {
         private final String kind;
@@ -207,7 +244,7 @@ final class Vectors {
         }
 
         private void take(long cost) {
-            long maxWait = kind.startsWith("waits") ? random.nextLong(6 * levels.get(0).limit.millis) : 0;
+            long maxWait = kind.contains("wait") ? random.nextLong(6 * levels.get(0).limit.millis) : 0;
             List<Expected> before = new ArrayList<>();
             boolean all = true;
             for (int i = 0; i < levels.size(); i++) {
@@ -225,16 +262,16 @@ final class Vectors {
                 Level level = levels.get(i);
                 Expected answer = before.get(i);
                 if (all) {
-                    long missing = level.full() - level.parts;
                     level.parts -= answer.cost * level.limit.millis;
                     answer = level.answer(i, answer.cost, "allowed");
-                    if (kind.equals("returns") || kind.equals("settlements")) {
-                        taken.add(new Taken(steps.size(), now, cost, missing + level.returned));
+                    if (kind.startsWith("returns") || kind.equals("settlements")) {
+                        taken.add(taken(level, cost));
                     }
                 }
                 long shown = Math.max(answer.retry, answer.next - wait);
+                String policy = "\"b%d\";q=%d;w=%d".formatted(i, level.limit.capacity, seconds(level.limit.toFull()));
                 String header =
-                        "\"b%d\";r=%d%s".formatted(i, answer.remaining, shown > 0 ? ";t=" + (shown + 999) / 1_000 : "");
+                        "\"b%d\";r=%d%s".formatted(i, answer.remaining, shown > 0 ? ";t=" + seconds(shown) : "");
                 after.add(new Expected(
                         i,
                         answer.cost,
@@ -243,14 +280,29 @@ final class Vectors {
                         answer.retry,
                         answer.next,
                         answer.reset,
+                        policy,
                         header));
             }
             steps.add(new Step(now, "take", maxWait, wait, after, 0, 0, null));
         }
 
-        /** Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back. */
+        private Taken taken(Level level, long cost) {
+            long due = level.gain(0, now) + Math.max(-level.parts, 0);
+            long beside = Math.min(level.full() - level.parts, level.full()) - cost * level.limit.millis;
+            return new Taken(steps.size(), due, cost, beside + level.returned);
+        }
+
+        private static long seconds(long millis) {
+            return (millis + 999) / 1_000;
+        }
+
+        /**
+         * Time pays first for what was missing before the take, then for the tokens; what it hasn't paid comes back. While
+         * calls wait, only what they don't depend on comes back, and they keep their moments.
+         */
         private void settle(Level level, Taken take) {
-            long cost = kind.equals("returns") ? 0 : random.nextLong(2 * take.cost + 1);
+            long most = kind.equals("settlements") ? 2 * take.cost + 1 : kind.equals("returns") ? 1 : take.cost;
+            long cost = random.nextLong(most);
             steps.add(new Step(now, "settle", 0, 0, List.of(), take.step, cost, null));
             long unit = level.limit.millis;
             if (cost >= take.cost) {
@@ -258,9 +310,14 @@ final class Vectors {
                 return;
             }
             long price = (take.cost - cost) * unit;
-            long room = Math.max(take.before - level.returned, 0);
-            long unpaid = take.cost * unit + room - level.gain(take.at, now);
+            long last = level.lastPromise();
+            boolean waits = last > level.gain(0, now);
+            long room = waits ? 0 : Math.max(take.before - level.returned, 0);
+            long unpaid = take.cost * unit + room - ((waits ? last : level.gain(0, now)) - take.due);
             long back = Math.min(Math.max(Math.min(unpaid, price), 0), level.full() - level.parts);
+            if (waits && back > 0 && back < take.cost * unit) {
+                level.promised = last;
+            }
             level.parts += back;
             level.returned += back;
         }
