@@ -8,6 +8,7 @@ import io.ratelimit.Charge;
 import io.ratelimit.Decision;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;
@@ -56,5 +57,30 @@ class FallbackBucketsTests {
                 .isEqualTo(Outcome.NEVER_FITS);
         assertThat(buckets.take(one, BucketStore::take, congested).allowed()).isTrue();
         assertThat(buckets.take(one, BucketStore::take, congested).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void theLocalShareKeepsItsPartOfGuaranteedShares() {
+        FallbackBuckets half = new FallbackBuckets(
+                BucketStore.local(new ManualTimeSource()), new LocalShare(0.5), policy -> FailureRule.LOCAL);
+        Shares shares = Shares.forKeys(BucketSpec.of("1/1h").withCapacity(4), 3, List.of("user"));
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("10/1h").withCapacity(20))
+                .withShares(shares);
+        Charge one = Charge.of(policy, "", 1);
+
+        assertThat(allowed(half, one)).isEqualTo(10 - 3 * 2);
+        assertThat(allowed(half, one.guaranteedTo("bob"))).isEqualTo(2);
+        Decision carols = half.take(List.of(one.guaranteedTo("carol").withCost(2)), BucketStore::take, false);
+        assertThat(carols.answers().get(0).isGuaranteed()).isTrue();
+        half.giveBack(carols.answers());
+        assertThat(allowed(half, one.guaranteedTo("carol"))).isEqualTo(2);
+    }
+
+    private static int allowed(FallbackBuckets buckets, Charge charge) {
+        int allowed = 0;
+        while (buckets.take(List.of(charge), BucketStore::take, false).allowed()) {
+            allowed++;
+        }
+        return allowed;
     }
 }

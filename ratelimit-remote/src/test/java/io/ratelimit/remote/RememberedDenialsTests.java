@@ -10,6 +10,7 @@ import io.ratelimit.Decision;
 import io.ratelimit.Decision.Answer;
 import io.ratelimit.Decision.Outcome;
 import io.ratelimit.ManualTimeSource;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.FailoverBucketStore.FailureRule;
 import java.time.Duration;
@@ -54,6 +55,24 @@ class RememberedDenialsTests {
             time.advance(Duration.ofMillis(1));
         }
         assertThat(redis.calls()).isBetween(8, 10);
+    }
+
+    @Test
+    void aDenialOfAGuaranteedShareIsOnlyThatOfItsKey() {
+        Shares shares = Shares.forKeys(BucketSpec.of("1/1h").withCapacity(2), 2, List.of("user"));
+        Charge one = Charge.of(ThrottlePolicy.of("api", BucketSpec.of("5/1h")).withShares(shares), "", 1);
+        assertThat(store.take(List.of(one)).allowed()).isTrue();
+        for (Charge charge : List.of(one.guaranteedTo("bob"), one.guaranteedTo("carol"))) {
+            assertThat(store.take(List.of(one)).allowed()).isFalse();
+            assertThat(store.take(List.of(charge)).allowed()).isTrue();
+            assertThat(store.take(List.of(charge)).allowed()).isTrue();
+            assertThat(store.take(List.of(charge)).allowed()).isFalse();
+        }
+        redis.calls();
+        assertThat(store.take(List.of(one.guaranteedTo("bob"))).allowed()).isFalse();
+        assertThat(redis.calls()).isZero();
+        store.reset(one);
+        assertThat(store.take(List.of(one.guaranteedTo("bob"))).allowed()).isTrue();
     }
 
     @Test
