@@ -137,11 +137,8 @@ final class RateLimitedReader {
     private AnnotatedPolicy policy(String name) {
         AnnotatedPolicy policy = context.limits().policy(name, location);
         Shares shares = policy.policy().shares();
-        if (shares != null && !text("key").isEmpty()) {
-            throw location.invalid(
-                    "has a key, but the throttle policy '" + name + "' is one bucket with guaranteed shares",
-                    "Remove the key: 'ratelimit.policies." + name + ".guaranteed.key' selects the share of a call, and"
-                            + " 'tier' a share with a name.");
+        if (shares != null) {
+            checkShares(name);
         }
         if (!text("tier").isEmpty() && policy.policy().tiers().isEmpty() && (shares == null || shares.each() != null)) {
             throw location.invalid(
@@ -150,6 +147,18 @@ final class RateLimitedReader {
                             + ".tiers.pro.rate: 6000/1m', or remove the tier.");
         }
         return policy;
+    }
+
+    private void checkShares(String policy) {
+        for (String attribute : List.of("key", "maxWait")) {
+            if (!text(attribute).isEmpty()) {
+                throw location.invalid(
+                        "has a " + attribute + ", but the throttle policy '" + policy
+                                + "' is one bucket with guaranteed shares, whose calls don't wait",
+                        "Remove '" + attribute + "'. The share of a call is selected by 'ratelimit.policies." + policy
+                                + ".guaranteed.key', and one with a name by 'tier'.");
+            }
+        }
     }
 
     private AnnotatedPolicy inlineLimit() {

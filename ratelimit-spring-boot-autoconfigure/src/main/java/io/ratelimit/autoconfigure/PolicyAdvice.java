@@ -69,6 +69,13 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                     "Throttle policy '<policy>' has a queue-limit but no max-wait, so no call waits. Set the longest wait,"
                             + " for example 'ratelimit.policies.<policy>.max-wait: 2s', or remove the queue-limit");
         }
+        boolean hasNames = policy.shares() != null && policy.shares().each() == null;
+        if (hasNames && key.tier() == null && !operations.givesTiers(policy.name())) {
+            advice.warn(
+                    policy.name(),
+                    "Throttle policy '<policy>' has shares, but nothing selects the share of a call: no call has one. Set"
+                            + " 'ratelimit.policies.<policy>.tier: role', or 'tier' in @RateLimited");
+        }
         if (!policy.tiers().isEmpty() && key.tier() == null && !operations.givesTiers(policy.name())) {
             advice.warn(
                     policy.name(),

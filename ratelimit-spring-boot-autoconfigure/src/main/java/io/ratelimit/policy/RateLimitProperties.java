@@ -146,8 +146,8 @@ public record RateLimitProperties(
      *     part can have, such as header:X-Plan, bean:NAME or expression:SPEL. Default: none.
      * @param guaranteed Share of the limit that is guaranteed to each key, such as each tenant, and that others can't take.
      *     Default: none.
-     * @param shares Shares of the limit by the names that the tier of a request selects: guaranteed to the requests of a
-     *     name, or left by them to others. Default: none.
+     * @param shares Shares of the limit by name, which the tier of a request selects: guaranteed to its requests, or left
+     *     by them to others. Default: none.
      * @param overrides Limits of single keys or networks, or exemptions for them. Default: none.
      * @param key Parts of the key that identifies a bucket, one or a list: ip, user, endpoint, method, session,
      *     header:NAME, cookie:NAME, query:NAME, path-variable:NAME, claim:NAME (of a JWT or OAuth2 user), bean:NAME

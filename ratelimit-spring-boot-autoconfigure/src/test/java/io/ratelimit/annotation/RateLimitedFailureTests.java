@@ -100,6 +100,15 @@ class RateLimitedFailureTests {
                         assertThat(messages(context.getStartupFailure())).contains(message));
     }
 
+    @Test
+    void sharesHaveNoKeyAndNoWaitOfAnAnnotation() {
+        ApplicationContextRunner shares = runner.withPropertyValues("ratelimit.policies.search.shares.batch.leave=30%");
+        shares.withBean(KeyOfShares.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("has a key, but the throttle policy 'search' is one bucket with guaranteed shares"));
+        shares.withBean(WaitForShares.class).run(context -> assertThat(messages(context.getStartupFailure()))
+                .contains("has a maxWait, but the throttle policy 'search' is one bucket with guaranteed shares"));
+    }
+
     static String messages(Throwable failure) {
         StringBuilder messages = new StringBuilder();
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
@@ -362,6 +371,16 @@ class RateLimitedFailureTests {
 
     static class TierOfInlineLimit {
         @RateLimited(rate = "1/1h", tier = "'gold'")
+        void call() {}
+    }
+
+    static class KeyOfShares {
+        @RateLimited(policy = "search", key = "#a")
+        void call(String a) {}
+    }
+
+    static class WaitForShares {
+        @RateLimited(policy = "search", maxWait = "1s")
         void call() {}
     }
 

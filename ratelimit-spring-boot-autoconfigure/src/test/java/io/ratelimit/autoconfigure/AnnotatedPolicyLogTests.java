@@ -25,6 +25,17 @@ class AnnotatedPolicyLogTests extends CapturedStart {
     }
 
     @Test
+    void warnsOfSharesThatNothingSelects() {
+        String shares = "{ rate: 5/s, applies-to: annotated, shares: { batch: { leave: 30%% } }%s }";
+        assertThat(warnings("ratelimit.policies.plain: " + shares.formatted("")))
+                .containsExactly(
+                        "WARN Throttle policy 'plain' has shares, but nothing selects the share of a call: no call"
+                                + " has one. Set 'ratelimit.policies.plain.tier: role', or 'tier' in @RateLimited");
+        assertThat(warnings("ratelimit.policies.plain: " + shares.formatted(", tier: role")))
+                .isEmpty();
+    }
+
+    @Test
     void doesNotWarnIfThePolicyOrAnAnnotationSelectsTheTier() {
         assertThat(warnings("ratelimit.policies.plain: " + TIERS.formatted(", tier: role")))
                 .isEmpty();

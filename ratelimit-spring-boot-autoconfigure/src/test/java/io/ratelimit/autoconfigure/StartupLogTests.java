@@ -353,6 +353,27 @@ class StartupLogTests extends CapturedStart {
     }
 
     @Test
+    void namesGuaranteedSharesAndWarnsIfClientsChooseThem() {
+        assertThat(log("""
+                ratelimit:
+                  policies:
+                    chosen: { rate: 5/s, guaranteed: { key: 'header:X-Tenant', rate: 1/s, for: 3 } }
+                    shop:
+                      rate: 5/s
+                      tier: role
+                      shares: { checkout: { guaranteed: 1/s }, batch: { leave: 30% } }
+                """))
+                .containsExactly(
+                        "INFO chosen: 5/1s, capacity 5, one bucket, in shares (1/1s, capacity 1, guaranteed to each of 3"
+                                + " (header:x-tenant)); all requests; before authentication",
+                        "INFO shop: 5/1s, capacity 5, one bucket, in shares (checkout 1/1s, capacity 1; batch leaves 30%)"
+                                + " by role; all requests; after authentication",
+                        "WARN Clients choose whose guaranteed share of the throttle policy 'chosen' they use"
+                                + " (header:x-tenant): one client can take many shares. Key the shares by 'user' or"
+                                + " 'claim:NAME', or check what clients send before");
+    }
+
+    @Test
     void warnsOfEveryPartThatClientsChoose() {
         for (String part : List.of("cookie:device", "query:tenant", "session", "path-variable:tenant")) {
             assertThat(log("ratelimit.policies.chosen: { rate: 5/s, key: '" + part + "' }"))
