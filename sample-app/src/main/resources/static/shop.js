@@ -427,6 +427,10 @@ const SCENES = {
   vouchers: run => times(8, i => run.send('bob', `GET /api/vouchers/guess-${i}`)),
   assistant,
   downloads: run => times(4, () => run.send('alice', 'GET /api/catalogue')),
+  shares: run => {
+    times(40, () => run.send('alice', 'GET /api/stock'));
+    times(4, () => run.send('bob', 'GET /api/stock'));
+  },
   minute,
   upgrade: (run, button) => {
     const more = button.getAttribute('aria-pressed') !== 'true';

@@ -81,7 +81,7 @@ class DashboardRejectedTests {
     void theStyles() {
         open("style");
         browser.awaitText("#incomplete", "dashboard.css (429) did not arrive");
-        browser.awaitText("#state", "Live: 20 policies");
+        browser.awaitText("#state", "Live: 21 policies");
         time.advance(Duration.ofHours(1));
         open("chart-style");
         browser.awaitText("#incomplete", "uplot.css (429) did not arrive");
@@ -94,7 +94,7 @@ class DashboardRejectedTests {
         browser.awaitText("#incomplete", "uplot.js (429) did not arrive");
         time.advance(Duration.ofSeconds(1));
         browser.awaitText("#rows", "checkout 2/1s 1 0 0 %");
-        assertThat(browser.text("#state")).startsWith("Live: 20 policies");
+        assertThat(browser.text("#state")).startsWith("Live: 21 policies");
     }
 
     @Test
@@ -107,7 +107,7 @@ class DashboardRejectedTests {
     @Test
     void whereNoneIsRejectedNothingIsMissing() {
         browser.open("http://localhost:" + port + PAGE);
-        browser.awaitText("#state", "Live: 20 policies");
+        browser.awaitText("#state", "Live: 21 policies");
         assertThat(browser.element("#incomplete").isDisplayed()).isFalse();
     }
 

@@ -33,7 +33,7 @@ class DashboardRestartTests {
         start(port, "ratelimitdashboard");
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live: 14 policies, none with denials");
+        browser.awaitText("#state", "Live: 15 policies, none with denials");
         browser.select("view", "cards");
         ask("global");
         browser.awaitText("[data-policy=global] .now", "1 allowed");
@@ -47,7 +47,7 @@ class DashboardRestartTests {
 
         shop.close();
         start(port, "ratelimitdashboard");
-        browser.awaitText("#state", "Live: 14 policies");
+        browser.awaitText("#state", "Live: 15 policies");
         browser.awaitText("[data-policy=global] .quiet", "Nothing decided");
         ask("checkout");
         browser.awaitText("[data-policy=checkout] .now", "1 allowed");

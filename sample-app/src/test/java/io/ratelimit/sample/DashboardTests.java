@@ -73,7 +73,7 @@ class DashboardTests {
         browser.online(true);
         browser.login("admin");
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
-        browser.awaitText("#state", "Live: 54 policies, none with denials");
+        browser.awaitText("#state", "Live: 55 policies, none with denials");
         browser.select("view", "cards");
     }
 
@@ -87,7 +87,7 @@ class DashboardTests {
         flood("alice", 900);
         time.advance(SECOND);
 
-        browser.awaitText("#state", "Live: 54 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 55 policies, 1 with denials");
         browser.awaitText(card("per-user-per-endpoint") + " .now", "800 allowed, 800/s now");
         assertThat(browser.text(card("per-user-per-endpoint") + " .now")).contains("100 denied, 100/s now");
         assertThat(browser.text(card("per-user-per-endpoint") + " .facts"))
@@ -112,7 +112,7 @@ class DashboardTests {
         time.advance(SECOND);
         browser.open("http://localhost:" + port + "/actuator/ratelimitdashboard");
 
-        browser.awaitText("#state", "Live: 54 policies, 1 with denials");
+        browser.awaitText("#state", "Live: 55 policies, 1 with denials");
         assertThat(browser.run("return performance.now() < SORT_MILLIS")).isEqualTo(true);
         assertThat(browser.text("#rows tr:first-child th")).isEqualTo("tenant-40");
     }
@@ -255,7 +255,7 @@ class DashboardTests {
         await().until(() -> visible().size() == 11);
         assertThat(visible()).contains("tenant-3", "tenant-30", "tenant-39").doesNotContain("tenant-1");
         browser.element("#find").sendKeys("99");
-        browser.awaitText("#none", "None of the 54 policies is shown.");
+        browser.awaitText("#none", "None of the 55 policies is shown.");
     }
 
     @Test
@@ -291,7 +291,7 @@ class DashboardTests {
         }
         browser.awaitText(card("tenant-5") + " .now", "300 allowed, 1/s now");
         browser.select("span", "hour");
-        assertThat(browser.texts("#policies > li")).hasSize(54);
+        assertThat(browser.texts("#policies > li")).hasSize(55);
         browser.awaitText(card("tenant-5") + " .now", "60/min now");
         assertThat(browser.run(
                         "const p = policies.get('tenant-5'); p.visible = true; p.draw(); return p.plot.data[4].length"))
@@ -362,7 +362,7 @@ class DashboardTests {
         time.advance(SECOND);
 
         browser.awaitText("#rows tr:first-child", "per-user-per-endpoint 600/1m 800 100 11.1 %");
-        assertThat(browser.texts("#rows tr")).hasSize(54);
+        assertThat(browser.texts("#rows tr")).hasSize(55);
         assertThat(browser.text("#rows tr:first-child .key")).matches("[0-9a-f]{16}");
         assertThat(browser.run(
                         "return document.querySelector('#rows .denied path, #rows path.denied').getAttribute('d')"))

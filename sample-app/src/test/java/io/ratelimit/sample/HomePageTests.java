@@ -177,6 +177,16 @@ class HomePageTests {
     }
 
     @Test
+    void aCustomerWhoTakesAllLeavesTheOthersTheirShares() {
+        play("shares");
+
+        browser.awaitText("#status", "Alice takes all the stock counts: 28 allowed, 16 rejected by stock (16)");
+        assertThat(browser.text("[data-user=bob] .counts"))
+                .contains("4 allowed")
+                .contains("0 rejected");
+    }
+
+    @Test
     void aRejectedVoucherIsAnsweredLate() {
         play("vouchers");
         browser.awaitText("[data-user=bob] .counts", "5 allowed");
