@@ -344,7 +344,7 @@ record Results(
         if (shares.variants().isEmpty()) {
             return;
         }
-        text.table("One limit, 20 tenants", "demand; way", "% of the limit used", "% denied within their share");
+        text.table("One limit, 20 tenants", "demand, way", "% of the limit used", "% denied within their share");
         for (String variant : shares.variants()) {
             text.row(variant, number(shares.median(variant, 0), 1), number(shares.median(variant, 1), 1));
         }

@@ -83,7 +83,7 @@ public final class SharesMeasurement {
         }
         double possible = Math.min(Arrays.stream(asked).sum(), (double) RATE * SECONDS + CAPACITY);
         System.out.printf(
-                "%s; %s\t%.1f\t%.1f%n",
+                "%s, %s\t%.1f\t%.1f%n",
                 demand,
                 way,
                 100 * Arrays.stream(granted).sum() / possible,
