@@ -104,9 +104,19 @@ final class Lanes {
         return Receipt.of(pool, charge.cost(), taken, nanos, returned);
     }
 
-    /** Returns the denial by the lane or by the pool, whichever can serve the call sooner. */
-    private static Answer denied(
+    /**
+     * Returns the denial by the lane or by the pool, whichever can serve the call sooner. A call that only a lane could serve
+     * is denied as by an empty lane if there is no room for its own: a place may become free.
+     */
+    private Answer denied(
             Charge charge, BucketState pool, long leave, long taken, @Nullable BucketState lane, long own, long nanos) {
+        Share share = charge.share();
+        BucketSpec spec = share == null ? null : share.guaranteed();
+        if (lane == null && spec != null && taken == Take.NEVER_FITS) {
+            TickScale scale = scale(spec, nanos);
+            BucketState empty = new BucketState(scale, nanos, scale.full());
+            return denied(charge, pool, leave, taken, empty, empty.peek(charge.cost(), nanos, 0), nanos);
+        }
         if (lane != null && own < 0 && own != Take.NEVER_FITS) {
             long ofPool = Take.retryNanos(pool.scale(), taken, nanos);
             if (taken == Take.NEVER_FITS || Take.retryNanos(lane.scale(), own, nanos) < ofPool) {

@@ -29,16 +29,16 @@ public abstract class SharesContract {
     /** Returns how many random histories a test runs. */
     protected abstract int histories();
 
-    private static ThrottlePolicy tenants(int keys) {
+    protected static ThrottlePolicy tenants(int keys) {
         return ThrottlePolicy.of("api", POOL).withShares(Shares.forKeys(LANE, keys, List.of("header:tenant")));
     }
 
-    private Decision take(ThrottlePolicy policy, @Nullable String tenant, long cost) {
+    protected Decision take(ThrottlePolicy policy, @Nullable String tenant, long cost) {
         Charge charge = Charge.of(policy, "", cost);
         return store().take(List.of(tenant == null ? charge : charge.guaranteedTo(tenant)));
     }
 
-    private void drain(ThrottlePolicy policy, long reserve) {
+    protected void drain(ThrottlePolicy policy, long reserve) {
         assertThat(take(policy, null, POOL.capacity() - reserve).allowed()).isTrue();
         assertThat(take(policy, null, 1).allowed()).isFalse();
     }
@@ -103,6 +103,34 @@ public abstract class SharesContract {
     }
 
     @Test
+    void aKeyWithoutAPlaceIsDeniedForATimeIfAllIsGuaranteed() {
+        ThrottlePolicy policy = ThrottlePolicy.of("api", POOL.withCapacity(6))
+                .withShares(Shares.forKeys(LANE, 2, List.of("header:tenant")));
+        assertThat(take(policy, "bob", 3).allowed()).isTrue();
+        assertThat(take(policy, "carol", 2).allowed()).isTrue();
+        Decision denied = take(policy, "dave", 2);
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofSeconds(2));
+        assertThat(denied.answers().get(0).spec()).isEqualTo(LANE);
+        assertThat(take(policy, "dave", 4).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        assertThat(take(policy, null, 1).outcome()).isEqualTo(Outcome.NEVER_FITS);
+        advance(Duration.ofSeconds(2));
+        assertThat(take(policy, "dave", 2).allowed()).isTrue();
+    }
+
+    @Test
+    void aShareWithTokensIsLateOnlyUntilTheDebtOfAllIsPaid() {
+        ThrottlePolicy policy = tenants(4);
+        Answer taken = take(policy, null, 8).answers().get(0);
+        store().settle(taken, 20);
+        Decision denied = take(policy, "bob", 2);
+        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(denied.retryAfter()).isEqualTo(Duration.ofMillis(200));
+        advance(Duration.ofMillis(200));
+        assertThat(take(policy, "bob", 2).allowed()).isTrue();
+    }
+
+    @Test
     void noMoreKeysHaveSharesThanThereAre() {
         ThrottlePolicy policy = tenants(2);
         drain(policy, 6);
@@ -136,7 +164,7 @@ public abstract class SharesContract {
         assertThat(take(policy, "erin", 1).allowed()).isFalse();
     }
 
-    private void drainAgain(ThrottlePolicy policy) {
+    protected void drainAgain(ThrottlePolicy policy) {
         while (take(policy, null, 1).allowed()) {}
     }
 

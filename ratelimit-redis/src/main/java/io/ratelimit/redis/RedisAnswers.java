@@ -99,6 +99,13 @@ final class RedisAnswers {
         return Answer.denied(charge, outcome, bucket, Duration.ofNanos(retry));
     }
 
+    /** Returns the answer of a pool that has fewer tokens than the lane of the charge. */
+    static Answer inDebt(Charge charge, RedisTickScale ticks, long missing, long now) {
+        long retry = ticks.nanosUntil(missing + ticks.price(charge.cost()) - ticks.full(), now, null);
+        BucketSnapshot pool = snapshot(charge, ticks, missing, now, null);
+        return Answer.denied(charge, Outcome.DENIED, pool, Duration.ofNanos(retry));
+    }
+
     private static long leave(Charge charge) {
         Share share = charge.share();
         return share == null ? 0 : share.leave();

@@ -31,6 +31,9 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
     /** The units of a microsecond in which the script counts lanes. */
     private static final int PER_MICRO = 8;
 
+    /** The fewest units for which rounding up makes no difference. */
+    private static final int PRECISE = 1_000;
+
     /** Returns the lane of a charge; null if it has none. */
     static @Nullable BucketSpec of(Charge charge) {
         Share share = charge.share();
@@ -67,7 +70,7 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
             return this;
         }
         byte[] name = redisKeys.hashed(share.key());
-        double[] numbers = {LANE, place + 1, tokens, perToken(lane), lane.capacity() * perToken(lane), share.lanes()};
+        double[] numbers = {LANE, place + 1, tokens, perToken(lane), full(lane), share.lanes()};
         ByteBuffer argument = ByteBuffer.allocate(numbers.length * Double.BYTES + name.length);
         for (double number : numbers) {
             argument.putDouble(number);
@@ -78,11 +81,20 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
         return more;
     }
 
-    /** Returns the time of a token, rounded up. */
+    /** Returns the units of a full lane, with one for the rounding of sums that aren't whole. */
+    private static double full(BucketSpec lane) {
+        double full = lane.capacity() * perToken(lane);
+        return full == Math.rint(full) ? full : Math.ceil(full) + 1;
+    }
+
+    /** Returns the time of a token, rounded up if it is so many units that this makes no difference. */
     private static double perToken(BucketSpec lane) {
         BigInteger nanos = BigInteger.valueOf(lane.rate().period().toNanos()).multiply(BigInteger.valueOf(PER_MICRO));
         BigInteger perToken = BigInteger.valueOf(lane.rate().tokens()).multiply(BigInteger.valueOf(1_000));
-        return nanos.add(perToken).subtract(BigInteger.ONE).divide(perToken).doubleValue();
+        double exact = nanos.doubleValue() / perToken.doubleValue();
+        return exact < PRECISE
+                ? exact
+                : nanos.add(perToken).subtract(BigInteger.ONE).divide(perToken).doubleValue();
     }
 
     /**
@@ -101,19 +113,35 @@ record RedisLanes(List<byte[]> keys, List<byte[]> arguments) {
         return Answer.allowed(charge, snapshot(lane, missing), Duration.ZERO).asGuaranteed();
     }
 
-    /** Returns the lane's denial of a charge if the lane will have the tokens before the pool, and otherwise the pool's. */
+    /** Returns whether the lane of a denied charge has the tokens: then the pool is in debt. */
+    static boolean hasTokens(Charge charge, int place, ScriptReply reply) {
+        BucketSpec lane = of(charge);
+        return lane != null
+                && reply.has(place)
+                && charge.cost() <= lane.capacity()
+                && retry(lane, charge.cost(), reply.lacking(place)).isZero();
+    }
+
+    /**
+     * Returns the lane's denial of a charge if the lane will have the tokens before the pool, and otherwise the pool's. A
+     * charge that only a lane could serve is denied as by an empty lane if there is no room for its own.
+     */
     static Answer sooner(Charge charge, Answer byPool, int place, ScriptReply reply) {
         BucketSpec lane = of(charge);
-        if (lane == null || !reply.has(place) || charge.cost() > lane.capacity()) {
+        boolean never = !byPool.outcome().isTemporary();
+        if (lane == null || charge.cost() > lane.capacity() || !reply.has(place) && !never) {
             return byPool;
         }
-        double missing = reply.lacking(place);
-        Duration retry = time(missing - (lane.capacity() - charge.cost()) * perToken(lane));
-        boolean hasTokens = retry.isZero(); // then the pool is in debt
-        return hasTokens || byPool.outcome().isTemporary() && byPool.retryNanos() <= retry.toNanos()
+        double missing = reply.has(place) ? reply.lacking(place) : lane.capacity() * perToken(lane);
+        Duration retry = retry(lane, charge.cost(), missing);
+        return !never && byPool.retryNanos() <= retry.toNanos()
                 ? byPool
                 : Answer.denied(charge, Outcome.DENIED, snapshot(lane, missing), retry)
                         .asGuaranteed();
+    }
+
+    private static Duration retry(BucketSpec lane, long cost, double missing) {
+        return time(missing - (lane.capacity() - cost) * perToken(lane));
     }
 
     /** Returns the lane of a charge as a look saw it; a full one if it doesn't exist. */

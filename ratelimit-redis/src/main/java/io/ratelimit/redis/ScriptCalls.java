@@ -218,7 +218,7 @@ final class ScriptCalls {
             Charge charge = charges.get(i);
             Answer answer = answer(charge, i, reply, taken, timing);
             if (charge.share() != null) {
-                answer = ofShare(charge, answer, lane, reply, taken);
+                answer = ofShare(charge, answer, i, lane, reply, taken);
                 lane += RedisLanes.of(charge) == null ? 0 : 1;
             }
             answers.add(answer);
@@ -226,10 +226,15 @@ final class ScriptCalls {
         return answers;
     }
 
-    /** @param place the place of the lane in the reply, if the charge has one */
-    private static Answer ofShare(Charge charge, Answer ofPool, int place, ScriptReply reply, boolean taken) {
+    /**
+     * @param i the place of the pool in the reply
+     * @param place the place of the lane, if the charge has one
+     */
+    private Answer ofShare(Charge charge, Answer ofPool, int i, int place, ScriptReply reply, boolean taken) {
         if (!ofPool.allowed()) {
-            return RedisLanes.sooner(charge, ofPool, place, reply);
+            return RedisLanes.hasTokens(charge, place, reply)
+                    ? RedisAnswers.inDebt(charge, ticks(charge), reply.lacking(i), reply.now(i))
+                    : RedisLanes.sooner(charge, ofPool, place, reply);
         }
         Answer served = RedisLanes.served(charge, place, reply, taken);
         return served == null || ofPool.receipt() == null
@@ -267,7 +272,7 @@ final class ScriptCalls {
     /** Returns the answer of a look. */
     Answer seen(Charge charge, Timing timing, ScriptReply reply) {
         Answer answer = answer(charge, 0, reply, false, timing);
-        return charge.share() == null ? answer : ofShare(charge, answer, 1, reply, false);
+        return charge.share() == null ? answer : ofShare(charge, answer, 0, 1, reply, false);
     }
 
     private Answer answer(Charge charge, int i, ScriptReply reply, boolean taken, Timing timing) {
