@@ -108,7 +108,8 @@ Shares. A bucket may be the pool of guaranteed shares. A take then leaves the re
 take's lane serves it if it has the tokens: pool and lane pay. All lanes of a pool are one sorted set: the score of a lane
 is the moment at which it is full again, in eighths of a microsecond since LANES_EPOCH. A full lane is like none. There
 are never more others than the argument allows; a take that finds no room has no lane. No lane is in debt. A lane gets back no more
-tokens than its pool.
+tokens than its pool. A lane that would be full more than a minute later than an empty one is empty: the clock was ahead, or
+the share was larger. This is written by a denied take too.
 
 KEYS     the buckets; one may occur twice. Then the sets of lanes
 ARGV     for each bucket numbers as in a value, followed by the spec
@@ -537,7 +538,8 @@ local function lane_of(i, s)
     if not lane then
         local moment = (server_time - server_time % s - LANES_EPOCH) * 8 -- no lane gets a token before its pool
         local full_at = tonumber(redis.call('ZSCORE', key, name) or moment) + 0.0
-        lane = {key = key, name = name, now = moment, full = full, missing = math.min(math.max(full_at - moment, 0), full)}
+        lane = {key = key, name = name, now = moment, full = full, missing = math.min(math.max(full_at - moment, 0), full),
+            ran_ahead = full_at - moment > full + 8 * AHEAD}
         if lane.missing == 0 and redis.call('ZCOUNT', key, string.format('(%.0f', moment), '+inf') >= most then
             return
         end
@@ -548,7 +550,7 @@ end
 
 local function write_lane(lane)
     local key = lane.key
-    redis.call('ZADD', key, string.format('%.0f', lane.now + lane.missing), lane.name)
+    redis.call('ZADD', key, string.format('%.17g', lane.now + lane.missing), lane.name)
     redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%.0f', lane.now))
     local millis = math.ceil(lane.missing / 8000) + SLACK
     if millis > redis.call('PTTL', key) then
@@ -714,7 +716,7 @@ if operation ~= 'look' then
         end
     end
     for _, lane in pairs(lanes) do
-        if all and lane.changed then
+        if lane.ran_ahead or all and lane.changed then -- a lane that ran ahead is empty, and serves nothing
             write_lane(lane)
         end
     end

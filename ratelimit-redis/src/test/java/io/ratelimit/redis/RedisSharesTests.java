@@ -45,4 +45,35 @@ class RedisSharesTests extends SharesContract {
         assertThat(SlotHash.getSlot(keys.key(charge))).isEqualTo(SlotHash.getSlot(keys.lanes(charge)));
         assertThat(keys.key(charge)).isNotEqualTo(keys.lanes(charge));
     }
+
+    @Test
+    void aClockThatWasAheadEmptiesNoShareForLonger() {
+        ThrottlePolicy policy = tenants(4);
+        micros.addAndGet(Duration.ofHours(1).toMillis() * 1_000);
+        drain(policy, 12);
+        assertThat(take(policy, "bob", 3).allowed()).isTrue();
+        micros.addAndGet(-Duration.ofHours(1).toMillis() * 1_000);
+        assertThat(take(policy, "bob", 1).allowed()).isFalse();
+        advance(Duration.ofSeconds(1));
+        drainAgain(policy);
+        assertThat(take(policy, "bob", 2).allowed()).isFalse();
+        assertThat(take(policy, "bob", 1).allowed()).isTrue();
+    }
+
+    @Test
+    void aShareOfManyTokensAMicrosecondHasItsWholeRate() {
+        BucketSpec lane = BucketSpec.of("7000000/s").withCapacity(7_000_000);
+        ThrottlePolicy policy = ThrottlePolicy.of(
+                        "bytes", BucketSpec.of("14000000/s").withCapacity(28_000_000))
+                .withShares(Shares.forKeys(lane, 2, List.of("user")));
+        assertThat(take(policy, null, 14_000_000).allowed()).isTrue();
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 5; j++) {
+                assertThat(take(policy, "alice", 1_400_000).allowed()).isTrue();
+                assertThat(take(policy, "bob", 1_400_000).allowed()).isTrue();
+            }
+            assertThat(take(policy, "alice", 1).allowed()).isFalse();
+            advance(Duration.ofSeconds(1));
+        }
+    }
 }
