@@ -118,7 +118,7 @@ final class FallbackBuckets {
                         charge.key(),
                         charge.cost(),
                         charge.maxWait(),
-                        share.scaled(charge.share()));
+                        share.scaled(charge.share(), charge.policy().shares()));
     }
 
     /** Returns the answer that memory gave: only a charge with a share has taken tokens there. */

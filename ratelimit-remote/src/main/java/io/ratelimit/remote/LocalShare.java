@@ -3,6 +3,7 @@ package io.ratelimit.remote;
 import io.ratelimit.BucketSpec;
 import io.ratelimit.Rate;
 import io.ratelimit.Share;
+import io.ratelimit.Shares;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
@@ -40,16 +41,32 @@ final class LocalShare {
         return share.compareTo(BigDecimal.ONE) == 0 ? spec : shares.get(spec).orElse(null);
     }
 
-    /** Returns what a charge may use of the local share of a limit with guaranteed shares. A lane may have no local share. */
+    /**
+     * Returns what a charge may use of the local share of a limit with guaranteed shares. A lane may have no local share, and
+     * nothing is then reserved for it.
+     */
     @Nullable
-    Share scaled(@Nullable Share whole) {
-        return whole == null
-                ? null
-                : new Share(
-                        whole.key(),
-                        whole.guaranteed() == null ? null : scaled(whole.guaranteed()),
-                        part(whole.leave()),
-                        whole.lanes());
+    Share scaled(@Nullable Share whole, @Nullable Shares shares) {
+        if (whole == null || shares == null) {
+            return null;
+        }
+        BucketSpec lane = whole.guaranteed() == null ? null : scaled(whole.guaranteed());
+        long reserve = reserve(shares);
+        long leave = whole.leave() == shares.reserve() ? reserve : Math.max(reserve, part(whole.leave()));
+        return new Share(whole.key(), lane, leave, whole.lanes());
+    }
+
+    private long reserve(Shares shares) {
+        long reserve = shares.each() == null ? 0 : shares.keys() * capacity(shares.each());
+        for (BucketSpec lane : shares.guaranteed().values()) {
+            reserve += capacity(lane);
+        }
+        return reserve;
+    }
+
+    private long capacity(BucketSpec whole) {
+        BucketSpec spec = scaled(whole);
+        return spec == null ? 0 : spec.capacity();
     }
 
     /** Returns the share of a number of slots: at least one. */

@@ -76,6 +76,16 @@ class FallbackBucketsTests {
         assertThat(allowed(half, one.guaranteedTo("carol"))).isEqualTo(2);
     }
 
+    @ParameterizedTest
+    @CsvSource({"0.1, 25", "0.2, 0", "0.5, 25"})
+    void guaranteedSharesWithoutALocalPartReserveNothing(double part, int common) {
+        FallbackBuckets buckets = new FallbackBuckets(
+                BucketStore.local(new ManualTimeSource()), new LocalShare(part), policy -> FailureRule.LOCAL);
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("250/1h"))
+                .withShares(Shares.forKeys(BucketSpec.of("5/1h"), 50, List.of("user")));
+        assertThat(allowed(buckets, Charge.of(policy, "", 1))).isEqualTo(common);
+    }
+
     private static int allowed(FallbackBuckets buckets, Charge charge) {
         int allowed = 0;
         while (buckets.take(List.of(charge), BucketStore::take, false).allowed()) {
