@@ -1,6 +1,7 @@
 package io.ratelimit.autoconfigure;
 
 import io.ratelimit.PolicyThrottler;
+import io.ratelimit.Shares;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.ThrottlePolicy.Mode;
 import io.ratelimit.annotation.RateLimitedOperations;
@@ -29,6 +30,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
         warnOfClientChosenTier(policy, key);
         informOfNumbers(policy, key);
         warnOfShare(throttler, key);
+        warnOfReserve(policy);
         if (settles && policy.isGlobal()) {
             warnOfDebtOfAll(policy, "request");
         }
@@ -41,6 +43,7 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
         AnnotatedPolicy limit = operations.limit(policy.name());
         if (limit != null) {
             warnOfShare(throttler, limit.key());
+            warnOfReserve(policy);
             if (operations.settlesOneBucket(policy.name())) {
                 warnOfDebtOfAll(policy, "call");
             }
@@ -125,6 +128,24 @@ record PolicyAdvice(RateLimitProperties properties, ConfiguredPolicies policies,
                             + (configured == null
                                     ? "Give the annotation a key, or put the limit into a policy with a 'max-cost'"
                                     : "Set 'ratelimit.policies.<policy>.max-cost', or a 'key'"));
+        }
+    }
+
+    /** If the guaranteed shares reserve the whole bucket, each key has only its own share, and other keys have nothing. */
+    private void warnOfReserve(ThrottlePolicy policy) {
+        Policy configured = properties.policies().get(policy.name());
+        Long constant = configured == null ? null : configured.cost().constant();
+        long cost = constant == null ? 1 : constant;
+        Shares shares = policy.shares();
+        long reserve = shares == null ? 0 : shares.reserve();
+        if (policy.mode() != Mode.OFF && shares != null && policy.spec().capacity() - reserve < cost) {
+            advice.warn(
+                    policy.name(),
+                    "The guaranteed shares of the throttle policy '<policy>' reserve " + reserve
+                            + " of its capacity of " + policy.spec().capacity()
+                            + ": no share can use what others leave, and requests without a share are always rejected. Set"
+                            + " 'ratelimit.policies.<policy>.capacity' to at least " + (reserve + cost)
+                            + ", or guarantee smaller capacities");
         }
     }
 

@@ -249,6 +249,17 @@ class StartupLogTests extends CapturedStart {
     }
 
     @Test
+    void warnsWhereAllOfALimitIsGuaranteed() {
+        assertThat(log("ratelimit.policies.api: { rate: 50/s, guaranteed: { key: user, rate: 5/s, for: 10 } }"))
+                .contains("WARN The guaranteed shares of the throttle policy 'api' reserve 50 of its capacity of 50:"
+                        + " no share can use what others leave, and requests without a share are always rejected. Set"
+                        + " 'ratelimit.policies.api.capacity' to at least 51, or guarantee smaller capacities");
+        assertThat(log("ratelimit.policies.api: { rate: 50/s, capacity: 51, guaranteed: { key: user, rate: 5/s, for:"
+                        + " 10 } }"))
+                .noneMatch(line -> line.startsWith("WARN"));
+    }
+
+    @Test
     void aPolicyThatIsOffIsLogged() {
         assertThat(log("ratelimit: { mode: off, policies: { api: { rate: 5/s, key: ip } } }"))
                 .containsExactly(
