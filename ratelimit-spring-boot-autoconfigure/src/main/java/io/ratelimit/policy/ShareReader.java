@@ -1,5 +1,7 @@
 package io.ratelimit.policy;
 
+import static java.util.Objects.requireNonNull;
+
 import io.ratelimit.BucketSpec;
 import io.ratelimit.BucketSpec.Refill;
 import io.ratelimit.Rate;
@@ -121,8 +123,24 @@ record ShareReader(String property, Policy policy, BackendKind backend, boolean 
                 leave.put(name, share.leave().percent());
             }
         });
-        return PolicyReader.valid(
+        ThrottlePolicy divided = PolicyReader.valid(
                 property + ".shares", shares.keySet(), () -> read.withShares(Shares.named(guaranteed, leave)));
+        leave.forEach((name, percent) -> checkLeft(divided, name, percent));
+        return divided;
+    }
+
+    private void checkLeft(ThrottlePolicy divided, String name, int percent) {
+        long capacity = divided.spec().capacity();
+        long reserve = requireNonNull(divided.shares()).reserve();
+        long left = capacity - Math.max(reserve, (capacity * percent + 99) / 100);
+        long cost = ConfiguredPolicy.cost(policy).minTokens();
+        if (left < cost) {
+            throw mistake(
+                    "The requests of '" + name + "' can take at most " + left + " of the capacity of '"
+                            + divided.name() + "', " + capacity + ", but cost " + cost
+                            + ": none could ever be allowed.",
+                    "Lower '" + property + ".shares." + name + ".leave', or raise '" + property + ".capacity'.");
+        }
     }
 
     private BucketSpec lane(@Nullable Rate rate, @Nullable Long capacity, String at, String rateName) {
