@@ -45,8 +45,8 @@ final class BusyKey {
     private int others;
     private int peak;
     private boolean scarce; // whether the last claim got fewer slots than it wanted
-    private long sentAt;
     private boolean failed; // the last claim; the store may have another number than this process
+    private int failures; // the last claims that were sent and failed
     private boolean retrying;
     private volatile @Nullable CompletableFuture<Reply> reply;
     private volatile boolean closed;
@@ -58,7 +58,6 @@ final class BusyKey {
         this.lifetime = registers.timeToLive().toNanos();
         this.timeout = registers.access().timeoutNanos();
         this.register = new Register(registers.timeToLive());
-        this.sentAt = time.nanoTime() - lifetime;
     }
 
     /** A call, and its slot if it has one. It completes when it is decided. */
@@ -313,8 +312,8 @@ final class BusyKey {
         if (asking > 0 || unused > kept()) {
             return claim(now);
         }
-        boolean settled = !failed || now - sentAt >= lifetime;
-        closed = settled && register.running == 0 && queue.isEmpty() && register.usable(now) == 0;
+        boolean toRepeat = failures == 1; // once, since a flood of keys must not fill the memory while all claims fail
+        closed = !toRepeat && register.running == 0 && queue.isEmpty() && register.usable(now) == 0;
         return null;
     }
 
@@ -353,8 +352,8 @@ final class BusyKey {
         Claim next;
         synchronized (this) {
             long now = time.nanoTime();
-            sentAt = sent ? register.sentAt : sentAt;
             failed = granted == null || granted.usable() < 0;
+            failures = failed ? failures + (sent ? 1 : 0) : 0;
             if (granted == null || failed) {
                 register.gaveUp();
                 for (Iterator<Call> calls = queue.iterator(); calls.hasNext(); ) {

@@ -41,6 +41,7 @@ class RegistersTests {
     private final Registers registers = new Registers(time, new Store(), new Rules(), TIME_TO_LIVE);
     private boolean answers = true;
     private boolean available = true;
+    private boolean rejects;
     private int fallback;
 
     /** A store that replies at once, or when the test says so. */
@@ -51,7 +52,9 @@ class RegistersTests {
             synchronized (claims) {
                 claims.add(claim);
                 CompletableFuture<Reply> reply = new CompletableFuture<>();
-                if (answers) {
+                if (rejects) {
+                    reply.completeExceptionally(new BackendException("full", null, true));
+                } else if (answers) {
                     reply.complete(asIfSet(1, claim));
                 } else {
                     unanswered.add(reply);
@@ -275,6 +278,20 @@ class RegistersTests {
     void anUnavailableStoreLeavesNoKeysBehind() {
         available = false;
         assertThat(take(3).outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    /** As with a server that is full: it answers each call with an error, so the circuit breaker stays closed. */
+    @Test
+    void aStoreThatRejectsAllClaimsLeavesNoKeysBehind() {
+        rejects = true;
+        ThrottlePolicy policy = charge(3).policy();
+        for (int i = 0; i < 1_000; i++) {
+            Slot slot = slots().take(Charge.of(policy, "client " + i, 1));
+            assertThat(slot.outcome()).isEqualTo(Outcome.BACKEND_FAILED);
+        }
+        time.advance(Duration.ofSeconds(2));
+        assertThat(claims).hasSize(2_000);
         assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
     }
 
