@@ -8,12 +8,14 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
  * {@link System#nanoTime()}, counted from its first use, with its own timer: one daemon thread that runs while a call
- * is scheduled, and hands the calls to the JVM's common pool. Close it together with its user.
+ * is scheduled, and hands the calls to the JVM's common pool, and upkeep to threads of its own. Close it together with its user.
  */
 public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
@@ -24,6 +26,10 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
     private static final Executor POOL = ForkJoinPool.getCommonPoolParallelism() > 0
             ? ForkJoinPool.commonPool()
             : call -> thread(call).start();
+
+    /** Threads for upkeep alone: an application may block all of the pool's, and its registers must be renewed nevertheless. */
+    private static final Executor UPKEEP = new ThreadPoolExecutor(
+            0, Integer.MAX_VALUE, IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(), SystemTimeSource::thread);
 
     static final SystemTimeSource SHARED = new SystemTimeSource();
 
@@ -54,8 +60,16 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
         return callAfter(nanos - nanoTime(), call);
     }
 
+    @Override
+    public Future<?> maintainAt(long nanos, Runnable upkeep) {
+        return schedule(nanos - nanoTime(), new Call(upkeep, UPKEEP));
+    }
+
     Future<?> callAfter(long nanos, Runnable run) {
-        Call call = new Call(run);
+        return schedule(nanos, new Call(run, POOL));
+    }
+
+    private Future<?> schedule(long nanos, Call call) {
         pending.add(call);
         try {
             call.alarm = timer.schedule(call::start, nanos, TimeUnit.NANOSECONDS);
@@ -79,14 +93,16 @@ public final class SystemTimeSource implements TimeSource, AutoCloseable {
 
     private final class Call extends FutureTask<@Nullable Void> {
 
+        private final Executor executor;
         private volatile @Nullable Future<?> alarm;
 
-        Call(Runnable call) {
+        Call(Runnable call, Executor executor) {
             super(call, null);
+            this.executor = executor;
         }
 
         void start() {
-            POOL.execute(this);
+            executor.execute(this);
         }
 
         @Override

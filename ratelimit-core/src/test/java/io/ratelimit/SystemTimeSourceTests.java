@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -89,6 +90,23 @@ class SystemTimeSourceTests {
         assertThat(new SystemTimeSource())
                 .satisfies(unused -> assertThat(timer(unused).getKeepAliveTime(TimeUnit.SECONDS))
                         .isEqualTo(5));
+    }
+
+    @Test
+    void upkeepIsMadeWhileTheApplicationBlocksTheCommonPool() throws InterruptedException {
+        CountDownLatch unblocked = new CountDownLatch(1);
+        int threads = 2 * ForkJoinPool.getCommonPoolParallelism();
+        for (int i = 0; i < threads; i++) {
+            ForkJoinPool.commonPool().submit(() -> {
+                unblocked.await();
+                return true;
+            });
+        }
+        CountDownLatch maintained = new CountDownLatch(1);
+        time.maintainAt(time.nanoTime() + 1_000_000, maintained::countDown);
+        boolean inTime = maintained.await(20, TimeUnit.SECONDS);
+        unblocked.countDown();
+        assertThat(inTime).isTrue();
     }
 
     @Test
