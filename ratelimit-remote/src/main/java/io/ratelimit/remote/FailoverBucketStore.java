@@ -13,6 +13,7 @@ import io.ratelimit.LeasingBucketStore;
 import io.ratelimit.LeasingBucketStore.LeaseRequest;
 import io.ratelimit.SharedSlots;
 import io.ratelimit.ThrottlePolicy;
+import io.ratelimit.remote.Deadline.CongestedException;
 import io.ratelimit.remote.inflight.RegisterStore;
 import io.ratelimit.remote.inflight.RegisterStore.Reply;
 import io.ratelimit.remote.inflight.Registers;
@@ -136,6 +137,11 @@ public final class FailoverBucketStore implements BucketStore {
         @Override
         public @Nullable CompletableFuture<Reply> start(Supplier<CompletableFuture<Reply>> call) {
             return calls.start(call, store::failure);
+        }
+
+        @Override
+        public boolean isCongestion(Throwable failure) {
+            return failure instanceof CongestedException;
         }
 
         @Override

@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.commons.logging.Log;
 import org.apache.commons.logging.LogFactory;
@@ -151,6 +152,7 @@ final class ResilientCalls implements Backend {
      * prevents it.
      *
      * @param failures converts a failure of a call that began at a moment of {@link System#nanoTime}
+     * @return the call, whose failure is converted
      */
     <T> @Nullable CompletableFuture<T> start(
             Supplier<CompletableFuture<T>> call, BiFunction<Throwable, Long, BackendException> failures) {
@@ -171,9 +173,31 @@ final class ResilientCalls implements Backend {
             breaker.failed(round);
             throw fatal;
         }
-        reply.whenComplete((result, failure) ->
-                ended(round, failure == null ? null : failures.apply(failure, systemBegan), time.nanoTime() - began));
-        return reply;
+        Started<T> started = new Started<>(failure -> failures.apply(failure, systemBegan));
+        started.whenComplete((result, failure) -> ended(round, (BackendException) failure, time.nanoTime() - began));
+        reply.whenComplete((result, failure) -> {
+            if (failure == null) {
+                started.complete(result);
+            } else {
+                started.completeExceptionally(failure);
+            }
+        });
+        return started;
+    }
+
+    /** A started call. Its caller sees a failure as it is judged: as one of the backend, or of this process. */
+    private static final class Started<T> extends CompletableFuture<T> {
+
+        private final Function<Throwable, BackendException> failures;
+
+        Started(Function<Throwable, BackendException> failures) {
+            this.failures = failures;
+        }
+
+        @Override
+        public boolean completeExceptionally(Throwable failure) {
+            return !isDone() && super.completeExceptionally(failures.apply(failure));
+        }
     }
 
     private void ended(Round round, @Nullable BackendException failure, long nanos) {

@@ -337,18 +337,18 @@ final class BusyKey {
         try {
             sent = policy.start(key, claim);
         } catch (RuntimeException | Error failed) {
-            ended(claim, null, true);
+            ended(claim, null, true, false);
             throw failed;
         }
         if (sent == null) {
-            ended(claim, null, false);
+            ended(claim, null, false, false);
         } else {
             reply = sent;
-            sent.whenComplete((granted, failure) -> ended(claim, granted, true));
+            sent.whenComplete((granted, failure) -> ended(claim, granted, true, policy.isCongestion(failure)));
         }
     }
 
-    private void ended(Claim claim, @Nullable Reply granted, boolean sent) {
+    private void ended(Claim claim, @Nullable Reply granted, boolean sent, boolean congested) {
         Claim next;
         synchronized (this) {
             long now = time.nanoTime();
@@ -358,7 +358,7 @@ final class BusyKey {
                 register.gaveUp();
                 for (Iterator<Call> calls = queue.iterator(); calls.hasNext(); ) {
                     Call call = calls.next();
-                    if (decideByRule(call, false)) {
+                    if (decideByRule(call, congested)) {
                         remove(call, calls);
                     }
                 }

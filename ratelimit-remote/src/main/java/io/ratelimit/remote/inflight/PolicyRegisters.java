@@ -76,6 +76,10 @@ final class PolicyRegisters implements SharedSlots {
         return registers.nextClaim();
     }
 
+    boolean isCongestion(@Nullable Throwable failure) {
+        return failure != null && registers.access().isCongestion(failure);
+    }
+
     int fallback(int limit, boolean congested) {
         return registers.access().fallback(policy, limit, congested);
     }

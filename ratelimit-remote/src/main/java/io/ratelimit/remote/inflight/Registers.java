@@ -40,6 +40,11 @@ public final class Registers {
         @Nullable
         CompletableFuture<Reply> start(Supplier<CompletableFuture<Reply>> call);
 
+        /** Returns whether a started call failed because of this process, and the store may well be healthy. */
+        default boolean isCongestion(Throwable failure) {
+            return false;
+        }
+
         /** Returns the longest time of a call, in nanoseconds. */
         long timeoutNanos();
 
