@@ -156,12 +156,26 @@ final class BusyKey {
             }
             claim = next(now);
         }
-        proceed(claim);
+        try {
+            proceed(claim);
+        } catch (RuntimeException | Error failed) {
+            withdraw(call);
+            throw failed;
+        }
         return call;
     }
 
+    /** Takes out a call whose caller gets an exception in place of it. */
+    private synchronized void withdraw(Call call) {
+        if (queue.remove(call)) {
+            asking -= call.waits ? 0 : 1;
+        } else if (call.outcome() == Outcome.ALLOWED) {
+            register.end();
+        }
+    }
+
     private boolean start(Call call, long now) {
-        boolean started = register.start(call.limit.getAsInt(), now);
+        boolean started = register.start(call.limit.getAsInt() - others, now);
         if (started) {
             started(call, false);
         }
@@ -320,7 +334,8 @@ final class BusyKey {
     private Claim claim(long now) {
         queue.forEach(call -> call.claimed = true);
         int wanted = register.running + queue.size() + (kept() + 1) / 2;
-        int want = Math.max(register.running, Math.min(limit, wanted));
+        int most = register.usable(now) + others > limit ? limit - others : limit; // more, if the limit was lowered
+        int want = Math.max(register.running, Math.min(most, wanted));
         return register.claim(policy.nextClaim(), want, limit, now);
     }
 

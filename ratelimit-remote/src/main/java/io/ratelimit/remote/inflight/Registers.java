@@ -104,14 +104,13 @@ public final class Registers {
         if (time.nanoTime() - due < 0) {
             return; // the clock was closed, and makes its calls early
         }
-        boolean busy = false;
-        for (PolicyRegisters policy : policies.values()) {
-            policy.tick();
-            busy |= policy.isBusy();
-        }
-        ticking.set(false);
-        if (busy || policies.values().stream().anyMatch(PolicyRegisters::isBusy)) {
-            keyAdded();
+        try {
+            policies.values().forEach(PolicyRegisters::tick);
+        } finally {
+            ticking.set(false);
+            if (policies.values().stream().anyMatch(PolicyRegisters::isBusy)) {
+                keyAdded();
+            }
         }
     }
 }

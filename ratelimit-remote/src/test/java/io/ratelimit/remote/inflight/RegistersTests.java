@@ -1,6 +1,7 @@
 package io.ratelimit.remote.inflight;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.ratelimit.BackendException;
 import io.ratelimit.BucketSpec;
@@ -42,6 +43,7 @@ class RegistersTests {
     private boolean answers = true;
     private boolean available = true;
     private boolean rejects;
+    private boolean broken;
     private int fallback;
 
     /** A store that replies at once, or when the test says so. */
@@ -73,6 +75,9 @@ class RegistersTests {
 
         @Override
         public CompletableFuture<Reply> start(Supplier<CompletableFuture<Reply>> call) {
+            if (broken) {
+                throw new LinkageError();
+            }
             return available ? call.get() : null;
         }
 
@@ -347,6 +352,49 @@ class RegistersTests {
 
         running.get(2).release();
         assertThat(waiting.outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @Test
+    void fewerSlotsLetNoCallStartBeforeAllProcessesRunFewer() {
+        AtomicInteger limit = new AtomicInteger(4);
+        asIfSet(2, new Claim(1, 2, 2, 4));
+        List<Slot> running = List.of(take(4), take(4));
+        Slot waiting = slots().enqueue(charge(4), limit::get);
+        limit.set(2);
+        running.get(0).release();
+        time.advance(Duration.ofSeconds(1));
+        assertThat(waiting.outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+        assertThat(model.registers().get(1).slots()).isEqualTo(1);
+
+        asIfSet(2, new Claim(2, 1, 1, 2));
+        running.get(1).release();
+        time.advance(Duration.ofSeconds(1));
+        assertThat(waiting.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(take(2).outcome()).isEqualTo(Outcome.TOO_MANY_IN_FLIGHT);
+    }
+
+    @Test
+    void anErrorLeavesNoCallBehind() {
+        fallback = 1;
+        broken = true;
+        assertThatThrownBy(() -> take(2)).isInstanceOf(LinkageError.class);
+        assertThat(slots().held()).isZero();
+
+        broken = false;
+        time.advance(TIME_TO_LIVE.multipliedBy(2));
+        assertThat(((PolicyRegisters) slots()).isBusy()).isFalse();
+    }
+
+    @Test
+    void anErrorDoesNotEndTheRenewals() {
+        take(2);
+        broken = true;
+        time.advance(TIME_TO_LIVE.dividedBy(2));
+        assertThat(claims).hasSize(1);
+
+        broken = false;
+        time.advance(TIME_TO_LIVE.dividedBy(3));
+        assertThat(claims).hasSizeGreaterThan(1);
     }
 
     @Test
