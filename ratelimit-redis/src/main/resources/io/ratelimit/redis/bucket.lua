@@ -11,7 +11,8 @@ value of a key is
     at | missing | begun |[ returned |] n/d/c/s[ promised][ +until][ ~advance][ !][ ^leased@end]
 
 Those before the spec are doubles of eight bytes, the numbers of Lua, with the highest byte first: writing and reading digits
-would cost as much as the rest of the script. If returned isn't 0, it follows, and -begun - 1 is written for begun. Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value
+would cost as much as the rest of the script. If returned isn't 0, it follows, and -begun - 1 is written for begun.
+Example: at 600/1m with capacity 800, n is 1 and d is 100000. The value
 1795000000000000, 250000, 1795000000000000, "1/100000/800/1" is a bucket that lacks two and a half tokens, and is full a
 quarter of a second after that moment.
 
@@ -59,7 +60,8 @@ are taken one price at a time.
 A give moves the end of the time line back, and with it the stretches of leases. Therefore a second level counts leases alone
 (leased), and no give reduces missing below it. It is written, with the end of the last lease in microseconds, only while
 leases are out. A take on top of leases may then have to move before them, and time pays for it sooner: the leased ticks were
-missing before the take, but they don't count as such. The reply has fewer ticks given back by as many. A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
+missing before the take, but they don't count as such. The reply has fewer ticks given back by as many.
+A lease is no promise to a caller that waits: if there is a promise or an advance, only the price is taken.
 
 Another spec. A value written under another spec counts under that spec until the latest of three moments: now, the last
 promised moment, and the end of the last lease. The tokens present at that moment are kept, cut to the new capacity. But
@@ -127,8 +129,8 @@ ARGV     for each bucket numbers as in a value, followed by the spec
          then, in tests only, the time
 Returns, to take or look, for each bucket its time and the missing ticks, as in a value; if the tokens are short, the missing
 ticks without them plus one, negative. Otherwise begun follows, and then, if it isn't 0, the ticks given back until then,
-less those of leases. A take at once replies the value that it wrote, with the spec, since to cut it off would cost more. After a lease that took more than the
-price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
+less those of leases. A take at once replies the value that it wrote, with the spec, since to cut it off would cost more.
+After a lease that took more than the price, the fourth number follows always, and a fifth: the ticks taken. If the bucket's time stands still, because the clock was
 set back, a take replies five numbers, and then the bucket's time.
 For each lane: nothing if it doesn't count, else its time as in the set and what it is missing; if it doesn't serve the
 call, the same plus one, negative.

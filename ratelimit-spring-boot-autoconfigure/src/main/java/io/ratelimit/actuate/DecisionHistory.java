@@ -219,8 +219,8 @@ final class DecisionHistory implements ThrottleListener, AutoCloseable {
     }
 
     /**
-     * The decisions of one policy, with a count for each second and each minute. Counting is thread-safe; {@link #sample} and {@link #at} must
-     * be called by one thread at a time.
+     * The decisions of one policy, with a count for each second and each minute. Counting is thread-safe;
+     * {@link #sample} and {@link #at} must be called by one thread at a time.
      */
     private static final class PolicyHistory implements PolicyListener {
 

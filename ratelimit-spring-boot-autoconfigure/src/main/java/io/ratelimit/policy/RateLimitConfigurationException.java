@@ -2,7 +2,10 @@ package io.ratelimit.policy;
 
 import org.jspecify.annotations.Nullable;
 
-/** A mistake in the configuration or an annotation that stops the start. The message states the mistake, the action what to type. */
+/**
+ * A mistake in the configuration or an annotation that stops the start. The message states the mistake, the action what to
+ * type.
+ */
 public final class RateLimitConfigurationException extends RuntimeException {
 
     private static final long serialVersionUID = 1;

@@ -96,7 +96,8 @@ public record RequestPolicy(
 
     /**
      * Returns whether an allowed response may show the policy's level. The level of a bucket that clients share would show
-     * each client the load of the others. A policy without a rate has no level. A policy that gives the tokens of a success back is no limit to plan requests by.
+     * each client the load of the others. A policy without a rate has no level. A policy that gives the tokens
+     * of a success back is no limit to plan requests by.
      */
     boolean showsLevel() {
         return key.isPerClient()

@@ -200,8 +200,8 @@ public final class Rejections {
     }
 
     /**
-     * Returns the exception of a call that was denied or interrupted, or null if something else failed. Looks through exceptions that wrap any failure,
-     * but not through the application's own: the application answers those.
+     * Returns the exception of a call that was denied or interrupted, or null if something else failed. Looks through
+     * exceptions that wrap any failure, but not through the application's own: the application answers those.
      */
     private static @Nullable RuntimeException rejectedCall(Throwable failure) {
         Throwable current = failure;
