@@ -16,9 +16,10 @@ final class RedisRights {
 
     static final List<String> OF_SCRIPTS = documented().get(0);
     static final List<String> OF_TRANSACTIONS = documented().get(1);
-    static final List<String> TO_CONNECT = documented().get(2);
-    static final List<String> ON_CLUSTERS = documented().get(3);
-    static final List<String> OF_CHANGES = documented().get(4);
+    static final List<String> OF_SHARES = documented().get(2);
+    static final List<String> TO_CONNECT = documented().get(3);
+    static final List<String> ON_CLUSTERS = documented().get(4);
+    static final List<String> OF_CHANGES = documented().get(5);
 
     static final String USER = "shop";
     static final String PASSWORD = "s3cret";

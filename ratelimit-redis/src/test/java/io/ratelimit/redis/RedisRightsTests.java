@@ -9,6 +9,7 @@ import io.ratelimit.BucketStore;
 import io.ratelimit.ChangeBoard;
 import io.ratelimit.Charge;
 import io.ratelimit.Decision;
+import io.ratelimit.Shares;
 import io.ratelimit.SystemTimeSource;
 import io.ratelimit.ThrottlePolicy;
 import io.ratelimit.remote.Deadline;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -119,6 +121,33 @@ class RedisRightsTests {
         try (RedisStorage buckets = buckets(strategy)) {
             use(buckets);
             assertThatThrownBy(buckets::memory).is(TestRedis.MISCONFIGURATION);
+        }
+    }
+
+    /** Takes from the pool and from two lanes, and gives back. */
+    private static void useShares(RedisStorage buckets) {
+        buckets.selfTest();
+        BucketStore store = buckets.store();
+        ThrottlePolicy policy = ThrottlePolicy.of("api", BucketSpec.of("10/1h"))
+                .withShares(Shares.forKeys(BucketSpec.of("2/1h"), 2, List.of("user")));
+        assertThat(store.take(List.of(Charge.of(policy, "", 6))).allowed()).isTrue();
+        for (String key : List.of("alice", "bob")) {
+            Charge charge = Charge.of(policy, "", 2).guaranteedTo(key);
+            Decision taken = store.take(List.of(charge));
+            assertThat(taken.allowed()).isTrue();
+            assertThat(store.take(List.of(charge)).allowed()).isFalse();
+            store.giveBack(taken.answers());
+        }
+        store.reset(Charge.of(policy, "", 1));
+    }
+
+    @Test
+    void theDocumentedRightsSufficeForShares() {
+        List<String> rights = with(RedisRights.OF_SCRIPTS);
+        rights.addAll(RedisRights.OF_SHARES);
+        RedisRights.allow(redis, rights);
+        try (RedisStorage buckets = buckets(Strategy.SCRIPT)) {
+            assertThatCode(() -> useShares(buckets)).doesNotThrowAnyException();
         }
     }
 
