@@ -31,11 +31,15 @@ class DatabasePageTests {
     @Test
     void theConfigurationLimits() throws IOException {
         List<String> examples = blocks("yml");
-        assertThat(examples).hasSize(1);
+        assertThat(examples).hasSize(2);
         try (JdbcApplication application =
                 JdbcApplication.start(TestDatabase.url(TestDatabase.postgres()), examples.get(0))) {
             assertThat(application.get("/a").headers().firstValue("RateLimit"))
                     .hasValueSatisfying(value -> assertThat(value).startsWith("\"per-user\";r=799"));
+        }
+        try (JdbcApplication leasing =
+                JdbcApplication.start(TestDatabase.url(TestDatabase.postgres()), examples.get(1))) {
+            assertThat(leasing.get("/a").statusCode()).isEqualTo(200);
         }
     }
 
