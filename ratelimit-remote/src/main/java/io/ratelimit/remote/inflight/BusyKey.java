@@ -307,7 +307,7 @@ final class BusyKey {
         if (queue.size() > asking && !retrying) {
             retrying = true;
             long wait = WAIT_NANOS + ThreadLocalRandom.current().nextLong(WAIT_JITTER_NANOS);
-            time.callAt(now + wait, () -> retry(now + wait));
+            time.maintainAt(now + wait, () -> retry(now + wait));
         }
     }
 
@@ -323,7 +323,7 @@ final class BusyKey {
             return null;
         }
         int unused = register.usable(now) - register.running - queue.size();
-        if (asking > 0 || unused > kept()) {
+        if (asking > 0 || unused > kept() || !failed && register.isMisstated(now)) {
             return claim(now);
         }
         boolean toRepeat = failures == 1; // once, since a flood of keys must not fill the memory while all claims fail

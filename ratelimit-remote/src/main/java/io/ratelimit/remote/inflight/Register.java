@@ -26,6 +26,7 @@ final class Register {
 
     int running;
     int usable;
+    int claimed; // the calls that ran when the last claim was made
     long until;
     long sentAt;
     long awaited; // the number of the claim that is under way; 0 for none
@@ -51,6 +52,11 @@ final class Register {
         running++;
     }
 
+    /** Returns whether the store counts calls beyond the usable slots that don't run, or doesn't count some that do. */
+    boolean isMisstated(long now) {
+        return running != claimed && Math.max(running, claimed) > usable(now);
+    }
+
     void end() {
         running--;
     }
@@ -58,6 +64,7 @@ final class Register {
     /** Makes a claim that the caller sends next. */
     Claim claim(long number, int want, int limit, long now) {
         usable = Math.min(usable(now), want);
+        claimed = running;
         awaited = number;
         sentAt = now;
         return new Claim(number, running, want, limit);

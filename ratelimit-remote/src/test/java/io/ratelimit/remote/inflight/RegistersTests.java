@@ -44,6 +44,7 @@ class RegistersTests {
     private boolean available = true;
     private boolean rejects;
     private boolean broken;
+    private boolean impatient;
     private int fallback;
 
     /** A store that replies at once, or when the test says so. */
@@ -88,6 +89,9 @@ class RegistersTests {
 
         @Override
         public void await(Future<?> decision) {
+            if (impatient) {
+                return;
+            }
             try {
                 decision.get(30, TimeUnit.SECONDS);
             } catch (Exception failed) {
@@ -276,6 +280,25 @@ class RegistersTests {
         running.get(0).release();
         running.get(1).release();
         time.advance(Duration.ofSeconds(2));
+        assertThat(model.registers().get(1).slots()).isZero();
+    }
+
+    /** The deadline of its request ends before the claim is late. */
+    @Test
+    void aCallThatTheRuleStartsDuringAClaimIsRegisteredAfterIt() {
+        asIfSet(2, new Claim(1, 3, 3, 3));
+        answers = false;
+        impatient = true;
+        fallback = 1;
+        Slot slot = take(3);
+        assertThat(slot.fallback()).isTrue();
+        assertThat(slot.outcome()).isEqualTo(Outcome.ALLOWED);
+
+        answers = true;
+        unanswered.remove().complete(asIfSet(1, lastClaim()));
+
+        assertThat(model.registers().get(1).slots()).isEqualTo(1);
+        slot.release();
         assertThat(model.registers().get(1).slots()).isZero();
     }
 
