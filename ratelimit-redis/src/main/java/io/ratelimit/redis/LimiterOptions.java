@@ -33,9 +33,16 @@ public final class LimiterOptions {
 
     private LimiterOptions() {}
 
-    /** Returns the threads of a client, which reconnects at a constant rate: by default Lettuce waits up to half a minute. */
+    /**
+     * Returns the threads of a client, which reconnects at a constant rate: by default Lettuce waits up to half a minute. Shut
+     * them down when the client is closed, or Lettuce warns of it; that doesn't end the threads they share.
+     */
     public static ClientResources resources(ClientResources threads, NettyCustomizer customizer) {
-        return threads.mutate()
+        return threads.mutate() // a copy owns what its original owns, unless that is set again
+                .commandLatencyRecorder(threads.commandLatencyRecorder())
+                .eventLoopGroupProvider(threads.eventLoopGroupProvider())
+                .eventExecutorGroup(threads.eventExecutorGroup())
+                .timer(threads.timer())
                 .reconnectDelay(Delay.constant(BETWEEN_ATTEMPTS))
                 .nettyCustomizer(customizer)
                 .build();

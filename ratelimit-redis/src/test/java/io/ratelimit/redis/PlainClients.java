@@ -47,15 +47,16 @@ record PlainClients(RedisURI uri, boolean isCluster) implements RedisClientFacto
         if (isCluster) {
             RedisClusterClient cluster = RedisClusterClient.create(resources, uri);
             cluster.setOptions(options);
-            return new OneClient(cluster, threads);
+            return new OneClient(cluster, resources, threads);
         }
         RedisClient client = RedisClient.create(resources, uri);
         client.setOptions(options);
-        return new OneClient(client, threads);
+        return new OneClient(client, resources, threads);
     }
 
     /** A client that isn't stopped. */
-    private record OneClient(AbstractRedisClient get, ClientResources threads) implements Client {
+    private record OneClient(AbstractRedisClient get, ClientResources resources, ClientResources threads)
+            implements Client {
 
         @Override
         public void start() {}
@@ -68,6 +69,7 @@ record PlainClients(RedisURI uri, boolean isCluster) implements RedisClientFacto
         @Override
         public void close() {
             get.shutdown();
+            resources.shutdown();
             threads.shutdown();
         }
     }

@@ -76,7 +76,12 @@ final class LettuceClients implements RedisClientFactory {
         LettuceConnectionFactory factory = new LettuceConnectionFactory(location, configuration(resources));
         factory.afterPropertiesSet();
         factory.start();
-        return new FactoryClient(factory, applicationThreads.isPresent() ? () -> {} : threads::shutdown);
+        return new FactoryClient(factory, () -> {
+            resources.shutdown();
+            if (applicationThreads.isEmpty()) {
+                threads.shutdown();
+            }
+        });
     }
 
     /** Returns the application's configuration with the options of the limiter. */
