@@ -233,8 +233,8 @@ final class StoredBucket {
         return 1_000 * atMicros;
     }
 
-    TickScale scale() {
-        return state.scale();
+    BucketState state() {
+        return state;
     }
 
     /** Returns the ticks missing from a full bucket. */
@@ -388,7 +388,7 @@ final class StoredBucket {
     }
 
     BucketSnapshot snapshot(BucketSpec spec) {
-        TickScale scale = under(spec).scale();
+        TickScale scale = under(spec).state.scale();
         return BucketSnapshot.of(scale, missing(), nanosToCountFrom());
     }
 }

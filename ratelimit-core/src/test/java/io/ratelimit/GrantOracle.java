@@ -129,9 +129,24 @@ public final class GrantOracle {
         inForce.merge(spec, until, Math::max);
     }
 
-    /** Counts that a full bucket was forgotten: under a spec with a larger capacity it is full again. */
-    public void forgotten(BucketSpec full, BucketSpec larger) {
-        forgotten = forgotten.add(tokens(Math.max(larger.capacity() - full.capacity(), 0)));
+    /**
+     * Counts that a full bucket was forgotten: under another spec it is full again, and its next batch is a whole one. A bucket
+     * that is kept has the tokens and the part of a batch that it had under the first spec.
+     *
+     * @param clock the moment by the clock of the batches, which come at multiples of the period
+     * @return whether the bucket is worth more than one that is kept
+     */
+    public boolean forgotten(BucketSpec full, BucketSpec next, long clock) {
+        BigInteger more = worth(next, clock).subtract(worth(full, clock));
+        forgotten = forgotten.add(more.max(BigInteger.ZERO));
+        return more.signum() > 0;
+    }
+
+    /** Returns the tokens of a full bucket, and the part of its next batch that has been earned. */
+    private BigInteger worth(BucketSpec spec, long clock) {
+        Account account = specs.get(spec);
+        long earned = spec.refill() == Refill.INTERVAL ? Math.floorMod(clock, account.stepNanos) : 0;
+        return account.capacity.add(account.perNano.multiply(BigInteger.valueOf(earned)));
     }
 
     /** Counts tokens that may be granted in addition, by an exception that the documentation states. */

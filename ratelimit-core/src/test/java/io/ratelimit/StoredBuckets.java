@@ -9,15 +9,23 @@ public final class StoredBuckets {
 
     /** Returns the spec of a value. */
     public static BucketSpec spec(byte[] value) {
-        return new StoredBucket(value, BucketSpec.of("1/s"), 0).scale().spec();
+        return new StoredBucket(value, BucketSpec.of("1/s"), 0).state().scale().spec();
+    }
+
+    /** Returns the spec of the state from which the next conversion of a value starts; null if it is the value's own. */
+    public static @Nullable BucketSpec origin(byte[] value, long micros) {
+        BucketConversion origin = new StoredBucket(value, BucketSpec.of("1/s"), micros)
+                .state()
+                .backlog()
+                .origin();
+        return origin == null ? null : origin.scale().spec();
     }
 
     /** Returns the ticks that the bucket of a value is missing, those of a full one, and those of a token. */
     public static long[] missing(byte @Nullable [] value, BucketSpec byDefault, long micros) {
         StoredBucket bucket = new StoredBucket(value, byDefault, micros);
-        return new long[] {
-            bucket.missing(), bucket.scale().full(), bucket.scale().price(1)
-        };
+        TickScale scale = bucket.state().scale();
+        return new long[] {bucket.missing(), scale.full(), scale.price(1)};
     }
 
     /** Returns the ticks of a token under a spec. */

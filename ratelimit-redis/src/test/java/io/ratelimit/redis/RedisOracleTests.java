@@ -80,7 +80,7 @@ class RedisOracleTests {
                     BucketSpec begun = back.answer.charge().spec();
                     oracle.use(begun, now);
                     if (redis.isForgotten(back.answer.charge(), micros)) {
-                        oracle.forgotten(written, begun);
+                        oracle.forgotten(written, begun, now);
                         written = begun;
                     }
                     redis.settle(back.answer, cost, micros);
@@ -98,8 +98,7 @@ class RedisOracleTests {
             }
             oracle.use(spec, now);
             boolean forgotten = redis.isForgotten(charge(spec, "user", 1, Duration.ZERO), micros);
-            if (forgotten && spec.capacity() > written.capacity()) {
-                oracle.forgotten(written, spec);
+            if (forgotten && oracle.forgotten(written, spec, now)) {
                 written = spec;
             }
             long cost = random.nextBoolean() ? 1 : 1 + random.nextLong(spec.capacity());

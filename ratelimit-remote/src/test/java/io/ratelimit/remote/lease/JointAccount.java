@@ -55,6 +55,10 @@ final class JointAccount {
     /** The leased tokens that the documentation allows in addition, such as those of a frozen machine. */
     long excused;
 
+    /** The spec from which the value is converted; null if it is its own. */
+    @Nullable
+    BucketSpec origin;
+
     int resets;
 
     /** @param nanos the clock of a bucket in memory without a calendar; null for others */
@@ -94,7 +98,17 @@ final class JointAccount {
     void reset(long leased) {
         resets++;
         excused = leased;
+        origin = null;
         begin();
+    }
+
+    /** Counts that the bucket may be forgotten because it is full, and is full under another spec. */
+    void forgotten(BucketSpec next) {
+        long at = micros.getAsLong();
+        long clock = 1_000 * (calendar == null ? at : calendar.at(at));
+        if (oracle.forgotten(counted(written), counted(next), clock)) {
+            written = next;
+        }
     }
 
     BucketSpec counted(BucketSpec spec) {

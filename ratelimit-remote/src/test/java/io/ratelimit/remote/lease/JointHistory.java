@@ -299,9 +299,11 @@ final class JointHistory {
         fallback.oracle.use(fallback.counted(charge.spec()), fallback.now());
         if (kind.isRemote() && account.specs.size() > 1) {
             account.oracle.use(account.counted(account.written), account.now());
-            if (charge.spec().capacity() > account.written.capacity() && place.value(charge) == null) {
-                account.oracle.forgotten(account.written, charge.spec());
-                account.written = charge.spec();
+            if (account.origin != null) {
+                account.oracle.use(account.counted(account.origin), account.now());
+            }
+            if (place.value(charge) == null) {
+                account.forgotten(charge.spec());
             }
         }
     }
@@ -312,6 +314,7 @@ final class JointHistory {
         JointAccount account = instance.accounts.get(kind);
         byte[] value = kind.isRemote() && account.specs.size() > 1 ? place.value(charge) : null;
         account.written = value == null ? account.written : place.spec(value, account.specs);
+        account.origin = value == null ? null : place.origin(value, server);
         if (kind == Kind.LEASED && instance.leased() > 0) {
             long now = account.now();
             account.oracle.hold(charge.spec(), now, now + instance.lease.toNanos());

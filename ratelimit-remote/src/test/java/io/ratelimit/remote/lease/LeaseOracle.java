@@ -75,12 +75,17 @@ public abstract class LeaseOracle {
         List<Future<?>> histories = new ArrayList<>();
         for (int i = 1; i <= GrantOracle.steps(4_000) / HISTORY; i++) {
             int seed = i;
-            histories.add(threads.submit(() -> new History(seed, faults).run()));
+            histories.add(threads.submit(() -> run(seed, faults)));
         }
         for (Future<?> history : histories) {
             history.get();
         }
         assertThat(leasedGrants.sum()).isPositive();
+    }
+
+    /** Runs one history. */
+    final void run(int seed, boolean faults) {
+        new History(seed, faults).run();
     }
 
     private record Taken(Instance instance, Answer answer, GrantOracle.Grant grant) {}
@@ -131,6 +136,8 @@ public abstract class LeaseOracle {
         private GrantOracle oracle;
         /** The spec of the value. */
         private BucketSpec written;
+        /** The spec from which the value is converted if it isn't its own. */
+        private @Nullable BucketSpec origin;
 
         private int callsWhenRead;
         private byte @Nullable [] value;
@@ -235,6 +242,7 @@ public abstract class LeaseOracle {
                 case 0 -> {
                     place.remove(charge(instances.get(0), 1));
                     value = null;
+                    origin = null;
                     beginAgain();
                 }
                 case 1 -> {
@@ -287,10 +295,12 @@ public abstract class LeaseOracle {
             long now = 1_000 * micros;
             oracle.use(spec, now);
             oracle.use(written, now);
+            if (origin != null) {
+                oracle.use(origin, now);
+            }
             long cost = random.nextInt(5) > 0 ? 1 : 1 + random.nextLong(Math.max(spec.capacity() / 10, 1));
             Charge charge = charge(instance, cost);
-            if (spec.capacity() > written.capacity() && value(charge) == null) {
-                oracle.forgotten(written, spec);
+            if (value(charge) == null && oracle.forgotten(written, spec, 1_000 * (micros + serverAhead))) {
                 written = spec;
             }
             Decision decision = store.take(List.of(charge));
@@ -321,6 +331,7 @@ public abstract class LeaseOracle {
         private void readSpec(Charge charge) {
             byte[] now = specs.size() > 1 ? value(charge) : null;
             written = now == null ? written : place.spec(now, specs);
+            origin = now == null ? null : place.origin(now, micros + serverAhead);
         }
 
         private void giveBackSome(int most) {

@@ -38,6 +38,14 @@ public interface LeasePlace {
     /** Returns the spec of a value, which is one of some. */
     BucketSpec spec(byte[] value, List<BucketSpec> specs);
 
+    /**
+     * Returns another spec under which a value still counts: it is converted from there if all calls since were denied. Null if
+     * there is none.
+     */
+    default @Nullable BucketSpec origin(byte[] value, long micros) {
+        return null;
+    }
+
     /** Returns the ticks of a token under a spec. */
     long perToken(BucketSpec spec);
 

@@ -20,6 +20,11 @@ public interface StoredPlace extends LeasePlace {
     }
 
     @Override
+    default @Nullable BucketSpec origin(byte[] value, long micros) {
+        return StoredBuckets.origin(value, micros);
+    }
+
+    @Override
     default long perToken(BucketSpec spec) {
         return StoredBuckets.perToken(spec);
     }
