@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param origin the bucket's state before it was converted from another spec; null if it wasn't
  * @param fastest the fastest spec that the bucket had before this one; null if it had none
  * @param cut the tokens by which the bucket's capacity fell, over all its changes
+ * @param larger the largest capacity that the bucket had before; 0 if it is no larger than the present one
  * @param bucket identifies the bucket whose states are converted to others; null if it never was
  */
 record Backlog(
@@ -18,6 +19,7 @@ record Backlog(
         @Nullable BucketConversion origin,
         @Nullable BucketSpec fastest,
         long cut,
+        long larger,
         long owedTo,
         @Nullable Object bucket) {
     /*
@@ -56,7 +58,7 @@ record Backlog(
      */
 
     /** The backlog of a bucket whose full-again moment shows every promise. */
-    static final Backlog NONE = new Backlog(0, null, null, 0, BucketState.CLOSED, null);
+    static final Backlog NONE = new Backlog(0, null, null, 0, 0, BucketState.CLOSED, null);
 
     /**
      * Returns the part of a price that may be given back.
@@ -87,16 +89,24 @@ record Backlog(
 
     /** Returns this backlog with the state before a conversion. */
     Backlog with(BucketConversion origin) {
-        return new Backlog(promised, origin, fastest, cut, owedTo, bucket);
+        return new Backlog(promised, origin, fastest, cut, larger, owedTo, bucket);
     }
 
-    /** Returns the backlog of the same bucket after a conversion, with these components. */
-    Backlog after(long promised, @Nullable BucketConversion origin, BucketSpec fastest, long cut, long owedTo) {
-        return new Backlog(promised, origin, fastest, cut, owedTo, bucket);
+    /** Returns the backlog of the same bucket after a conversion between two specs, with these components. */
+    Backlog after(
+            BucketSpec before,
+            BucketSpec present,
+            long promised,
+            @Nullable BucketConversion origin,
+            long cut,
+            long owedTo) {
+        long largest = Math.max(larger, before.capacity());
+        long stillLarger = largest > present.capacity() ? largest : 0;
+        return new Backlog(promised, origin, fastestWith(before), cut, stillLarger, owedTo, bucket);
     }
 
     /** Returns the fastest spec that the bucket has had, with the present one. */
-    BucketSpec fastestWith(BucketSpec present) {
+    private BucketSpec fastestWith(BucketSpec present) {
         return fastest == null || perNano(present) > perNano(fastest) ? present : fastest;
     }
 
@@ -106,7 +116,7 @@ record Backlog(
 
     /** Returns this backlog of an identified bucket. */
     Backlog identified() {
-        return bucket == null ? new Backlog(promised, origin, fastest, cut, owedTo, new Object()) : this;
+        return bucket == null ? new Backlog(promised, origin, fastest, cut, larger, owedTo, new Object()) : this;
     }
 
     /** Like {@link #identified}, for a state that stays in use and whose full-again moment shows this last promise. */
@@ -117,12 +127,12 @@ record Backlog(
     /** Returns this backlog with all its ticks earlier; without the state before a conversion, which has other ticks. */
     Backlog movedBack(long ticks) {
         long owed = owedTo == BucketState.CLOSED ? owedTo : owedTo - ticks;
-        return this == NONE ? this : new Backlog(promised - ticks, null, fastest, cut, owed, bucket);
+        return this == NONE ? this : new Backlog(promised - ticks, null, fastest, cut, larger, owed, bucket);
     }
 
     /** Returns this backlog without the state before a conversion: an origin needs no origin of its own. */
     Backlog withoutOrigin() {
-        return origin == null ? this : new Backlog(promised, null, fastest, cut, owedTo, bucket);
+        return origin == null ? this : new Backlog(promised, null, fastest, cut, larger, owedTo, bucket);
     }
 
     /** Returns the backlog after tokens were given back, while later calls have promises up to this tick. */
@@ -132,6 +142,6 @@ record Backlog(
 
     /** Returns the backlog with this last promise, of a bucket whose full-again moment is due to owed tokens. */
     Backlog owing(long lastPromise, long fullAt) {
-        return new Backlog(lastPromise, null, fastest, cut, fullAt, bucket);
+        return new Backlog(lastPromise, null, fastest, cut, larger, fullAt, bucket);
     }
 }

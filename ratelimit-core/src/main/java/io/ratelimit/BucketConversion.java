@@ -53,9 +53,9 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         BucketSpec spec = copied.scale().spec();
         Backlog left = copied.backlog();
         long cut = left.cut() + Math.max(spec.capacity() - other.spec().capacity(), 0);
-        BucketSpec fastest = left.fastestWith(spec);
         long promised = fullAt - other.full();
-        return new BucketState(other, fullAt, 0, left.after(promised, null, fastest, cut, BucketState.CLOSED));
+        Backlog after = left.after(spec, other.spec(), promised, null, cut, BucketState.CLOSED);
+        return new BucketState(other, fullAt, 0, after);
     }
 
     /**
@@ -78,8 +78,8 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
     private BucketState restored(TickScale closed, Backlog left, long nanos) {
         long restored = scale.at(nanos) + missingAt(nanos);
         long lastPromise = owes() ? backlog.promised() : backlog.lastPromise(restored, scale.full());
-        BucketSpec fastest = left.fastestWith(closed.spec());
-        return new BucketState(scale, restored, 0, left.after(lastPromise, null, fastest, left.cut(), owed(restored)));
+        Backlog after = left.after(closed.spec(), scale.spec(), lastPromise, null, left.cut(), owed(restored));
+        return new BucketState(scale, restored, 0, after);
     }
 
     private BucketState converted(TickScale other, TickScale closed, Backlog left, long nanos) {
@@ -92,8 +92,8 @@ record BucketConversion(TickScale scale, long fullAt, Backlog backlog, long conv
         boolean fraction = new Ticks(scale, other).cutsFraction(fullAt - scale.at(nanos), nanos);
         BucketConversion origin = fraction ? new BucketConversion(scale, fullAt, backlog, converted) : null;
         long cut = left.cut() + Math.max(closed.spec().capacity() - other.spec().capacity(), 0);
-        BucketSpec fastest = left.fastestWith(closed.spec());
-        return new BucketState(advanced, converted, 0, left.after(promised, origin, fastest, cut, owed(converted)));
+        Backlog after = left.after(closed.spec(), other.spec(), promised, origin, cut, owed(converted));
+        return new BucketState(advanced, converted, 0, after);
     }
 
     private long owed(long fullAt) {

@@ -70,11 +70,33 @@ final class ExpiringBuckets {
                 .ticker(ticker)
                 .scheduler(scheduler)
                 .executor(MAINTENANCE)
-                .expireAfter(Expiry.<String, BucketState>writing(
-                        (key, state) -> Duration.ofNanos(lifetime(state, ticker.read()))))
+                .expireAfter(new Lives())
                 .<String, BucketState>evictionListener((key, state, cause) -> close(Objects.requireNonNull(state)))
                 .build();
         this.expiration = cache.policy().expireVariably().orElseThrow();
+    }
+
+    /**
+     * A bucket of a smaller capacity than before lives at least as long as it would have: by the larger capacity it may be far
+     * from full.
+     */
+    private final class Lives implements Expiry<String, BucketState> {
+
+        @Override
+        public long expireAfterCreate(String key, BucketState state, long now) {
+            return lifetime(state, ticker.read());
+        }
+
+        @Override
+        public long expireAfterUpdate(String key, BucketState state, long now, long left) {
+            long own = lifetime(state, ticker.read());
+            return state.backlog().larger() > 0 ? Math.max(own, left) : own;
+        }
+
+        @Override
+        public long expireAfterRead(String key, BucketState state, long now, long left) {
+            return left;
+        }
     }
 
     private void close(BucketState state) {

@@ -119,7 +119,7 @@ final class StoredBucket {
         scale = scale.advancedUntil(readNumber(in), readNumber(in));
         long fullAt = in.readLong();
         boolean promises = in.readBoolean();
-        Backlog backlog = promises ? new Backlog(in.readLong(), null, null, 0, in.readLong(), null) : Backlog.NONE;
+        Backlog backlog = promises ? new Backlog(in.readLong(), null, null, 0, 0, in.readLong(), null) : Backlog.NONE;
         return new BucketState(scale, fullAt, 0, backlog);
     }
 

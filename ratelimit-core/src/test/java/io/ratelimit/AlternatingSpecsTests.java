@@ -93,6 +93,24 @@ class AlternatingSpecsTests {
         assertThat(allowed).isEqualTo(10_000 + 24 * (600 + 701) / 2);
     }
 
+    /** By the larger capacity the bucket is nearly empty all the time, though by the smaller one it is soon full. */
+    @Test
+    void aBucketOfASmallerCapacityIsKeptUntilItIsFullByTheLarger() {
+        BucketSpec large = BucketSpec.of("100/1h");
+        int allowed = 0;
+        for (int i = 0; i < 10; i++) {
+            while (take(large)) {
+                allowed++;
+            }
+            take(large.withCapacity(1));
+            take(large.withCapacity(2));
+            time.advance(Duration.ofMinutes(6));
+        }
+        assertThat(allowed).isBetween(100, 200);
+        time.advance(Duration.ofHours(3));
+        assertThat(store.size(POLICY)).isZero();
+    }
+
     @Test
     void equalSpecsShareOneScaleAndUnusedOnesAreForgotten() {
         for (int i = 0; i < 10_000; i++) {
