@@ -24,6 +24,13 @@ final class LeasedBucket {
 
     private final BucketSpec spec;
     private final Duration lease;
+
+    /**
+     * The time for which calls are denied after a request that got too little: a quarter of a lease. A limit of a bean or a
+     * change may fill up faster than the start allows for the lease, which is in four leases.
+     */
+    private final long pauseNanos;
+
     private final AtomicReference<@Nullable CompletableFuture<Void>> request = new AtomicReference<>();
     private volatile Lease current;
     private volatile Lease previous;
@@ -40,6 +47,7 @@ final class LeasedBucket {
     LeasedBucket(Charge charge, long calledAt) {
         this.spec = charge.spec();
         this.lease = charge.policy().lease();
+        this.pauseNanos = Math.min(lease.toNanos() / 4, spec.timeToFull().toNanos() / 16);
         this.current = new Lease(charge.cost(), 0, calledAt, calledAt, null);
         this.previous = current;
     }
@@ -175,7 +183,7 @@ final class LeasedBucket {
 
     /** Returns when the backend is called again after a request that was granted less than it was for. */
     private long retryAt(long since) {
-        return since + lease.toNanos() / 4;
+        return since + pauseNanos;
     }
 
     private long end(long since) {

@@ -403,6 +403,15 @@ public abstract class LeaseContract {
         assertThat(take(1).allowed()).isTrue();
     }
 
+    /** A bean or a change of the limit may give one that is never leased. */
+    @Test
+    void aLimitThatIsFullSoonerThanALeaseEndsIsNotDeniedForAQuarterOfTheLease() {
+        List<Charge> one = List.of(Charge.of(POLICY.withLease(Duration.ofSeconds(10)), "", 1));
+        while (store.take(one).allowed()) {}
+        advance(Duration.ofMillis(63));
+        assertThat(store.take(one).allowed()).isTrue();
+    }
+
     @Test
     void aDenialFromMemoryContainsTheTimeUntilTheBucketHasTheTokens() {
         warmUp(20);
