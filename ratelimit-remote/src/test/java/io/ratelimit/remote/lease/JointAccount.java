@@ -61,7 +61,6 @@ final class JointAccount {
 
     int resets;
 
-    /** @param nanos the clock of a bucket in memory without a calendar; null for others */
     /** @param place the place of the bucket; null for one in memory */
     JointAccount(
             List<BucketSpec> specs,
