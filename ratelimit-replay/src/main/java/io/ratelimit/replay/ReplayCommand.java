@@ -22,7 +22,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  * Replays access logs: {@code java -jar ratelimit-replay.jar access.log --config application.yml}. The exit code is in the
  * {@linkplain ReplayOptions#usage usage}.
  */
-final class ReplayCommand {
+public final class ReplayCommand {
 
     static final int DECIDED = 0;
     static final int TOO_MANY_DENIED = 1;
