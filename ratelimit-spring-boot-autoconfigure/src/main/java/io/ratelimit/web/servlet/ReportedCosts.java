@@ -52,8 +52,11 @@ final class ReportedCosts implements ActualCost {
     }
 
     private synchronized boolean put(int charge, long cost) {
+        if (settledLater != null) {
+            return settle(charged.get(charge), cost);
+        }
         costs[charge] = cost;
-        return settledLater == null || settle(charged.get(charge), cost);
+        return true;
     }
 
     /**
