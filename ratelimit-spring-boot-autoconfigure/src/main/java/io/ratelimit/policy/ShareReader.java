@@ -76,8 +76,8 @@ record ShareReader(String property, Policy policy, BackendKind backend, boolean 
                     "'" + property + "' has '" + name() + "', which "
                             + (backend == BackendKind.JDBC ? "a database" : "the strategy 'transaction'")
                             + " doesn't keep.",
-                    "Set '" + property + ".backend: " + (backend == BackendKind.JDBC ? "redis" : "local") + "'"
-                            + (byTransaction ? ", or 'ratelimit.redis.strategy: script'." : " or 'local'."));
+                    "Set '" + property + ".backend: " + (byTransaction ? "local'" : "redis' or 'local'")
+                            + (backend == BackendKind.REDIS ? ", or 'ratelimit.redis.strategy: script'." : "."));
         }
     }
 
